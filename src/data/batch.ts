@@ -1,0 +1,40 @@
+/** @file What a reader produces and a trainer consumes: slots, parsed chunks in shared memory, batches as views on chunks. */
+
+/** One input of a model, in the order the model declares them (the order MultiSlot text must have). */
+export type Slot =
+  /** Feature signs, any number per sample; a slot missing from slot text becomes the single sign 0. */
+  | { readonly kind: 'sparse'; readonly name: string }
+  /** A fixed number of values per sample; missing from slot text: zeros. int64 is for labels and ids that are fed, not looked up. */
+  | { readonly kind: 'dense'; readonly name: string; readonly width: number; readonly dtype: 'float32' | 'int64' }
+
+/**
+ * Parsed samples, sample-major, in one SharedArrayBuffer. With S sparse slots (in declaration order):
+ * counts[i*S + s] signs of sample i for slot s; signs[starts[i] .. starts[i+1]) are sample i's signs, slot after slot.
+ * dense[d] is the d-th dense slot (declaration order), [samples, width].
+ */
+export interface ParsedChunk {
+  readonly samples: number
+  readonly counts: Uint32Array<SharedArrayBuffer>
+  readonly starts: Uint32Array<SharedArrayBuffer>
+  readonly signs: BigUint64Array<SharedArrayBuffer>
+  readonly dense: readonly (Float32Array<SharedArrayBuffer> | BigInt64Array<SharedArrayBuffer>)[]
+}
+
+/** Samples [from, to) of a chunk. */
+export interface Piece {
+  readonly chunk: ParsedChunk
+  readonly from: number
+  readonly to: number
+}
+
+/** Batch `index` of an epoch: a pure function of (data, seed, epoch, index), whatever the number of reader threads. */
+export interface Batch {
+  readonly epoch: number
+  readonly index: number
+  readonly size: number
+  readonly pieces: readonly Piece[]
+  /** Input position after this batch: the chunk number of its last sample and the sample's end in it. */
+  readonly cursor: { readonly chunk: number; readonly sample: number }
+  /** Bytes of input consumed up to here over bytes of input, 0 to 1. */
+  readonly fraction: number
+}

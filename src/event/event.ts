@@ -1,0 +1,62 @@
+/** @file Everything a person may want to watch, as one discriminated union. Printers, logs and tests read this stream. */
+
+/** Metric values by name; `loss` and `auc` where the model has them. */
+export type Metrics = Readonly<Record<string, number>>
+
+export type Event =
+  /** A run begins; `settings` is the resolved configuration worth showing. */
+  | { readonly kind: 'start'; readonly command: 'train' | 'infer'; readonly model: string; readonly settings: Readonly<Record<string, unknown>> }
+  /** The first step is about to run: start-up is over. */
+  | { readonly kind: 'ready'; readonly startupSeconds: number }
+  | { readonly kind: 'epochStart'; readonly epoch: number; readonly files: number; readonly bytes: number }
+  /** Every print_interval batches. Metrics are running values over the epoch so far; `fraction` of the epoch's input bytes is read. */
+  | {
+      readonly kind: 'batch'
+      readonly phase: 'train' | 'infer'
+      readonly epoch: number
+      readonly batch: number
+      readonly samples: number
+      readonly fraction: number
+      readonly metrics: Metrics
+      readonly readerSecondsPerBatch: number
+      readonly secondsPerBatch: number
+      readonly samplesPerBatch: number
+      readonly samplesPerSecond: number
+    }
+  /** One phase of an epoch is done, with its metrics over all of it. */
+  | {
+      readonly kind: 'epoch'
+      readonly phase: 'train' | 'infer'
+      readonly epoch: number
+      readonly samples: number
+      readonly seconds: number
+      readonly samplesPerSecond: number
+      readonly metrics: Metrics
+    }
+  | { readonly kind: 'saved'; readonly path: string; readonly epoch: number }
+  /** Worth knowing, said once. */
+  | { readonly kind: 'notice'; readonly message: string }
+  | { readonly kind: 'warning'; readonly message: string }
+  /** Ctrl+C or SIGTERM: the step was finished and training stopped there. */
+  | { readonly kind: 'interrupted'; readonly epoch: number; readonly batch: number; readonly samples: number }
+  | { readonly kind: 'error'; readonly code: string; readonly message: string; readonly where?: string; readonly hint?: string }
+  /** The last event: training time without start-up and without evaluation, final metrics. */
+  | {
+      readonly kind: 'done'
+      readonly samples: number
+      readonly seconds: number
+      readonly samplesPerSecond: number
+      readonly metrics: Metrics
+      /** Metrics on test_data_dir after the last epoch, where it was evaluated. */
+      readonly evaluation?: Metrics
+      /** Where the time went, summed over trainer threads, in seconds. */
+      readonly breakdown?: Readonly<Record<string, number>>
+      /** SHA-256 over weights, optimizer state and rows, with --digest. */
+      readonly digest?: string
+    }
+
+export type EventKind = Event['kind']
+export type EventOf<K extends EventKind> = Extract<Event, { kind: K }>
+
+/** Where events go. A sink never throws and never blocks training. */
+export type EventSink = (event: Event) => void

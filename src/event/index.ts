@@ -1,0 +1,2 @@
+/** @file The public face of event/. */
+export * from './event.ts'

@@ -1,0 +1,5 @@
+/** @file The public face of util/: no knowledge of the product. */
+export * from './errors.ts'
+export * from './hash.ts'
+export * from './rng.ts'
+export * from './suggest.ts'

@@ -1,0 +1,12 @@
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  resolve: { alias: { oarfish: fileURLToPath(new URL('./src/index.ts', import.meta.url)) } },
+  test: {
+    include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'models/**/*.test.ts'],
+    pool: 'forks',
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+  },
+})
