@@ -1,11 +1,8 @@
 /** @file Builds dist/: AssemblyScript kernels to dist/wasm, TypeScript file for file. Skips what is newer than its sources. */
-import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { join, relative } from 'node:path'
+import { at, install, node } from './setup.mjs'
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-const at = (...path) => join(root, ...path)
 const newest = (dir) =>
   Math.max(
     0,
@@ -13,9 +10,9 @@ const newest = (dir) =>
       .filter((entry) => entry.isFile())
       .map((entry) => statSync(join(entry.parentPath, entry.name)).mtimeMs),
   )
-const run = (script, args) => {
-  const { status } = spawnSync(process.execPath, [at('node_modules', script), ...args], { cwd: root, stdio: 'inherit' })
-  if (status !== 0) process.exit(status ?? 1)
+const run = async (script, args) => {
+  const status = await node(at('node_modules', script), args)
+  if (status !== 0) process.exit(status)
 }
 
 // Each kernel is its own module with imported memory: shared ones see a table segment or the dense block,
@@ -23,16 +20,44 @@ const run = (script, args) => {
 const KERNELS = { segment: 'shared', dense: 'shared', workspace: 'private', text: 'private' }
 const MEMORY = { shared: ['--sharedMemory', '--maximumMemory', '65536', '--enable', 'threads'], private: [] }
 
+if (!(await install())) process.exit(1)
 mkdirSync(at('dist', 'wasm'), { recursive: true })
 const assemblyTime = newest(at('assembly'))
 for (const [name, kind] of Object.entries(KERNELS)) {
   const [source, out] = [`assembly/${name}.ts`, `dist/wasm/${name}.wasm`]
   if (!existsSync(at(source)) || (existsSync(at(out)) && statSync(at(out)).mtimeMs > assemblyTime)) continue
-  run('assemblyscript/bin/asc.js', [
-    source, '--outFile', out, '-O3', '--noAssert', '--runtime', 'stub', '--use', 'abort=', '--importMemory', '--enable', 'simd', ...MEMORY[kind],
+  await run('assemblyscript/bin/asc.js', [
+    source,
+    '--outFile',
+    out,
+    '-O3',
+    '--noAssert',
+    '--runtime',
+    'stub',
+    '--use',
+    'abort=',
+    '--importMemory',
+    '--enable',
+    'simd',
+    ...MEMORY[kind],
   ])
 }
 const stamp = at('dist', '.tsbuildinfo')
-if (!existsSync(stamp) || statSync(stamp).mtimeMs < Math.max(newest(at('src')), statSync(at('tsconfig.build.json')).mtimeMs)) {
-  run('typescript/bin/tsc', ['-p', 'tsconfig.build.json', '--incremental', '--tsBuildInfoFile', stamp])
+if (
+  !existsSync(stamp) ||
+  statSync(stamp).mtimeMs < Math.max(newest(at('src')), statSync(at('tsconfig.build.json')).mtimeMs)
+) {
+  await run('typescript/bin/tsc', ['-p', 'tsconfig.build.json', '--incremental', '--tsBuildInfoFile', stamp])
+}
+pruneStale()
+
+/** Removes what a deleted or renamed source left in dist/, so that nothing runs or is packed that no longer exists. */
+function pruneStale() {
+  for (const entry of readdirSync(at('dist'), { recursive: true, withFileTypes: true })) {
+    const path = relative(at('dist'), join(entry.parentPath, entry.name))
+    const source = path.startsWith('wasm')
+      ? at('assembly', path.slice('wasm/'.length).replace(/\.wasm$/, '.ts'))
+      : at('src', path.replace(/(\.d\.ts|\.js|\.js\.map)$/, '.ts'))
+    if (entry.isFile() && path !== '.tsbuildinfo' && !existsSync(source)) rmSync(at('dist', path))
+  }
 }

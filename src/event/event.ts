@@ -5,7 +5,12 @@ export type Metrics = Readonly<Record<string, number>>
 
 export type Event =
   /** A run begins; `settings` is the resolved configuration worth showing. */
-  | { readonly kind: 'start'; readonly command: 'train' | 'infer'; readonly model: string; readonly settings: Readonly<Record<string, unknown>> }
+  | {
+      readonly kind: 'start'
+      readonly command: 'train' | 'infer'
+      readonly model: string
+      readonly settings: Readonly<Record<string, unknown>>
+    }
   /** The first step is about to run: start-up is over. */
   | { readonly kind: 'ready'; readonly startupSeconds: number }
   | { readonly kind: 'epochStart'; readonly epoch: number; readonly files: number; readonly bytes: number }
@@ -39,7 +44,13 @@ export type Event =
   | { readonly kind: 'warning'; readonly message: string }
   /** Ctrl+C or SIGTERM: the step was finished and training stopped there. */
   | { readonly kind: 'interrupted'; readonly epoch: number; readonly batch: number; readonly samples: number }
-  | { readonly kind: 'error'; readonly code: string; readonly message: string; readonly where?: string; readonly hint?: string }
+  | {
+      readonly kind: 'error'
+      readonly code: string
+      readonly message: string
+      readonly where?: string
+      readonly hint?: string
+    }
   /** The last event: training time without start-up and without evaluation, final metrics. */
   | {
       readonly kind: 'done'

@@ -1,0 +1,75 @@
+/**
+ * @file `npm test`: set-up, lint, types, build, tests and size, from a fresh clone; ends with `N passed, N failed, N skipped`.
+ * Words after `--` choose test files (`npm test -- src/table`); `--require NAME,...` fails when one of these suites did not run whole.
+ */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { at, install, node, step } from './setup.mjs'
+
+const REPORT = at('.cache', 'vitest.json')
+const SUMMARY = at('.cache', 'summary.txt')
+const { values, positionals } = parseArgs({
+  options: { require: { type: 'string', default: '' } },
+  allowPositionals: true,
+})
+const required = values.require.split(',').filter(Boolean)
+
+const vitest = ['run', '--reporter=default', '--reporter=json', `--outputFile.json=${REPORT}`, ...positionals]
+const script = (path, args) => async () => (await node(at(path), args)) === 0
+const STEPS = [
+  ['lint', script('node_modules/@biomejs/biome/bin/biome', ['check', '--error-on-warnings', '.'])],
+  ['types', script('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.json'])],
+  ['build', script('scripts/build.mjs')],
+  ['tests', script('node_modules/vitest/vitest.mjs', vitest)],
+  ['size', script('scripts/size.mjs')],
+]
+
+process.exitCode = await main()
+
+async function main() {
+  rmSync(REPORT, { force: true })
+  mkdirSync(at('.cache'), { recursive: true })
+  const failed = (await install()) ? [] : ['install']
+  if (failed.length === 0) {
+    for (const [title, work] of STEPS) if (!(await step(title, work))) failed.push(title)
+  }
+  const counts = count(failed)
+  writeFileSync(SUMMARY, `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
+  process.stdout.write(readFileSync(SUMMARY, 'utf8'))
+  return counts.failed === 0 ? 0 : 1
+}
+
+/** Every test is one check; so is every other step, and every required suite. */
+function count(failedSteps) {
+  const report = readReport()
+  const tests = report.testResults.flatMap((file) =>
+    file.assertionResults.map((test) => ({ ...test, suite: [file.name, ...test.ancestorTitles].join(' > ') })),
+  )
+  const incomplete = required.filter((name) => !isWhole(name, tests))
+  for (const name of incomplete)
+    console.log(`x required suite "${name}" did not run whole: a missing or skipped test in it fails CI`)
+  const withStatus = (...statuses) => tests.filter(({ status }) => statuses.includes(status)).length
+  const steps = STEPS.length - 1
+  const failures = failedSteps.filter((title) => title !== 'tests').length
+  // A file that does not load has no failed test of its own, so the step itself is the failure.
+  const unexplained = failedSteps.includes('tests') && withStatus('failed') === 0 ? 1 : 0
+  return {
+    passed: withStatus('passed') + steps - failures + required.length - incomplete.length,
+    failed: withStatus('failed') + failures + unexplained + incomplete.length,
+    skipped: withStatus('pending', 'skipped', 'todo', 'disabled'),
+  }
+}
+
+function readReport() {
+  try {
+    return JSON.parse(readFileSync(REPORT, 'utf8'))
+  } catch {
+    return { testResults: [] } // vitest did not get as far as writing one
+  }
+}
+
+/** A suite is a test file or a describe block with that name in it. */
+function isWhole(name, tests) {
+  const own = tests.filter(({ suite }) => suite.includes(name))
+  return own.length > 0 && own.every(({ status }) => status === 'passed')
+}
