@@ -1,0 +1,290 @@
+/** @file The builder: declares inputs, appends ops in SSA form (equal ops on equal operands are one value), freezes a Program. */
+import { suggest, UserError } from '../util/index.ts'
+import { type Dim, formatShape, isSymbol, type Shape, sameShape } from './dim.ts'
+import type { DType, Op, OpKind } from './op.ts'
+import type {
+  Feed,
+  Fetch,
+  Initializer,
+  Node,
+  ParameterSpec,
+  Program,
+  ProgramParameter,
+  ProgramRows,
+  ProgramState,
+  RowsSpec,
+  StateSpec,
+  TableSpec,
+  TensorType,
+} from './program.ts'
+import { programInputs } from './program.ts'
+import { SHAPE_RULES, ShapeError, type ShapeRule } from './shape-rules.ts'
+import { verify } from './verify.ts'
+
+/** A symbolic value: what ops take and return. It holds no numbers. */
+export interface Tensor extends TensorType {
+  readonly builder: Builder
+  readonly id: number
+}
+
+export class Builder {
+  readonly #tensors: Tensor[] = []
+  readonly #nodes: Node[] = []
+  readonly #feeds: Feed[] = []
+  readonly #rows: ProgramRows[] = []
+  readonly #tables = new Map<string, TableSpec>()
+  readonly #parameters: ProgramParameter[] = []
+  readonly #state: ProgramState[] = []
+  readonly #names = new Map<string, string>()
+  readonly #known = new Map<string, Tensor>()
+  readonly #path: string[] = []
+
+  /** A builder that goes on where a program ended; its values keep their numbers. */
+  static from(program: Program): Builder {
+    const builder = new Builder()
+    builder.#copyInputs(program)
+    for (const item of [...programInputs(program), ...program.nodes]) {
+      builder.#tensors[item.value] = { builder, id: item.value, shape: item.shape, dtype: item.dtype }
+    }
+    for (const node of program.nodes) {
+      builder.#nodes.push(node)
+      builder.#known.set(keyOf(node.op, node.inputs), builder.tensor(node.value))
+    }
+    return builder
+  }
+
+  /** What the data gives: shape with the symbol `B` for the batch, e.g. `feed('dense', ['B', 13], 'float32')`. */
+  feed(name: string, shape: Shape, dtype: DType): Tensor {
+    this.#claim(name, 'feed')
+    for (const dim of shape) checkDim(name, dim)
+    const tensor = this.#add({ shape, dtype })
+    this.#feeds.push({ name, shape, dtype, value: tensor.id })
+    return tensor
+  }
+
+  /** Rows of a sparse table: pooled `[B, slots * dim]`, or for `sequence` `[B, T_<slot>, dim]` with a mask (see `maskOf`). */
+  rows({ init, ...spec }: RowsSpec & { readonly init: Initializer }): Tensor {
+    checkRows(spec)
+    this.#table({ name: spec.table, dim: spec.dim, init })
+    this.#claim(spec.name, 'rows')
+    const length: Dim = spec.length ?? `T_${spec.slots[0]!.replaceAll(/\W/g, '_')}`
+    const sequence = spec.pooling === 'sequence'
+    const shape = sequence ? ['B', length, spec.dim] : ['B', spec.slots.length * spec.dim]
+    const tensor = this.#add({ shape, dtype: 'float32' })
+    const mask = sequence ? { mask: this.feed(`${spec.name}.mask`, ['B', length], 'float32').id } : {}
+    this.#rows.push({ ...spec, shape, dtype: 'float32', value: tensor.id, ...mask })
+    return tensor
+  }
+
+  /** The mask `[B, T]` of sequence rows: 1 for a sign, 0 for padding. */
+  maskOf(rows: Tensor): Tensor {
+    const mask = this.#rows.find(({ value }) => value === rows.id)?.mask
+    if (mask !== undefined) return this.tensor(mask)
+    throw new UserError('This tensor has no mask.', {
+      code: 'program-mask',
+      hint: "Pass what rows({ pooling: 'sequence' }) returned.",
+    })
+  }
+
+  /** A dense weight, named by its path: inside `scope('tower', ...)` the name `fc.weight` becomes `tower.fc.weight`. */
+  parameter(spec: ParameterSpec): Tensor {
+    const name = this.path(spec.name)
+    this.#claim(name, 'parameter')
+    for (const dim of spec.shape) {
+      if (!Number.isInteger(dim) || dim < 1)
+        throw new UserError(`Parameter ${name} has the shape ${formatShape(spec.shape)}.`, {
+          code: 'program-shape',
+          hint: 'A weight needs whole, positive dimensions; reshape a symbolic one away.',
+        })
+    }
+    const tensor = this.#add({ shape: spec.shape, dtype: 'float32' })
+    this.#parameters.push({ ...spec, name, dtype: 'float32', value: tensor.id })
+    return tensor
+  }
+
+  /** A value read and returned by every step; give its next value with `setState`. */
+  state(spec: StateSpec): Tensor {
+    const name = this.path(spec.name)
+    this.#claim(name, 'state')
+    const tensor = this.#add({ shape: spec.shape, dtype: 'float32' })
+    this.#state.push({ ...spec, name, dtype: 'float32', value: tensor.id })
+    return tensor
+  }
+
+  setState(state: Tensor, next: Tensor): void {
+    const index = this.#state.findIndex(({ value }) => value === state.id)
+    if (index < 0)
+      throw new UserError('setState was given a tensor that is not state.', {
+        code: 'program-state',
+        hint: 'Pass what state() returned.',
+      })
+    const { name, shape } = this.#state[index]!
+    if (!sameShape(shape, next.shape))
+      throw new UserError(`State ${name} is ${formatShape(shape)} but its next value is ${formatShape(next.shape)}.`, {
+        code: 'program-state',
+        hint: 'Reshape the next value.',
+      })
+    this.#state[index] = { ...this.#state[index]!, next: next.id }
+  }
+
+  /** Names made inside `body` begin with `name.`. */
+  scope<T>(name: string, body: () => T): T {
+    this.#path.push(name)
+    try {
+      return body()
+    } finally {
+      this.#path.pop()
+    }
+  }
+
+  /** A name under the current scopes. */
+  path(name: string): string {
+    return [...this.#path, name].join('.')
+  }
+
+  /** Appends an op; the functions in functions.ts are the comfortable way. */
+  emit<K extends OpKind>(op: Op<K>, inputs: readonly Tensor[]): Tensor {
+    const foreign = inputs.find(({ builder }) => builder !== this)
+    if (foreign)
+      throw new UserError(`${op.kind} mixes tensors of two programs.`, {
+        code: 'program-builder',
+        hint: 'Make all operands with one Builder.',
+      })
+    const ids = inputs.map(({ id }) => id)
+    const key = keyOf(op, ids)
+    const known = this.#known.get(key)
+    if (known) return known
+    const tensor = this.#add(inferType(op, inputs))
+    this.#nodes.push({ value: tensor.id, op: op as Op, inputs: ids, shape: tensor.shape, dtype: tensor.dtype })
+    this.#known.set(key, tensor)
+    return tensor
+  }
+
+  /** The tensor of a value number. */
+  tensor(id: number): Tensor {
+    const tensor = this.#tensors[id]
+    if (!tensor) throw new Error(`internal: no value %${id}`)
+    return tensor
+  }
+
+  /** Freezes the program. Nodes that no fetch and no state needs are left out; inputs all stay. */
+  build(fetches: Readonly<Record<string, Tensor>>): Program {
+    const state = this.#state
+      .filter(({ next }) => next !== undefined)
+      .map(({ name, next }) => [`state:${name}`, this.tensor(next!)] as const)
+    const all = { ...fetches, ...Object.fromEntries(state) }
+    const outputs = Object.entries(all).map(
+      ([name, { id, shape, dtype }]): Fetch => ({ name, value: id, shape, dtype }),
+    )
+    const program: Program = {
+      feeds: [...this.#feeds],
+      rows: [...this.#rows],
+      tables: [...this.#tables.values()],
+      parameters: [...this.#parameters],
+      state: [...this.#state],
+      nodes: reachable(this.#nodes, outputs),
+      fetches: outputs,
+    }
+    verify(program)
+    return deepFreeze(structuredClone(program))
+  }
+
+  #add({ shape, dtype }: TensorType): Tensor {
+    const tensor: Tensor = { builder: this, id: this.#tensors.length, shape, dtype }
+    this.#tensors.push(tensor)
+    return tensor
+  }
+
+  #copyInputs({ feeds, rows, tables, parameters, state }: Program): void {
+    this.#feeds.push(...feeds)
+    this.#rows.push(...rows)
+    for (const table of tables) this.#tables.set(table.name, table)
+    this.#parameters.push(...parameters)
+    this.#state.push(...state)
+    for (const { name } of [...feeds, ...rows, ...parameters, ...state]) this.#names.set(name, 'input')
+  }
+
+  #claim(name: string, kind: string): void {
+    const taken = this.#names.get(name)
+    if (taken)
+      throw new UserError(`The name "${name}" is already a ${taken}; it cannot also be a ${kind}.`, {
+        code: 'program-name',
+        hint: 'Give this one another name, or wrap it in builder.scope(...).',
+      })
+    this.#names.set(name, kind)
+  }
+
+  #table(spec: TableSpec): void {
+    const known = this.#tables.get(spec.name)
+    if (known && keyOf(known, []) !== keyOf(spec, [])) {
+      throw new UserError(
+        `Table ${spec.name} is declared twice, with dim ${known.dim} and ${JSON.stringify(known.init)}, then with dim ${spec.dim} and ${JSON.stringify(spec.init)}.`,
+        {
+          code: 'program-table',
+          hint: 'Embeddings that share a table need the same dim and init; otherwise give one of them its own table.',
+        },
+      )
+    }
+    this.#tables.set(spec.name, spec)
+  }
+}
+
+/** The type of an op's result; a mismatch becomes a UserError that names op, operands and the fix. */
+function inferType<K extends OpKind>(op: Op<K>, inputs: readonly Tensor[]): TensorType {
+  try {
+    return (SHAPE_RULES[op.kind] as ShapeRule<K>)(inputs, op)
+  } catch (error) {
+    if (!(error instanceof ShapeError)) throw error
+    const operands = inputs.map(({ shape, dtype }) => `${dtype}${formatShape(shape)}`).join(', ')
+    throw new UserError(`${op.kind}(${operands}): ${error.message}.`, {
+      code: 'program-shape',
+      hint: `${error.hint}.`,
+      cause: error,
+    })
+  }
+}
+
+function reachable(nodes: readonly Node[], outputs: readonly Fetch[]): Node[] {
+  const needed = new Set(outputs.map(({ value }) => value))
+  const kept = nodes.toReversed().filter((node) => {
+    if (!needed.has(node.value)) return false
+    for (const input of node.inputs) needed.add(input)
+    return true
+  })
+  return kept.reverse()
+}
+
+function checkRows({ name, slots, dim, pooling }: RowsSpec): void {
+  const fail = (message: string, hint: string): never => {
+    throw new UserError(`Embedding ${name}: ${message}`, { code: 'program-rows', hint })
+  }
+  if (slots.length === 0) fail('no slots were given.', 'Name at least one sparse slot.')
+  if (pooling === 'sequence' && slots.length !== 1)
+    fail(
+      `sequence pooling takes one slot, not ${slots.length}.`,
+      'Make one embedding per sequence slot; they may share a table.',
+    )
+  if (!Number.isInteger(dim) || dim < 1) fail(`dim is ${dim}.`, 'Give a whole number of 1 or more.')
+  const repeated = slots.find((slot, i) => slots.indexOf(slot) !== i)
+  if (repeated !== undefined) fail(`slot ${repeated} stands twice.`, 'Name each slot once.')
+}
+
+function checkDim(name: string, dim: Dim): void {
+  if (typeof dim === 'number' ? Number.isInteger(dim) && dim > 0 : isSymbol(dim)) return
+  throw new UserError(`Feed ${name} has the dimension ${JSON.stringify(dim)}.`, {
+    code: 'program-shape',
+    hint: `Use a whole number or a symbol such as ${JSON.stringify(suggest(String(dim), ['B', 'T']) ?? 'B')}.`,
+  })
+}
+
+function keyOf(op: object, inputs: readonly number[]): string {
+  return JSON.stringify([op, inputs])
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const item of Object.values(value)) deepFreeze(item)
+  }
+  return value
+}

@@ -1,0 +1,90 @@
+/**
+ * @file The op union: every kind with its attributes. An op is one row in each of four tables mapped over this union:
+ * shape (shape-rules.ts), gradient (autodiff/), ONNX form (onnx/) and reference evaluation (engine/).
+ * A missing row is a compile error.
+ */
+import type { Dim, Shape } from './dim.ts'
+
+export const DTYPES = ['float32', 'float64', 'int64', 'int32', 'bool'] as const
+export type DType = (typeof DTYPES)[number]
+
+type None = Readonly<Record<never, never>>
+interface Reduction {
+  readonly axes: readonly number[]
+  readonly keepdims: boolean
+}
+interface Axis {
+  readonly axis: number
+}
+
+/** Attributes by kind. Axes are normalised (never negative) before they get here. */
+export interface OpAttributes {
+  // sources
+  constant: { readonly values: readonly number[]; readonly shape: readonly number[]; readonly dtype: DType }
+  /** The number of elements of a shape, as a float32 scalar known at run time. */
+  count: { readonly dims: Shape }
+
+  // elementwise, one operand
+  neg: None
+  exp: None
+  log: None
+  sqrt: None
+  abs: None
+  square: None
+  relu: None
+  sigmoid: None
+  tanh: None
+  cast: { readonly to: DType }
+  /** The operand; no gradient passes. */
+  stop_gradient: None
+
+  // elementwise with broadcasting
+  add: None
+  sub: None
+  mul: None
+  div: None
+  minimum: None
+  maximum: None
+  greater: None
+  equal: None
+  where: None
+  /** The first operand while training, the second at inference (dropout, batch norm); backward() and inference() resolve it. */
+  phase: None
+
+  // linear algebra
+  /** A[m,k] B[k,n] (+ bias[n]), each of A and B optionally stored transposed. */
+  gemm: { readonly transposeA: boolean; readonly transposeB: boolean }
+  /** Batched product of the two last axes, the others broadcast. */
+  matmul: None
+
+  // along axes
+  sum: Reduction
+  mean: Reduction
+  max: Reduction
+  softmax: Axis
+  log_softmax: Axis
+
+  // layout
+  reshape: { readonly shape: Shape }
+  expand: { readonly shape: Shape }
+  transpose: { readonly permutation: readonly number[] }
+  concat: Axis
+  slice: { readonly axis: number; readonly start: Dim; readonly end: Dim }
+  pad: { readonly axis: number; readonly before: Dim; readonly after: Dim }
+
+  // indexing
+  /** Rows of the first operand (axis 0) by an integer tensor of any shape. */
+  gather: None
+  /** Zeros of `shape`, plus updates at indices [.., r] into the first r axes; the gradient of every gather. */
+  scatter_add: { readonly shape: Shape }
+  one_hot: { readonly depth: number }
+
+  // losses, per sample
+  /** logits [.., C], integer labels [.., 1] -> [.., 1]. */
+  softmax_cross_entropy: None
+  /** logits and labels (0..1) of one shape -> the same shape. */
+  sigmoid_cross_entropy: None
+}
+
+export type OpKind = keyof OpAttributes
+export type Op<K extends OpKind = OpKind> = { [P in K]: { readonly kind: P } & OpAttributes[P] }[K]

@@ -1,0 +1,223 @@
+/** @file The first table: the shape and dtype of each op's result, from its operands and attributes. */
+import { addDims, type Dim, divDims, formatShape, type Shape, sameShape, sizeOf, subDims } from './dim.ts'
+import type { DType, Op, OpKind } from './op.ts'
+import type { TensorType } from './program.ts'
+
+/** What is wrong with an op's operands and what to change; the builder adds which op and which operands. */
+export class ShapeError extends Error {
+  readonly hint: string
+  constructor(message: string, hint: string) {
+    super(message)
+    this.hint = hint
+  }
+}
+
+export type ShapeRule<K extends OpKind> = (inputs: readonly TensorType[], op: Op<K>) => TensorType
+export type ShapeRules = { readonly [K in OpKind]: ShapeRule<K> }
+
+const same = ([x]: readonly TensorType[]): TensorType => ({ shape: x!.shape, dtype: x!.dtype })
+const float = (inputs: readonly TensorType[]) => same([requireFloat(inputs[0]!)])
+
+export const SHAPE_RULES: ShapeRules = {
+  constant: (_, { shape, dtype }) => ({ shape, dtype }),
+  count: () => ({ shape: [], dtype: 'float32' }),
+
+  neg: same,
+  exp: float,
+  log: float,
+  sqrt: float,
+  abs: same,
+  square: same,
+  relu: float,
+  sigmoid: float,
+  tanh: float,
+  cast: ([x], { to }) => ({ shape: x!.shape, dtype: to }),
+  stop_gradient: same,
+
+  add: (inputs) => elementwise(inputs),
+  sub: (inputs) => elementwise(inputs),
+  mul: (inputs) => elementwise(inputs),
+  div: (inputs) => elementwise(inputs),
+  minimum: (inputs) => elementwise(inputs),
+  maximum: (inputs) => elementwise(inputs),
+  greater: (inputs) => ({ ...elementwise(inputs), dtype: 'bool' }),
+  equal: (inputs) => ({ ...elementwise(inputs), dtype: 'bool' }),
+  where: ([condition, a, b]) => {
+    if (condition!.dtype !== 'bool')
+      throw new ShapeError('the condition is not bool', "compare first, or cast(x, 'bool')")
+    const { shape, dtype } = elementwise([a!, b!])
+    return { shape: broadcast(condition!.shape, shape), dtype }
+  },
+  phase: (inputs) => elementwise(inputs),
+
+  gemm: (inputs, op) => gemm(inputs, op),
+  matmul: ([a, b]) => {
+    if (a!.shape.length < 2 || b!.shape.length < 2)
+      throw new ShapeError('both operands need two axes or more', 'unsqueeze the vector')
+    const inner = a!.shape.at(-1)!
+    if (inner !== b!.shape.at(-2)) throw innerMismatch(inner, b!.shape.at(-2)!)
+    const batch = broadcast(a!.shape.slice(0, -2), b!.shape.slice(0, -2))
+    return { shape: [...batch, a!.shape.at(-2)!, b!.shape.at(-1)!], dtype: sameDType([a!, b!]) }
+  },
+
+  sum: ([x], op) => reduced(x!, op),
+  mean: ([x], op) => reduced(requireFloat(x!), op),
+  max: ([x], op) => reduced(x!, op),
+  softmax: float,
+  log_softmax: float,
+
+  reshape: ([x], { shape }) => {
+    if (sizeOf(x!.shape) !== sizeOf(shape)) {
+      throw new ShapeError(
+        `${formatShape(x!.shape)} has ${sizeOf(x!.shape)} elements but ${formatShape(shape)} has ${sizeOf(shape)}`,
+        'use -1 for one dimension to have it computed',
+      )
+    }
+    return { shape, dtype: x!.dtype }
+  },
+  expand: ([x], { shape }) => {
+    if (!sameShape(broadcast(x!.shape, shape), shape)) {
+      throw new ShapeError(
+        `${formatShape(x!.shape)} does not broadcast to ${formatShape(shape)}`,
+        'only dimensions of size 1 expand; unsqueeze or reshape first',
+      )
+    }
+    return { shape, dtype: x!.dtype }
+  },
+  transpose: ([x], { permutation }) => {
+    if (permutation.length !== x!.shape.length || new Set(permutation).size !== permutation.length) {
+      throw new ShapeError(`[${permutation}] is not a permutation of ${x!.shape.length} axes`, 'name each axis once')
+    }
+    return { shape: permutation.map((axis) => x!.shape[axis]!), dtype: x!.dtype }
+  },
+  concat: (inputs, { axis }) => concat(inputs, axis),
+  slice: ([x], { axis, start, end }) => replaceDim(x!, axis, subDims(end, start)),
+  pad: ([x], { axis, before, after }) => replaceDim(x!, axis, addDims(addDims(before, x!.shape[axis]!), after)),
+
+  gather: ([x, indices]) => {
+    requireInteger(indices!)
+    if (x!.shape.length === 0)
+      throw new ShapeError('there is nothing to gather from in a scalar', 'pass a tensor with one axis or more')
+    return { shape: [...indices!.shape, ...x!.shape.slice(1)], dtype: x!.dtype }
+  },
+  scatter_add: ([indices, updates], { shape }) => {
+    requireInteger(indices!)
+    const depth = indices!.shape.at(-1)
+    const expected = typeof depth === 'number' ? [...indices!.shape.slice(0, -1), ...shape.slice(depth)] : []
+    if (!sameShape(expected, updates!.shape))
+      throw new ShapeError(`updates must be ${formatShape(expected)}`, 'give one update per index')
+    return { shape, dtype: updates!.dtype }
+  },
+  one_hot: ([x], { depth }) => ({ shape: [...requireInteger(x!).shape, depth], dtype: 'float32' }),
+
+  softmax_cross_entropy: ([logits, labels]) => {
+    requireFloat(logits!)
+    requireInteger(labels!)
+    const shape = [...logits!.shape.slice(0, -1), 1]
+    if (!sameShape(labels!.shape, shape)) {
+      throw new ShapeError(`labels must be ${formatShape(shape)}`, 'give one integer class per sample')
+    }
+    return { shape, dtype: logits!.dtype }
+  },
+  sigmoid_cross_entropy: ([logits, labels]) => {
+    if (!sameShape(logits!.shape, labels!.shape))
+      throw new ShapeError('logits and labels differ in shape', 'reshape the labels to the shape of the logits')
+    return { shape: requireFloat(logits!).shape, dtype: sameDType([logits!, labels!]) }
+  },
+}
+
+/** The shape two operands broadcast to, numpy's way; a symbol matches itself and 1. */
+export function broadcast(a: Shape, b: Shape): Shape {
+  const rank = Math.max(a.length, b.length)
+  return Array.from({ length: rank }, (_, i): Dim => {
+    const left = a[a.length - rank + i] ?? 1
+    const right = b[b.length - rank + i] ?? 1
+    if (left === right || right === 1) return left
+    if (left === 1) return right
+    throw new ShapeError(
+      `dimensions ${left} and ${right} (axis ${i}) do not broadcast`,
+      'make them equal, or make one of them 1 with reshape or unsqueeze',
+    )
+  })
+}
+
+function elementwise(inputs: readonly TensorType[]): TensorType {
+  return { shape: inputs.map(({ shape }) => shape).reduce(broadcast), dtype: sameDType(inputs) }
+}
+
+function sameDType(inputs: readonly TensorType[]): DType {
+  const dtype = inputs[0]!.dtype
+  const other = inputs.find((input) => input.dtype !== dtype)
+  if (other) throw new ShapeError(`dtypes ${dtype} and ${other.dtype} differ`, `cast one operand: cast(x, '${dtype}')`)
+  return dtype
+}
+
+function requireFloat(x: TensorType): TensorType {
+  if (x.dtype !== 'float32' && x.dtype !== 'float64')
+    throw new ShapeError(`${x.dtype} is not a float`, "cast(x, 'float32') first")
+  return x
+}
+
+function requireInteger(x: TensorType): TensorType {
+  if (x.dtype !== 'int64' && x.dtype !== 'int32')
+    throw new ShapeError(`${x.dtype} cannot index`, "cast(x, 'int64') first")
+  return x
+}
+
+function gemm([a, b, bias]: readonly TensorType[], op: Op<'gemm'>): TensorType {
+  if (a!.shape.length !== 2 || b!.shape.length !== 2)
+    throw new ShapeError('both operands need exactly two axes', 'use matmul for more axes, or reshape')
+  const [m, k] = op.transposeA ? a!.shape.toReversed() : a!.shape
+  const [inner, n] = op.transposeB ? b!.shape.toReversed() : b!.shape
+  if (k !== inner) throw innerMismatch(k!, inner!)
+  if (bias && !sameShape(bias.shape, [n!])) throw new ShapeError(`the bias must be [${n}]`, 'give one bias per column')
+  return { shape: [m!, n!], dtype: sameDType(bias ? [a!, b!, bias] : [a!, b!]) }
+}
+
+function innerMismatch(k: Dim, inner: Dim): ShapeError {
+  return new ShapeError(
+    `inner dimensions ${k} and ${inner} differ`,
+    `give the second operand ${k} rows, or transpose one of them`,
+  )
+}
+
+function reduced(
+  x: TensorType,
+  { axes, keepdims }: { readonly axes: readonly number[]; readonly keepdims: boolean },
+): TensorType {
+  const shape = x.shape.flatMap((dim, i) => (!axes.includes(i) ? [dim] : keepdims ? [1] : []))
+  return { shape, dtype: x.dtype }
+}
+
+function concat(inputs: readonly TensorType[], axis: number): TensorType {
+  const first = inputs[0]!.shape
+  const wrong = inputs.find(
+    ({ shape }) => shape.length !== first.length || shape.some((dim, i) => i !== axis && dim !== first[i]),
+  )
+  if (wrong)
+    throw new ShapeError(
+      `${formatShape(first)} and ${formatShape(wrong.shape)} differ in an axis other than ${axis}`,
+      'make them equal there, or concatenate along that axis',
+    )
+  const shape = first.with(axis, inputs.map((input) => input.shape[axis]!).reduce(addDims))
+  return { shape, dtype: sameDType(inputs) }
+}
+
+function replaceDim(x: TensorType, axis: number, dim: Dim): TensorType {
+  if (typeof dim === 'number' && dim < 0)
+    throw new ShapeError(`axis ${axis} would get ${dim} elements`, 'let start come before end')
+  return { shape: x.shape.with(axis, dim), dtype: x.dtype }
+}
+
+/** The shape of a reshape with one -1 filled in. */
+export function inferReshape(from: Shape, to: Shape): Shape {
+  const unknown = to.indexOf(-1)
+  if (unknown < 0) return to
+  const dim = divDims(sizeOf(from), sizeOf(to.toSpliced(unknown, 1)))
+  if (dim === undefined)
+    throw new ShapeError(
+      `${formatShape(from)} does not divide into ${formatShape(to)}`,
+      'choose dimensions whose product divides the element count',
+    )
+  return to.with(unknown, dim)
+}

@@ -1,0 +1,66 @@
+/** @file The verifier: a program that passes can be differentiated, lowered and run. */
+import { UserError } from '../util/index.ts'
+import { dimTerms, formatShape, sameShape } from './dim.ts'
+import { DTYPES, type Op, type OpKind } from './op.ts'
+import { type Node, type Program, programInputs, type TensorType } from './program.ts'
+import { SHAPE_RULES, type ShapeRule } from './shape-rules.ts'
+
+/** Throws if names clash, a value is used before it exists, a shape is not what its rule says, or a symbol has no source. */
+export function verify(program: Program): void {
+  verifyNames(program)
+  const types = new Map<number, TensorType>()
+  const define = (item: TensorType & { readonly value: number }) => {
+    if (types.has(item.value)) throw new Error(`internal: value %${item.value} is defined twice`)
+    if (!DTYPES.includes(item.dtype)) throw new Error(`internal: %${item.value} has the unknown dtype ${item.dtype}`)
+    types.set(item.value, item)
+  }
+  for (const input of programInputs(program)) define(input)
+  for (const node of program.nodes) {
+    verifyNode(node, types)
+    define(node)
+  }
+  for (const { name, value } of program.fetches) {
+    if (!types.has(value)) throw new Error(`internal: fetch ${name} names %${value}, which does not exist`)
+  }
+  verifySymbols(program)
+}
+
+function verifyNames(program: Program): void {
+  const names = new Set<string>()
+  for (const { name } of [...programInputs(program), ...program.fetches]) {
+    if (names.has(name))
+      throw new UserError(`The program has two inputs or fetches named "${name}".`, {
+        code: 'program-name',
+        hint: 'Rename one of them; inputs and fetches share one set of names.',
+      })
+    names.add(name)
+  }
+}
+
+function verifyNode<K extends OpKind>(node: Node, types: ReadonlyMap<number, TensorType>): void {
+  const inputs = node.inputs.map((id) => {
+    const type = types.get(id)
+    if (!type) throw new Error(`internal: ${node.op.kind} %${node.value} uses %${id} before it is defined`)
+    return type
+  })
+  const { shape, dtype } = (SHAPE_RULES[node.op.kind] as ShapeRule<K>)(inputs, node.op as Op<K>)
+  if (!sameShape(shape, node.shape) || dtype !== node.dtype) {
+    throw new Error(
+      `internal: ${node.op.kind} %${node.value} is ${node.dtype}${formatShape(node.shape)}, its rule says ${dtype}${formatShape(shape)}`,
+    )
+  }
+}
+
+/** Every symbol must be a dimension of some input by itself: that is where its size comes from at run time. */
+function verifySymbols(program: Program): void {
+  const sources = new Set(programInputs(program).flatMap(({ shape }) => shape.filter((dim) => typeof dim === 'string')))
+  for (const node of program.nodes) {
+    for (const symbol of node.shape.flatMap((dim) => dimTerms(dim).flatMap(({ symbols }) => symbols))) {
+      if (!sources.has(symbol))
+        throw new UserError(`${node.op.kind} has the dimension ${symbol}, which no input has.`, {
+          code: 'program-symbol',
+          hint: `Declare a feed with the dimension ${symbol}.`,
+        })
+    }
+  }
+}
