@@ -1,10 +1,6 @@
-/** @file Seeded random numbers as a pure function of (seed, counter), the same on every platform. */
-import { GOLDEN, mix64 } from './hash.ts'
+/** @file Seeded random numbers, the same on every platform, in 32-bit arithmetic (bigints are too slow for weights). */
 
-/** A small sequential generator over splitmix64 (not for hot loops). */
 export interface Rng {
-  /** The next 64 random bits. */
-  bits(): bigint
   /** Uniform in [0, 1) with 53 bits. */
   uniform(): number
   /** Standard normal by Box-Muller. */
@@ -13,15 +9,23 @@ export interface Rng {
   below(n: number): number
 }
 
+/** sfc32 seeded by 64 bits. */
 export function createRng(seed: bigint): Rng {
-  let counter = seed
+  let a = Number(seed & 0xffffffffn) | 0
+  let b = Number((seed >> 32n) & 0xffffffffn) | 0
+  let c = 0x9e3779b9 | 0
+  let counter = 1
   const bits = () => {
-    counter = (counter + GOLDEN) & ((1n << 64n) - 1n)
-    return mix64(counter)
+    const sum = (((a + b) | 0) + counter) | 0
+    counter = (counter + 1) | 0
+    a = b ^ (b >>> 9)
+    b = (c + (c << 3)) | 0
+    c = (((c << 21) | (c >>> 11)) + sum) | 0
+    return sum >>> 0
   }
-  const uniform = () => Number(bits() >> 11n) / 2 ** 53
+  for (let i = 0; i < 12; i++) bits() // the seed's bits need some rounds to spread
+  const uniform = () => (bits() * 2 ** 21 + (bits() >>> 11)) / 2 ** 53
   return {
-    bits,
     uniform,
     normal: () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform()),
     below: (n) => Math.floor(uniform() * n),

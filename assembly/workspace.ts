@@ -1,0 +1,168 @@
+// A trainer thread's private memory: what stands between a batch's signs and the graph's tensors. Private, because
+// onnxruntime reads and writes tensors in place here and refuses shared memory.
+import { mix64 } from "./mix";
+
+const SUM: i32 = 0;
+const MEAN: i32 = 1;
+const SQRTN: i32 = 2;
+
+/**
+ * Numbers the distinct signs of a batch. Sign i gets inverse[i] = segment * n + place, and distinct[inverse[i]] = sign;
+ * lengths[segment] says how many are there. `table` is scratch of (mask + 1) u32, mask + 1 a power of two >= 2 n.
+ */
+export function dedupe(signs: usize, n: u32, segmentBits: i32, table: usize, mask: u32, inverse: usize, distinct: usize, lengths: usize): void {
+  memory.fill(table, 0, (<usize>mask + 1) << 2);
+  memory.fill(lengths, 0, 4 << segmentBits);
+  for (let i: usize = 0; i < n; i++) {
+    let sign = load<u64>(signs + (i << 3));
+    let hash = mix64(sign);
+    let slot = <u32>(hash >> 20) & mask;
+    while (true) {
+      let found = load<u32>(table + (<usize>slot << 2));
+      if (found == 0) {
+        // Two shifts: a shift by 64 (one segment) would be a shift by 0.
+        let segment = <u32>((hash >> 1) >> (63 - segmentBits));
+        let place = load<u32>(lengths + (<usize>segment << 2));
+        store<u32>(lengths + (<usize>segment << 2), place + 1);
+        let number = segment * n + place;
+        store<u64>(distinct + (<usize>number << 3), sign);
+        store<u32>(table + (<usize>slot << 2), number + 1);
+        store<u32>(inverse + (i << 2), number);
+        break;
+      }
+      if (load<u64>(distinct + (<usize>(found - 1) << 3)) == sign) {
+        store<u32>(inverse + (i << 2), found - 1);
+        break;
+      }
+      slot = (slot + 1) & mask;
+    }
+  }
+}
+
+/** Keeps the signs and counts of chosen slots: `wanted` is a byte per slot. Returns how many signs were kept. */
+export function select(signs: usize, counts: usize, samples: u32, slots: u32, wanted: usize, outSigns: usize, outCounts: usize): u32 {
+  let first = outSigns;
+  for (let i: u32 = 0; i < samples; i++) {
+    for (let s: u32 = 0; s < slots; s++, counts += 4) {
+      let count = load<u32>(counts);
+      if (load<u8>(wanted + s)) {
+        store<u32>(outCounts, count);
+        outCounts += 4;
+        for (let k: u32 = 0; k < count; k++, outSigns += 8) store<u64>(outSigns, load<u64>(signs + (<usize>k << 3)));
+      }
+      signs += <usize>count << 3;
+    }
+  }
+  return <u32>((outSigns - first) >> 3);
+}
+
+@inline function copy(to: usize, from: usize, bytes: usize): void {
+  let end = from + bytes;
+  for (; from + 16 <= end; from += 16, to += 16) v128.store(to, v128.load(from));
+  for (; from < end; from += 4, to += 4) store<u32>(to, load<u32>(from));
+}
+
+@inline function add(to: usize, from: usize, bytes: usize): void {
+  let end = from + bytes;
+  for (; from + 16 <= end; from += 16, to += 16) v128.store(to, f32x4.add(v128.load(to), v128.load(from)));
+  for (; from < end; from += 4, to += 4) store<f32>(to, load<f32>(to) + load<f32>(from));
+}
+
+@inline function addScaled(to: usize, from: usize, bytes: usize, factor: f32): void {
+  let end = from + bytes;
+  let factors = f32x4.splat(factor);
+  for (; from + 16 <= end; from += 16, to += 16) v128.store(to, f32x4.add(v128.load(to), f32x4.mul(factors, v128.load(from))));
+  for (; from < end; from += 4, to += 4) store<f32>(to, load<f32>(to) + factor * load<f32>(from));
+}
+
+@inline function poolFactor(pooling: i32, count: u32): f32 {
+  return pooling == MEAN ? 1 / <f32>count : pooling == SQRTN ? 1 / sqrt<f32>(<f32>count) : 1;
+}
+
+/** One sign in every cell: out[i] = rows[inverse[i]]. */
+export function expandSingle(inverse: usize, n: u32, rows: usize, dim: u32, out: usize): void {
+  let bytes = <usize>dim << 2;
+  for (let i: usize = 0; i < n; i++, out += bytes) copy(out, rows + <usize>load<u32>(inverse + (i << 2)) * bytes, bytes);
+}
+
+/** Any number of signs in a cell (one slot of one sample), pooled; an empty cell is zero. */
+export function expandPooled(inverse: usize, counts: usize, cells: u32, rows: usize, dim: u32, out: usize, pooling: i32): void {
+  let bytes = <usize>dim << 2;
+  for (let cell: u32 = 0; cell < cells; cell++, counts += 4, out += bytes) {
+    let count = load<u32>(counts);
+    memory.fill(out, 0, bytes);
+    let factor = poolFactor(pooling, count);
+    for (let k: u32 = 0; k < count; k++, inverse += 4) addScaled(out, rows + <usize>load<u32>(inverse) * bytes, bytes, factor);
+  }
+}
+
+/** A slot as a padded sequence: out [samples, length, dim] and mask [samples, length]; signs past `length` are dropped. */
+export function expandSequence(inverse: usize, counts: usize, samples: u32, rows: usize, dim: u32, length: u32, out: usize, mask: usize): void {
+  let bytes = <usize>dim << 2;
+  memory.fill(out, 0, <usize>samples * length * bytes);
+  memory.fill(mask, 0, (<usize>samples * length) << 2);
+  for (let i: u32 = 0; i < samples; i++, counts += 4, out += <usize>length * bytes, mask += <usize>length << 2) {
+    let count = load<u32>(counts);
+    let kept = min(count, length);
+    for (let k: usize = 0; k < kept; k++) {
+      copy(out + k * bytes, rows + <usize>load<u32>(inverse + (k << 2)) * bytes, bytes);
+      store<f32>(mask + (k << 2), 1);
+    }
+    inverse += <usize>count << 2;
+  }
+}
+
+/** The reverse of expandSingle: adds gradient i to merged[inverse[i]]. */
+export function mergeSingle(inverse: usize, n: u32, gradients: usize, dim: u32, merged: usize): void {
+  let bytes = <usize>dim << 2;
+  for (let i: usize = 0; i < n; i++, gradients += bytes) add(merged + <usize>load<u32>(inverse + (i << 2)) * bytes, gradients, bytes);
+}
+
+/** The reverse of expandPooled. */
+export function mergePooled(inverse: usize, counts: usize, cells: u32, gradients: usize, dim: u32, merged: usize, pooling: i32): void {
+  let bytes = <usize>dim << 2;
+  for (let cell: u32 = 0; cell < cells; cell++, counts += 4, gradients += bytes) {
+    let count = load<u32>(counts);
+    let factor = poolFactor(pooling, count);
+    for (let k: u32 = 0; k < count; k++, inverse += 4) addScaled(merged + <usize>load<u32>(inverse) * bytes, gradients, bytes, factor);
+  }
+}
+
+/** The reverse of expandSequence. */
+export function mergeSequence(inverse: usize, counts: usize, samples: u32, gradients: usize, dim: u32, length: u32, merged: usize): void {
+  let bytes = <usize>dim << 2;
+  for (let i: u32 = 0; i < samples; i++, counts += 4, gradients += <usize>length * bytes) {
+    let count = load<u32>(counts);
+    let kept = min(count, length);
+    for (let k: usize = 0; k < kept; k++) add(merged + <usize>load<u32>(inverse + (k << 2)) * bytes, gradients + k * bytes, bytes);
+    inverse += <usize>count << 2;
+  }
+}
+
+/** Adds predictions to the AUC histogram (Paddle's buckets): u32 positives [thresholds + 1], then negatives. Returns NaNs seen. */
+export function histogram(predictions: usize, stride: u32, labels: usize, n: u32, thresholds: u32, buckets: usize): u32 {
+  let bad: u32 = 0;
+  let negatives = buckets + ((<usize>thresholds + 1) << 2);
+  for (let i: u32 = 0; i < n; i++, predictions += <usize>stride << 2, labels += 4) {
+    let p = load<f32>(predictions);
+    if (!(p >= 0 && p <= 1)) { bad++; continue; }
+    let at = (load<f32>(labels) > 0 ? buckets : negatives) + (<usize>(p * <f32>thresholds) << 2);
+    store<u32>(at, load<u32>(at) + 1);
+  }
+  return bad;
+}
+
+/** Sum of squares in double precision, for clipping by norm. */
+export function sumSquares(values: usize, n: u32): f64 {
+  let sum: f64 = 0;
+  for (let end = values + (<usize>n << 2); values < end; values += 4) { let x = <f64>load<f32>(values); sum += x * x; }
+  return sum;
+}
+
+export function scale(values: usize, n: u32, factor: f32): void {
+  for (let end = values + (<usize>n << 2); values < end; values += 4) store<f32>(values, load<f32>(values) * factor);
+}
+
+export function clamp(values: usize, n: u32, low: f32, high: f32): void {
+  for (let end = values + (<usize>n << 2); values < end; values += 4) store<f32>(values, max(low, min(high, load<f32>(values))));
+}

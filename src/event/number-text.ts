@@ -1,0 +1,27 @@
+/** @file Numbers as people read them: counts, rates, durations, metric values. */
+
+/** 400000 as `400,000`. */
+export function countText(value: number): string {
+  return Math.round(value).toLocaleString('en-US')
+}
+
+/** A rate in three significant digits: `950/s`, `76.9k/s`, `1.23M/s`. */
+export function rateText(perSecond: number): string {
+  const [divisor, unit] = perSecond >= 999_500 ? [1e6, 'M'] : perSecond >= 999.5 ? [1e3, 'k'] : [1, '']
+  const scaled = perSecond / divisor
+  const digits = unit === '' || scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2
+  return `${scaled.toFixed(digits)}${unit}/s`
+}
+
+/** Seconds as `0:07`, `12:30`, `3:05:00`. */
+export function clockText(seconds: number): string {
+  const whole = Math.max(0, Math.ceil(seconds))
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
+  const tail = `${hours > 0 ? String(minutes).padStart(2, '0') : minutes}:${String(rest).padStart(2, '0')}`
+  return hours > 0 ? `${hours}:${tail}` : tail
+}
+
+/** A metric in four digits after the point. */
+export function metricText(value: number): string {
+  return Number.isFinite(value) && Math.abs(value) < 1e6 ? value.toFixed(4) : String(value)
+}

@@ -1,0 +1,23 @@
+/** @file Bindings of assembly/dense.ts: dense weights and optimizer state in one shared memory. */
+import { loadKernel, pagesFor } from './load.ts'
+import { configureRule, type KernelRule, type RuleKernel } from './rules.ts'
+
+export interface DenseKernel extends RuleKernel {
+  /** Applies the rule to `n` floats at `weights`; states follow at multiples of `stride` bytes; gradients at `gradients`. */
+  apply(weights: number, stride: number, gradients: number, n: number): void
+}
+
+/** First usable byte: below lie the kernel's constants. */
+export const DENSE_BASE = 64 * 1024
+
+export function createDenseMemory(bytes: number): WebAssembly.Memory {
+  const pages = pagesFor(DENSE_BASE + bytes)
+  if (pages > 65536) throw new Error(`internal: ${bytes} bytes of dense weights and state exceed one memory`)
+  return new WebAssembly.Memory({ initial: pages, maximum: 65536, shared: true })
+}
+
+export function attachDense(memory: WebAssembly.Memory, rule: KernelRule): DenseKernel {
+  const kernel = loadKernel<DenseKernel>('dense', memory)
+  configureRule(kernel, rule)
+  return kernel
+}

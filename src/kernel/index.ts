@@ -1,0 +1,6 @@
+/** @file The public face of kernel/: hot loops in WebAssembly and the memories they work on. */
+export * from './dense.ts'
+export * from './load.ts'
+export * from './rules.ts'
+export * from './segment.ts'
+export * from './workspace.ts'

@@ -1,0 +1,206 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, it } from 'vitest'
+import { applyReference, type Cell, kernelRule, type OptimizerSpec, optimizer, stepFactors } from '../optim/index.ts'
+import { deriveSeed, GOLDEN, mix64 } from '../util/index.ts'
+import { digestTable } from './digest.ts'
+import { createTable, type DistinctSigns, SparseTable, type TableOptions } from './table.ts'
+
+const DIM = 5
+const options = (over: Partial<TableOptions> = {}): TableOptions => ({
+  name: 'emb',
+  dim: DIM,
+  init: { kind: 'uniform', low: -1, high: 1 },
+  optimizer: optimizer.sgd({ learningRate: 0.1 }),
+  seed: 7,
+  segments: 1,
+  ...over,
+})
+
+/** Groups signs by segment as the workspace kernel does: by the top bits of the mixed sign. */
+function group(signs: readonly bigint[], segments: number): DistinctSigns {
+  const stride = signs.length
+  const out = new BigUint64Array(stride * segments)
+  const lengths = new Uint32Array(segments)
+  const bits = BigInt(Math.log2(segments))
+  for (const sign of signs) {
+    const segment = Number((mix64(sign) >> 1n) >> (63n - bits))
+    out[segment * stride + lengths[segment]++] = sign
+  }
+  return { signs: out, lengths, stride }
+}
+
+const weightsOf = (table: SparseTable, sign: bigint, insert = true): number[] => {
+  const rows = new Float32Array(DIM)
+  table.lookup(group([sign], 1), rows, insert)
+  return [...rows]
+}
+
+describe('SparseTable', () => {
+  it('gives a sign the same initial weights whatever came before it', () => {
+    const first = new SparseTable(createTable(options()), 0)
+    const second = new SparseTable(createTable(options()), 0)
+    for (let i = 0n; i < 500n; i++) weightsOf(second, i * 31n)
+    for (const sign of [0n, 1n, 2n ** 63n, 2n ** 64n - 1n])
+      expect(weightsOf(first, sign)).toEqual(weightsOf(second, sign))
+    expect(weightsOf(first, 1n)).not.toEqual(weightsOf(first, 2n))
+  })
+
+  it('computes initial weights as the plain formula does', () => {
+    const table = new SparseTable(createTable(options()), 0)
+    const base = mix64(99n ^ deriveSeed(7, 'table:emb'))
+    const expected = Array.from({ length: DIM }, (_, j) =>
+      Math.fround(-1 + 2 * (Number(mix64(base + BigInt(j + 1) * GOLDEN) >> 40n) / 2 ** 24)),
+    )
+    expect(weightsOf(table, 99n)).toEqual(expected)
+  })
+
+  it('draws normal weights with the stated mean and deviation', () => {
+    const table = new SparseTable(createTable(options({ init: { kind: 'normal', mean: 2, std: 0.5 } })), 0)
+    const values = Array.from({ length: 2000 }, (_, i) => weightsOf(table, BigInt(i))).flat()
+    const mean = values.reduce((sum, x) => sum + x, 0) / values.length
+    const deviation = Math.sqrt(values.reduce((sum, x) => sum + (x - mean) ** 2, 0) / values.length)
+    expect(mean).toBeCloseTo(2, 1)
+    expect(deviation).toBeCloseTo(0.5, 1)
+  })
+
+  it('does not create rows when it only looks', () => {
+    const table = new SparseTable(createTable(options()), 0)
+    const imagined = weightsOf(table, 5n, false)
+    expect(table.rowCount).toBe(0)
+    expect(weightsOf(table, 5n, true)).toEqual(imagined)
+    expect(table.rowCount).toBe(1)
+  })
+
+  it.each([1, 4])('keeps every row through growth on %i segments', (segments) => {
+    const table = new SparseTable(createTable(options({ segments })), 0)
+    const total = 60_000
+    const batch = 1000
+    for (let start = 0; start < total; start += batch) {
+      const signs = Array.from({ length: batch }, (_, i) => BigInt(start + i) * 0x1_0000_0001n)
+      const distinct = group(signs, segments)
+      const rows = new Float32Array(segments * batch * DIM)
+      table.lookup(distinct, rows, true)
+      // Gradient = (sign's number) makes each row's later weight tell whose it is.
+      const gradients = new Float32Array(rows.length)
+      for (let g = 0; g < segments; g++) {
+        for (let i = 0; i < distinct.lengths[g]!; i++) {
+          const at = g * batch + i
+          gradients.fill(Number(distinct.signs[at]! / 0x1_0000_0001n), at * DIM, (at + 1) * DIM)
+        }
+      }
+      table.update(distinct, gradients, stepFactors(optimizer.sgd({ learningRate: 1 }), 1))
+    }
+    expect(table.rowCount).toBe(total)
+    const fresh = new SparseTable(createTable(options({ segments })), 0)
+    for (const number of [0, 1, 999, 31_000, 59_999]) {
+      const distinct = group([BigInt(number) * 0x1_0000_0001n], segments)
+      const [now, initial] = [new Float32Array(segments * DIM), new Float32Array(segments * DIM)]
+      table.lookup(distinct, now, false)
+      fresh.lookup(distinct, initial, false)
+      const at = distinct.lengths.indexOf(1) * DIM
+      expect(now[at]).toBeCloseTo(initial[at]! - number, 0)
+    }
+    const seen = new Set<bigint>()
+    for (const { signs } of table.scan()) for (const sign of signs) seen.add(sign)
+    expect(seen.size).toBe(total)
+  })
+
+  it('stays below 1.4 times the payload at every moment of growth', () => {
+    const adam = options({ dim: 9, optimizer: optimizer.adam({ lazy: true }) })
+    const table = new SparseTable(createTable(adam), 0)
+    const batch = 4096
+    const rows = new Float32Array(batch * 9)
+    let worst = 0
+    for (let start = 0; start < 400_000; start += batch) {
+      table.lookup(
+        group(
+          Array.from({ length: batch }, (_, i) => mix64(BigInt(start + i))),
+          1,
+        ),
+        rows,
+        true,
+      )
+      if (start > 100_000) worst = Math.max(worst, table.usedBytes / table.rowCount)
+    }
+    expect(worst).toBeLessThan(1.4 * 116)
+  })
+
+  it('digests content, not order of arrival', () => {
+    const digest = (signs: bigint[]) => {
+      const table = new SparseTable(createTable(options()), 0)
+      for (const sign of signs) weightsOf(table, sign)
+      const hash = createHash('sha256')
+      digestTable(table, hash)
+      return hash.digest('hex')
+    }
+    expect(digest([1n, 2n, 3n])).toBe(digest([3n, 1n, 2n]))
+    expect(digest([1n, 2n, 3n])).not.toBe(digest([1n, 2n, 4n]))
+  })
+})
+
+const SPECS: readonly OptimizerSpec[] = [
+  optimizer.sgd({ learningRate: 0.1 }),
+  optimizer.momentum({ learningRate: 0.1 }),
+  optimizer.momentum({ learningRate: 0.1, nesterov: true }),
+  optimizer.adagrad({ learningRate: 0.05, initialAccumulator: 3 }),
+  optimizer.rmsprop({ learningRate: 0.01 }),
+  optimizer.rmsprop({ learningRate: 0.01, momentum: 0.9, centered: true }),
+  optimizer.adam({ learningRate: 0.01, lazy: true }),
+  optimizer.ftrl({ learningRate: 0.1, l1: 0.05, l2Proximal: 0.1, initialAccumulator: 0.1 }),
+]
+
+describe('optimizer kernels', () => {
+  it.each(SPECS.map((spec) => [JSON.stringify(spec), spec] as const))(
+    '%s equals its reference bit for bit',
+    (_, spec) => {
+      const table = new SparseTable(createTable(options({ optimizer: spec })), 0)
+      const rule = kernelRule(spec)
+      const l2 = spec.kind === 'ftrl' ? 0 : 0.01
+      const distinct = group([42n], 1)
+      const rows = new Float32Array(DIM)
+      table.lookup(distinct, rows, true)
+      const cells: Cell[] = [...rows].map((weight) => ({
+        weight,
+        state: Array.from({ length: rule.states }, (_, i) => (i === 0 ? Math.fround(rule.stateInit) : 0)),
+      }))
+      for (let step = 1; step <= 20; step++) {
+        const gradients = Float32Array.from({ length: DIM }, (_, j) => Math.sin(step * 1.7 + j))
+        const factors = stepFactors(spec, step)
+        table.update(distinct, gradients, factors, l2)
+        cells.forEach((cell, j) => {
+          applyReference(rule, factors, l2, cell, gradients[j]!)
+        })
+        table.lookup(distinct, rows, true, stepFactors(spec, step + 1))
+        expect([...rows]).toEqual(cells.map((cell) => cell.weight))
+      }
+    },
+  )
+
+  it('moves a row through the steps it missed when Adam is not lazy', () => {
+    const spec = optimizer.adam({ learningRate: 0.01 })
+    const table = new SparseTable(createTable(options({ optimizer: spec })), 0)
+    const rule = kernelRule(spec)
+    const distinct = group([42n], 1)
+    const rows = new Float32Array(DIM)
+    table.lookup(distinct, rows, true, stepFactors(spec, 1))
+    const cells: Cell[] = [...rows].map((weight) => ({ weight, state: [0, 0] }))
+    for (let step = 1; step <= 60; step++) {
+      const touched = step === 1 || step === 20 || step === 60
+      const gradients = new Float32Array(DIM).fill(touched ? step / 10 : 0)
+      if (touched) {
+        table.lookup(distinct, rows, true, stepFactors(spec, step))
+        table.update(distinct, gradients, stepFactors(spec, step))
+      }
+      for (const [j, cell] of cells.entries()) applyReference(rule, stepFactors(spec, step), 0, cell, gradients[j]!)
+    }
+    table.lookup(distinct, rows, true, stepFactors(spec, 61))
+    for (const [j, cell] of cells.entries()) expect(rows[j]).toBeCloseTo(cell.weight, 5)
+  })
+
+  it('takes the first step of Adam and of AdaGrad as the written examples do', () => {
+    const adam = optimizer.adam({ learningRate: 0.001, lazy: true })
+    const cell: Cell = { weight: 0, state: [0, 0] }
+    applyReference(kernelRule(adam), stepFactors(adam, 1), 0, cell, 1)
+    expect(cell.weight).toBeCloseTo(-0.001, 6)
+  })
+})

@@ -1,0 +1,188 @@
+/** @file A sparse table on segments: rows by 64-bit sign, each with its optimizer state, shared by all threads of a process. */
+import {
+  attachSegments,
+  createSegmentMemory,
+  MAX_THREADS,
+  type RowInit,
+  type RowLayout,
+  rowBytes,
+  type SegmentKernel,
+} from '../kernel/index.ts'
+import { kernelRule, type OptimizerSpec, type StepFactors } from '../optim/index.ts'
+import { deriveSeed, UserError } from '../util/index.ts'
+
+export interface TableOptions {
+  readonly name: string
+  readonly dim: number
+  readonly init: RowInit
+  readonly optimizer: OptimizerSpec
+  /** The job's seed; initial values are a pure function of (seed, name, sign). */
+  readonly seed: number
+  /** How many segments, a power of two; each holds up to 4 GiB. @default 4 */
+  readonly segments?: number
+}
+
+/** A table as plain data plus shared memories: goes to other threads by postMessage. */
+export interface TableHandle {
+  readonly name: string
+  readonly layout: RowLayout
+  readonly memories: readonly WebAssembly.Memory[]
+}
+
+export const DEFAULT_SEGMENTS = 4
+const SCAN_ROWS = 4096 // a page has at most 256, so a scan always moves on
+
+/** A new, empty table. */
+export function createTable({
+  name,
+  dim,
+  init,
+  optimizer,
+  seed,
+  segments = DEFAULT_SEGMENTS,
+}: TableOptions): TableHandle {
+  if (!Number.isInteger(Math.log2(segments))) throw new Error(`internal: ${segments} segments are not a power of two`)
+  const layout: RowLayout = { dim, rule: kernelRule(optimizer), seed: deriveSeed(seed, `table:${name}`), init }
+  const memories = Array.from({ length: segments }, createSegmentMemory)
+  for (const kernel of attachSegments(memories, 0, layout)) kernel.create()
+  return { name, layout, memories }
+}
+
+/** The distinct signs of a batch, grouped by segment: group g's are signs[g*stride .. g*stride + lengths[g]). */
+export interface DistinctSigns {
+  readonly signs: BigUint64Array
+  readonly lengths: Uint32Array
+  readonly stride: number
+}
+
+/** One thread's hold on a table. A lookup and the update that follows it belong to the same batch. */
+export class SparseTable {
+  readonly name: string
+  readonly dim: number
+  readonly segmentBits: number
+  readonly #segments: readonly SegmentView[]
+  readonly #layout: RowLayout
+
+  constructor(handle: TableHandle, thread: number) {
+    if (thread >= MAX_THREADS) throw new Error(`internal: thread ${thread} of at most ${MAX_THREADS}`)
+    this.name = handle.name
+    this.dim = handle.layout.dim
+    this.segmentBits = Math.log2(handle.memories.length)
+    this.#layout = handle.layout
+    const kernels = attachSegments(handle.memories, thread, handle.layout)
+    this.#segments = kernels.map((kernel, i) => new SegmentView(kernel, handle.memories[i]!, handle.layout))
+  }
+
+  /** Copies the weights of `distinct` to `rows` ([groups * stride, dim]); absent rows are created if `insert`, else only imagined. */
+  lookup(distinct: DistinctSigns, rows: Float32Array, insert: boolean, factors?: StepFactors): void {
+    for (let g = 0; g < this.#segments.length; g++) {
+      const n = distinct.lengths[g]!
+      if (n === 0) continue
+      const segment = this.#segments[g]!
+      const first = g * distinct.stride
+      if (factors) segment.kernel.setClock(factors.step, factors.baseRate)
+      segment.fit(n, this.name)
+      segment.signs.set(distinct.signs.subarray(first, first + n))
+      if (segment.kernel.lookup(segment.signsAt, n, segment.addressesAt, segment.rowsAt, insert ? 1 : 0) < 0)
+        throw tableFull(this.name, this.rowCount)
+      rows.set(segment.rows.subarray(0, n * this.dim), first * this.dim)
+    }
+  }
+
+  /** Applies merged gradients ([groups * stride, dim]) to the rows the last lookup found. */
+  update(distinct: DistinctSigns, gradients: Float32Array, factors: StepFactors, l2 = 0): void {
+    for (let g = 0; g < this.#segments.length; g++) {
+      const n = distinct.lengths[g]!
+      if (n === 0) continue
+      const segment = this.#segments[g]!
+      const first = g * distinct.stride * this.dim
+      segment.rows.set(gradients.subarray(first, first + n * this.dim))
+      segment.kernel.setStep(factors.rate, factors.aux, l2)
+      segment.kernel.setClock(factors.step, factors.baseRate)
+      segment.kernel.update(segment.addressesAt, segment.rowsAt, n)
+    }
+  }
+
+  get rowCount(): number {
+    return this.#segments.reduce((sum, { kernel }) => sum + kernel.rowCount(), 0)
+  }
+
+  /** Bytes of index, rows and scratch in use. */
+  get usedBytes(): number {
+    return this.#segments.reduce((sum, { kernel }) => sum + kernel.usedBytes(), 0)
+  }
+
+  /** Every row with its state, in no particular order, as views that are valid until the next step. No thread may insert meanwhile. */
+  *scan(): Generator<{ readonly signs: BigUint64Array; readonly rows: Uint8Array; readonly rowBytes: number }> {
+    const bytes = rowBytes(this.#layout)
+    for (const segment of this.#segments) yield* segment.scan(SCAN_ROWS, bytes, this.name)
+  }
+}
+
+/** A segment's kernel and this thread's scratch in its memory. */
+class SegmentView {
+  readonly kernel: SegmentKernel
+  readonly #memory: WebAssembly.Memory
+  readonly #dim: number
+  #capacity = 0
+  #scan: { signsAt: number; rowsAt: number; nextAt: number } | undefined
+  signsAt = 0
+  addressesAt = 0
+  rowsAt = 0
+  signs: BigUint64Array = new BigUint64Array()
+  rows: Float32Array = new Float32Array()
+
+  constructor(kernel: SegmentKernel, memory: WebAssembly.Memory, { dim }: RowLayout) {
+    this.kernel = kernel
+    this.#memory = memory
+    this.#dim = dim
+  }
+
+  /** Makes room for `n` signs; doubling, so that scratch left behind stays below what is in use. */
+  fit(n: number, table: string): void {
+    if (n <= this.#capacity) return
+    const capacity = 2 ** Math.ceil(Math.log2(Math.max(n, 1024)))
+    this.signsAt = this.#reserve(capacity * 8, table)
+    this.addressesAt = this.#reserve(capacity * 4, table)
+    this.rowsAt = this.#reserve(capacity * this.#dim * 4, table)
+    this.#capacity = capacity
+    const { buffer } = this.#memory
+    this.signs = new BigUint64Array(buffer, this.signsAt, capacity)
+    this.rows = new Float32Array(buffer, this.rowsAt, capacity * this.#dim)
+  }
+
+  *scan(capacity: number, bytes: number, table: string) {
+    const { signsAt, rowsAt, nextAt } = (this.#scan ??= {
+      signsAt: this.#reserve(capacity * 8, table),
+      rowsAt: this.#reserve(capacity * bytes, table),
+      nextAt: this.#reserve(4, table),
+    })
+    const next = new DataView(this.#memory.buffer, nextAt, 4)
+    for (let entry = 0; entry !== 0xffffffff; entry = next.getUint32(0, true)) {
+      const n = this.kernel.scan(entry, capacity, signsAt, rowsAt, nextAt)
+      const { buffer } = this.#memory
+      if (n > 0)
+        yield {
+          signs: new BigUint64Array(buffer, signsAt, n),
+          rows: new Uint8Array(buffer, rowsAt, n * bytes),
+          rowBytes: bytes,
+        }
+    }
+  }
+
+  #reserve(bytes: number, table: string): number {
+    const at = this.kernel.reserve(bytes) >>> 0
+    if (at === 0) throw tableFull(table, this.kernel.rowCount())
+    return at
+  }
+}
+
+function tableFull(name: string, rows: number): UserError {
+  return new UserError(
+    `table "${name}" is full at ${rows.toLocaleString('en-US')} rows: its segments hold 4 GiB each or memory ran out`,
+    {
+      code: 'TABLE_FULL',
+      hint: 'double runner.table_segments, or shrink the table (smaller dim, an optimizer with less state)',
+    },
+  )
+}

@@ -1,0 +1,14 @@
+/** @file The part of the WebAssembly API the kernels use: Node's types have none of it and the DOM's bring a browser along. */
+declare namespace WebAssembly {
+  class Module {
+    constructor(bytes: ArrayBufferView)
+  }
+  class Memory {
+    constructor(descriptor: { initial: number; maximum?: number; shared?: boolean })
+    readonly buffer: ArrayBuffer | SharedArrayBuffer
+  }
+  class Instance {
+    constructor(module: Module, imports: Record<string, Record<string, unknown>>)
+    readonly exports: unknown
+  }
+}
