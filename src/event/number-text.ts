@@ -21,7 +21,7 @@ export function clockText(seconds: number): string {
   return hours > 0 ? `${hours}:${tail}` : tail
 }
 
-/** A metric in four digits after the point. */
-export function metricText(value: number): string {
-  return Number.isFinite(value) && Math.abs(value) < 1e6 ? value.toFixed(4) : String(value)
+/** A metric with a fixed number of digits after the point, so that it does not jump as it changes. */
+export function metricText(value: number, digits = 4): string {
+  return Math.abs(value) < 1e6 ? value.toFixed(digits) : String(value)
 }

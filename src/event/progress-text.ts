@@ -25,27 +25,16 @@ const BAR_WIDTH = { min: 6, max: 30 }
 /** The line that is redrawn in place, at most `width` columns wide; undefined when there is nothing under way. */
 export function progressLine(view: View, nowMs: number, width: number, style: ProgressStyle): string | undefined {
   if (!view.batch) return undefined
-  const { batch } = view
-  const eta = remainingSeconds(view, nowMs)
-  // In the order they are shown; those of the highest rank give way first when the terminal is narrow.
-  const parts = [
-    { rank: 6, text: batch.phase === 'train' ? 'epoch' : 'test' },
-    { rank: 0, text: epochText(view, batch.epoch) },
-    { rank: 1, text: `${Math.floor(batch.fraction * 100)}%`.padStart(4) },
-    { rank: 2, text: rateText(batch.samplesPerSecond) },
-    ...Object.entries(batch.metrics).map(([name, value], i) => ({
-      rank: i < 2 ? 3 + i : 7 + i,
-      text: `${name} ${metricText(value)}`,
-    })),
-    ...(eta === undefined ? [] : [{ rank: 5, text: `ETA ${clockText(eta)}` }]),
-  ]
-  const shown = dropToFit(parts, width)
-  const used = shown.join(' ').length
+  const parts = partsOf(view, view.batch, nowMs, 4)
+  // A narrow terminal costs first a digit of each metric, then whole parts.
+  const shown = lengthOf(parts) <= width ? parts : dropToFit(partsOf(view, view.batch, nowMs, 3), width)
+  const used = lengthOf(shown)
   if (used > width) return undefined
   const cells = Math.min(BAR_WIDTH.max, width - used - 1)
-  const head = shown.findIndex((text) => text.endsWith('%'))
-  if (cells < BAR_WIDTH.min || head < 0) return shown.join(' ')
-  return [...shown.slice(0, head), bar(batch.fraction, cells, style), ...shown.slice(head)].join(' ')
+  const texts = shown.map(({ text }) => text)
+  const place = shown.findIndex(({ rank }) => rank === PERCENT_RANK)
+  if (cells < BAR_WIDTH.min || place < 0) return texts.join(' ')
+  return [...texts.slice(0, place), bar(view.batch.fraction, cells, style), ...texts.slice(place)].join(' ')
 }
 
 /** The text an event leaves above the bar, or undefined when it only moves the bar. */
@@ -71,18 +60,40 @@ export function keptText(event: Event, view: View, style: ProgressStyle): string
 }
 
 interface Part {
+  /** Parts of the highest rank give way first when the terminal is narrow. */
   readonly rank: number
   readonly text: string
 }
 
-function dropToFit(parts: readonly Part[], width: number): string[] {
-  let kept = [...parts]
-  const length = () => kept.reduce((sum, { text }) => sum + text.length + 1, -1)
-  while (kept.length > 1 && length() > width) {
-    const highest = Math.max(...kept.map(({ rank }) => rank))
-    kept = kept.filter(({ rank }) => rank !== highest)
-  }
-  return kept.map(({ text }) => text)
+const PERCENT_RANK = 1
+
+/** The parts in the order they are shown. */
+function partsOf(view: View, batch: EventOf<'batch'>, nowMs: number, digits: number): readonly Part[] {
+  const eta = remainingSeconds(view, nowMs)
+  return [
+    { rank: 6, text: batch.phase === 'train' ? 'epoch' : 'test' },
+    { rank: 0, text: epochText(view, batch.epoch) },
+    { rank: PERCENT_RANK, text: `${Math.floor(batch.fraction * 100)}%` },
+    { rank: 2, text: rateText(batch.samplesPerSecond) },
+    ...Object.entries(batch.metrics).map(([name, value], i) => ({
+      rank: i < 2 ? 3 + i : 7 + i,
+      text: `${name} ${metricText(value, digits)}`,
+    })),
+    ...(eta === undefined ? [] : [{ rank: 5, text: `ETA ${clockText(eta)}` }]),
+  ]
+}
+
+function dropToFit(parts: readonly Part[], width: number): readonly Part[] {
+  if (parts.length <= 1 || lengthOf(parts) <= width) return parts
+  const highest = Math.max(...parts.map(({ rank }) => rank))
+  return dropToFit(
+    parts.filter(({ rank }) => rank !== highest),
+    width,
+  )
+}
+
+function lengthOf(parts: readonly Part[]): number {
+  return parts.reduce((sum, { text }) => sum + text.length + 1, -1)
 }
 
 function bar(fraction: number, cells: number, style: ProgressStyle): string {

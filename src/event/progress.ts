@@ -39,7 +39,7 @@ export function progressSink(stream: TerminalStream, style: ProgressStyle): Prog
   const bar = () => {
     const line = progressLine(view, Date.now(), columns() - MARGIN, style) ?? ''
     shownWidth = visibleWidth(line)
-    drawnAt = Date.now()
+    if (line !== '') drawnAt = Date.now()
     return line
   }
   const draw = () => {

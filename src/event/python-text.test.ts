@@ -3,7 +3,7 @@ import { asctime, numpyText, pythonText } from './python-text.ts'
 
 // Right: what str(numpy.array([x], 'float32')) shows inside its brackets, recorded from NumPy 2.
 test.each([
-  [0.6931471805599453, '0.6931472'],
+  [Math.LN2, '0.6931472'],
   [0.5, '0.5'],
   [0.1, '0.1'],
   [1, '1.'],
