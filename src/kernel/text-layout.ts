@@ -1,0 +1,159 @@
+/** @file Where everything lies in the text kernel's memory. Field orders mirror the classes State and Slot of assembly/text.ts. */
+
+/** A slot as the parser needs it: the shape of data's Slot. */
+export type TextSlot =
+  | { readonly kind: 'sparse'; readonly name: string }
+  | { readonly kind: 'dense'; readonly name: string; readonly width: number; readonly dtype: 'float32' | 'int64' }
+
+/** The kernel's State, a u32 each. */
+export const STATE = [
+  'samples',
+  'signs',
+  'lines',
+  'position',
+  'line',
+  'errorCode',
+  'errorPosition',
+  'errorSlot',
+  'errorCount',
+  'ignored',
+  'sparseSlots',
+  'slots',
+  'maxSamples',
+  'maxSigns',
+  'maxIgnored',
+  'counts',
+  'starts',
+  'signData',
+  'records',
+  'ignoredRecords',
+  'hash',
+  'hashMask',
+  'tokenSlots',
+  'tokenSigns',
+] as const
+
+export interface TextLayout {
+  readonly state: number
+  readonly text: number
+  readonly end: number
+  readonly sparseSlots: number
+  readonly maxSamples: number
+  readonly maxSigns: number
+  readonly counts: number
+  readonly starts: number
+  readonly signs: number
+  readonly dense: readonly { readonly at: number; readonly width: number; readonly dtype: 'float32' | 'int64' }[]
+  /** Fills in state and slot records. */
+  write(buffer: ArrayBuffer): void
+  ignoredName(buffer: ArrayBuffer, number: number): string
+}
+
+const RECORD_BYTES = 72
+const KINDS = { sparse: 0, float32: 1, int64: 2 }
+/** Undeclared slot names remembered (with up to 256 bytes each); more are skipped without a word. */
+const MAX_IGNORED = 1000
+const IGNORED_BYTES = RECORD_BYTES + 256
+/** Samples of one call: enough for a chunk of text, and columns of at most 16 MiB beside the signs. */
+const MAX_SAMPLES = 8192
+const COLUMN_BYTES = 16 * 1024 * 1024
+/** The kernel reads words, so it looks at a few bytes behind the text. */
+const PADDING = 64
+
+export function layOutText(slots: readonly TextSlot[], capacity: number, base: number): TextLayout {
+  const sparseSlots = slots.filter((slot) => slot.kind === 'sparse').length
+  const rowBytes = slots.reduce((sum, slot) => sum + (slot.kind === 'sparse' ? 4 : slot.width * 8), 4)
+  const maxSamples = Math.max(16, Math.min(MAX_SAMPLES, Math.floor(COLUMN_BYTES / rowBytes)))
+  // One line always fits: a sign takes two bytes of text, and each slot may add a sign of its own.
+  const maxSigns = Math.ceil(capacity / 2) + sparseSlots + 16
+  const hashSize = 2 ** Math.ceil(Math.log2(2 * (slots.length + MAX_IGNORED + 1)))
+
+  let end = base
+  const take = (bytes: number) => {
+    const at = Math.ceil(end / 16) * 16
+    end = at + bytes
+    return at
+  }
+  const names = slots.map((slot) => new TextEncoder().encode(`${slot.name}:`))
+  const state = take(STATE.length * 4)
+  const records = take(slots.length * RECORD_BYTES)
+  const nameAt = names.map((name) => take(name.length))
+  const ignoredRecords = take((MAX_IGNORED + 1) * IGNORED_BYTES)
+  const hash = take(hashSize * 4)
+  const counts = take(maxSamples * sparseSlots * 4)
+  const starts = take((maxSamples + 1) * 4)
+  const dense = slots.flatMap((slot) =>
+    slot.kind === 'dense' ? [{ at: take(maxSamples * slot.width * 8), width: slot.width, dtype: slot.dtype }] : [],
+  )
+  const signs = take(maxSigns * 8)
+  const tokenSlots = take(maxSigns * 4)
+  const tokenSigns = take(maxSigns * 8 + sparseSlots * 4)
+  const text = take(capacity + PADDING)
+
+  const write = (buffer: ArrayBuffer) => {
+    const values: Partial<Record<(typeof STATE)[number], number>> = {
+      sparseSlots,
+      slots: slots.length,
+      maxSamples,
+      maxSigns,
+      maxIgnored: MAX_IGNORED,
+      counts,
+      starts,
+      signData: signs,
+      records,
+      ignoredRecords,
+      hash,
+      hashMask: hashSize - 1,
+      tokenSlots,
+      tokenSigns,
+    }
+    new Uint32Array(buffer, state, STATE.length).set(STATE.map((name) => values[name] ?? 0))
+    let sparse = 0
+    let denseIndex = 0
+    for (const [number, slot] of slots.entries()) {
+      const at = records + number * RECORD_BYTES
+      new Uint8Array(buffer).set(names[number]!, nameAt[number]!)
+      writeRecord(new DataView(buffer, at, RECORD_BYTES), {
+        kind: KINDS[slot.kind === 'sparse' ? 'sparse' : slot.dtype],
+        index: slot.kind === 'sparse' ? sparse++ : 0,
+        name: names[number]!,
+        nameAt: nameAt[number]!,
+        next: number + 1 < slots.length ? at + RECORD_BYTES : records,
+        width: slot.kind === 'sparse' ? 0 : slot.width,
+        column: slot.kind === 'sparse' ? 0 : dense[denseIndex++]!.at,
+        number,
+      })
+    }
+  }
+  const ignoredName = (buffer: ArrayBuffer, number: number) => {
+    const at = ignoredRecords + number * IGNORED_BYTES
+    const length = new DataView(buffer).getUint32(at + 40, true)
+    return new TextDecoder().decode(new Uint8Array(buffer, at + RECORD_BYTES, length - 1))
+  }
+  return { state, text, end, sparseSlots, maxSamples, maxSigns, counts, starts, signs, dense, write, ignoredName }
+}
+
+interface SlotRecord {
+  readonly kind: number
+  readonly index: number
+  readonly name: Uint8Array
+  readonly nameAt: number
+  readonly next: number
+  readonly width: number
+  readonly column: number
+  readonly number: number
+}
+
+/** One Slot of assembly/text.ts, little-endian. */
+function writeRecord(view: DataView, { kind, index, name, nameAt, next, width, column, number }: SlotRecord): void {
+  view.setUint32(0, kind, true)
+  view.setUint32(4, index, true)
+  for (let i = 0; i < 16 && i < name.length; i++) {
+    const word = i < 8 ? 8 : 24 // word0 | word1, each followed by its mask
+    view.setUint8(word + (i % 8), name[i]!)
+    view.setUint8(word + 8 + (i % 8), 0xff)
+  }
+  for (const [i, value] of [name.length, nameAt, next, width, column, 0, 0, number].entries()) {
+    view.setUint32(40 + 4 * i, value, true)
+  }
+}
