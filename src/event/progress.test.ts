@@ -111,7 +111,7 @@ test('an epoch summary replaces the bar and keeps its own line', () => {
   const sink = progressSink(stream, PLAIN)
   sink(batch())
   sink(epoch())
-  expect(stream.writes.at(-1)).toBe('\r\x1b[Jepoch 1  loss 0.5000  auc 0.7235  400,000 samples in 5.2 s (76.9k/s)\n')
+  expect(stream.writes.at(-1)).toBe('\r\x1b[Kepoch 1  loss 0.5000  auc 0.7235  400,000 samples in 5.2 s (76.9k/s)\n')
 })
 
 test('a bar that a shrunken terminal has wrapped is erased from its first row', () => {
@@ -120,7 +120,7 @@ test('a bar that a shrunken terminal has wrapped is erased from its first row', 
   sink(batch())
   vi.advanceTimersByTime(200)
   stream.resize(30)
-  expect(stream.writes.at(-1)).toBe('\r\x1b[2A\x1b[J1 45% 76.8k/s loss 0.512\x1b[K')
+  expect(stream.writes.at(-1)).toBe('\r\x1b[K\x1b[A\x1b[K\x1b[A\x1b[K1 45% 76.8k/s loss 0.512\x1b[K')
 })
 
 test('nothing is drawn and nothing is awaited after the end of a run or after close', () => {

@@ -28,13 +28,15 @@ export function progressSink(stream: TerminalStream, style: ProgressStyle): Prog
   let timer: NodeJS.Timeout | undefined
 
   const columns = () => stream.columns || DEFAULT_COLUMNS
-  /** A bar wider than a terminal that has shrunk was wrapped by it: go up to its first row. */
+  /**
+   * A bar wider than a terminal that has shrunk was wrapped by it: erase its rows from the last to the first.
+   * Row by row, since terminals may save what "clear to the end of the screen" removes in their history.
+   */
   const erase = () => {
-    const rowsAbove = shownWidth === 0 ? 0 : Math.ceil(shownWidth / columns()) - 1
-    const up = rowsAbove > 0 ? `\x1b[${rowsAbove}A` : ''
-    const text = shownWidth === 0 ? '' : `\r${up}\x1b[J`
+    if (shownWidth === 0) return ''
+    const rowsAbove = Math.ceil(shownWidth / columns()) - 1
     shownWidth = 0
-    return text
+    return `\r\x1b[K${'\x1b[A\x1b[K'.repeat(rowsAbove)}`
   }
   const bar = () => {
     const line = progressLine(view, Date.now(), columns() - MARGIN, style) ?? ''
