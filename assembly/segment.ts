@@ -45,6 +45,7 @@ const MEMORY_LIMIT: u64 = 0xffff0000;  // the last 64 KiB stay unused so that no
 const INIT_CONSTANT: i32 = 0;
 const INIT_UNIFORM: i32 = 1;
 const INIT_NORMAL: i32 = 2;
+const INIT_TRUNCATED: i32 = 3;         // normal, redrawn beyond two deviations
 
 let thread: usize = 0;
 let dim: usize = 0;                    // floats of weight
@@ -338,6 +339,7 @@ function initWeights(to: usize, sign: u64): void {
     let bits = mix64(base + <u64>(j + 1) * GOLDEN);
     if (initKind == INIT_UNIFORM) store<f32>(to, <f32>(initA + (initB - initA) * (<f64>(bits >> 40) / 16777216.0)));
     else if (initKind == INIT_NORMAL) store<f32>(to, <f32>(initA + initB * normal(bits)));
+    else if (initKind == INIT_TRUNCATED) store<f32>(to, <f32>(initA + initB * truncated(bits)));
     else store<f32>(to, <f32>initA);
   }
 }
@@ -346,6 +348,12 @@ function normal(bits: u64): f64 {
   let u = (<f64>(bits >> 32) + 1.0) / 4294967297.0;
   let v = <f64>(bits & 0xffffffff) / 4294967296.0;
   return NativeMath.sqrt(-2.0 * NativeMath.log(u)) * NativeMath.cos(6.283185307179586 * v);
+}
+
+function truncated(bits: u64): f64 {
+  let z = normal(bits);
+  while (NativeMath.abs(z) > 2) { bits = mix64(bits + GOLDEN); z = normal(bits); }
+  return z;
 }
 
 // ---- memory and lock ----

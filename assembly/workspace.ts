@@ -7,36 +7,63 @@ const MEAN: i32 = 1;
 const SQRTN: i32 = 2;
 
 /**
- * Numbers the distinct signs of a batch. Sign i gets inverse[i] = segment * n + place, and distinct[inverse[i]] = sign;
- * lengths[segment] says how many are there. `table` is scratch of (mask + 1) u32, mask + 1 a power of two >= 2 n.
+ * Numbers the distinct signs of a batch, segment after segment: distinct[inverse[i]] = signs[i]. lengths[segment] says how
+ * many each segment has; returns how many there are. Scratch: `table` of (mask + 1) u32, mask + 1 a power of two >= 2 n;
+ * `arrival` of n u64 and `place` of n u32.
  */
-export function dedupe(signs: usize, n: u32, segmentBits: i32, table: usize, mask: u32, inverse: usize, distinct: usize, lengths: usize): void {
+export function dedupe(signs: usize, n: u32, segmentBits: i32, table: usize, mask: u32, arrival: usize, place: usize, inverse: usize, distinct: usize, lengths: usize): u32 {
   memory.fill(table, 0, (<usize>mask + 1) << 2);
   memory.fill(lengths, 0, 4 << segmentBits);
+  let count: u32 = 0;
   for (let i: usize = 0; i < n; i++) {
     let sign = load<u64>(signs + (i << 3));
-    let hash = mix64(sign);
-    let slot = <u32>(hash >> 20) & mask;
+    let slot = <u32>(mix64(sign) >> 20) & mask;
     while (true) {
       let found = load<u32>(table + (<usize>slot << 2));
       if (found == 0) {
-        // Two shifts: a shift by 64 (one segment) would be a shift by 0.
-        let segment = <u32>((hash >> 1) >> (63 - segmentBits));
-        let place = load<u32>(lengths + (<usize>segment << 2));
-        store<u32>(lengths + (<usize>segment << 2), place + 1);
-        let number = segment * n + place;
-        store<u64>(distinct + (<usize>number << 3), sign);
-        store<u32>(table + (<usize>slot << 2), number + 1);
-        store<u32>(inverse + (i << 2), number);
+        store<u64>(arrival + (<usize>count << 3), sign);
+        store<u32>(inverse + (i << 2), count);
+        store<u32>(table + (<usize>slot << 2), ++count);
         break;
       }
-      if (load<u64>(distinct + (<usize>(found - 1) << 3)) == sign) {
+      if (load<u64>(arrival + (<usize>(found - 1) << 3)) == sign) {
         store<u32>(inverse + (i << 2), found - 1);
         break;
       }
       slot = (slot + 1) & mask;
     }
   }
+  if (segmentBits == 0) {
+    memory.copy(distinct, arrival, <usize>count << 3);
+    store<u32>(lengths, count);
+    return count;
+  }
+  // A counting sort by segment; `table` has done its work and holds the running offsets.
+  for (let u: u32 = 0; u < count; u++) {
+    let at = lengths + (segmentOf(load<u64>(arrival + (<usize>u << 3)), segmentBits) << 2);
+    store<u32>(at, load<u32>(at) + 1);
+  }
+  let offset: u32 = 0;
+  for (let g: usize = 0; g < <usize>1 << segmentBits; g++) {
+    store<u32>(table + (g << 2), offset);
+    offset += load<u32>(lengths + (g << 2));
+  }
+  for (let u: u32 = 0; u < count; u++) {
+    let sign = load<u64>(arrival + (<usize>u << 3));
+    let at = table + (segmentOf(sign, segmentBits) << 2);
+    let to = load<u32>(at);
+    store<u32>(at, to + 1);
+    store<u32>(place + (<usize>u << 2), to);
+    store<u64>(distinct + (<usize>to << 3), sign);
+  }
+  for (let i: usize = 0; i < n; i++) {
+    store<u32>(inverse + (i << 2), load<u32>(place + (<usize>load<u32>(inverse + (i << 2)) << 2)));
+  }
+  return count;
+}
+
+@inline function segmentOf(sign: u64, bits: i32): usize {
+  return <usize>(mix64(sign) >> (64 - bits));
 }
 
 /** Keeps the signs and counts of chosen slots: `wanted` is a byte per slot. Returns how many signs were kept. */
@@ -79,36 +106,50 @@ export function select(signs: usize, counts: usize, samples: u32, slots: u32, wa
   return pooling == MEAN ? 1 / <f32>count : pooling == SQRTN ? 1 / sqrt<f32>(<f32>count) : 1;
 }
 
-/** One sign in every cell: out[i] = rows[inverse[i]]. */
+/** One sign in every cell and every slot wanted in order: out[i] = rows[inverse[i]]. */
 export function expandSingle(inverse: usize, n: u32, rows: usize, dim: u32, out: usize): void {
   let bytes = <usize>dim << 2;
   for (let i: usize = 0; i < n; i++, out += bytes) copy(out, rows + <usize>load<u32>(inverse + (i << 2)) * bytes, bytes);
 }
 
-/** Any number of signs in a cell (one slot of one sample), pooled; an empty cell is zero. */
-export function expandPooled(inverse: usize, counts: usize, cells: u32, rows: usize, dim: u32, out: usize, pooling: i32): void {
+/**
+ * Any number of signs in a cell (one slot of one sample), pooled; an empty cell is zero. `targets` says for each of the
+ * `slots` slots in counts at which of the `width` places of out it goes, -1: nowhere.
+ */
+export function expandPooled(inverse: usize, counts: usize, samples: u32, slots: u32, targets: usize, rows: usize, dim: u32, width: u32, out: usize, pooling: i32): void {
   let bytes = <usize>dim << 2;
-  for (let cell: u32 = 0; cell < cells; cell++, counts += 4, out += bytes) {
-    let count = load<u32>(counts);
-    memory.fill(out, 0, bytes);
-    let factor = poolFactor(pooling, count);
-    for (let k: u32 = 0; k < count; k++, inverse += 4) addScaled(out, rows + <usize>load<u32>(inverse) * bytes, bytes, factor);
+  memory.fill(out, 0, <usize>samples * width * bytes);
+  for (let i: u32 = 0; i < samples; i++, out += <usize>width * bytes) {
+    for (let s: usize = 0; s < slots; s++, counts += 4) {
+      let count = load<u32>(counts);
+      let target = load<i32>(targets + (s << 2));
+      if (target >= 0) {
+        let factor = poolFactor(pooling, count);
+        let cell = out + <usize>target * bytes;
+        for (let k: usize = 0; k < count; k++) addScaled(cell, rows + <usize>load<u32>(inverse + (k << 2)) * bytes, bytes, factor);
+      }
+      inverse += <usize>count << 2;
+    }
   }
 }
 
-/** A slot as a padded sequence: out [samples, length, dim] and mask [samples, length]; signs past `length` are dropped. */
-export function expandSequence(inverse: usize, counts: usize, samples: u32, rows: usize, dim: u32, length: u32, out: usize, mask: usize): void {
+/** One slot as a padded sequence: out [samples, length, dim] and mask [samples, length]; signs past `length` are dropped. */
+export function expandSequence(inverse: usize, counts: usize, samples: u32, slots: u32, slot: u32, rows: usize, dim: u32, length: u32, out: usize, mask: usize): void {
   let bytes = <usize>dim << 2;
   memory.fill(out, 0, <usize>samples * length * bytes);
   memory.fill(mask, 0, (<usize>samples * length) << 2);
-  for (let i: u32 = 0; i < samples; i++, counts += 4, out += <usize>length * bytes, mask += <usize>length << 2) {
-    let count = load<u32>(counts);
-    let kept = min(count, length);
-    for (let k: usize = 0; k < kept; k++) {
-      copy(out + k * bytes, rows + <usize>load<u32>(inverse + (k << 2)) * bytes, bytes);
-      store<f32>(mask + (k << 2), 1);
+  for (let i: u32 = 0; i < samples; i++, out += <usize>length * bytes, mask += <usize>length << 2) {
+    for (let s: u32 = 0; s < slots; s++, counts += 4) {
+      let count = load<u32>(counts);
+      if (s == slot) {
+        let kept = min(count, length);
+        for (let k: usize = 0; k < kept; k++) {
+          copy(out + k * bytes, rows + <usize>load<u32>(inverse + (k << 2)) * bytes, bytes);
+          store<f32>(mask + (k << 2), 1);
+        }
+      }
+      inverse += <usize>count << 2;
     }
-    inverse += <usize>count << 2;
   }
 }
 
@@ -119,23 +160,34 @@ export function mergeSingle(inverse: usize, n: u32, gradients: usize, dim: u32, 
 }
 
 /** The reverse of expandPooled. */
-export function mergePooled(inverse: usize, counts: usize, cells: u32, gradients: usize, dim: u32, merged: usize, pooling: i32): void {
+export function mergePooled(inverse: usize, counts: usize, samples: u32, slots: u32, targets: usize, gradients: usize, dim: u32, width: u32, merged: usize, pooling: i32): void {
   let bytes = <usize>dim << 2;
-  for (let cell: u32 = 0; cell < cells; cell++, counts += 4, gradients += bytes) {
-    let count = load<u32>(counts);
-    let factor = poolFactor(pooling, count);
-    for (let k: u32 = 0; k < count; k++, inverse += 4) addScaled(merged + <usize>load<u32>(inverse) * bytes, gradients, bytes, factor);
+  for (let i: u32 = 0; i < samples; i++, gradients += <usize>width * bytes) {
+    for (let s: usize = 0; s < slots; s++, counts += 4) {
+      let count = load<u32>(counts);
+      let target = load<i32>(targets + (s << 2));
+      if (target >= 0) {
+        let factor = poolFactor(pooling, count);
+        let cell = gradients + <usize>target * bytes;
+        for (let k: usize = 0; k < count; k++) addScaled(merged + <usize>load<u32>(inverse + (k << 2)) * bytes, cell, bytes, factor);
+      }
+      inverse += <usize>count << 2;
+    }
   }
 }
 
 /** The reverse of expandSequence. */
-export function mergeSequence(inverse: usize, counts: usize, samples: u32, gradients: usize, dim: u32, length: u32, merged: usize): void {
+export function mergeSequence(inverse: usize, counts: usize, samples: u32, slots: u32, slot: u32, gradients: usize, dim: u32, length: u32, merged: usize): void {
   let bytes = <usize>dim << 2;
-  for (let i: u32 = 0; i < samples; i++, counts += 4, gradients += <usize>length * bytes) {
-    let count = load<u32>(counts);
-    let kept = min(count, length);
-    for (let k: usize = 0; k < kept; k++) add(merged + <usize>load<u32>(inverse + (k << 2)) * bytes, gradients + k * bytes, bytes);
-    inverse += <usize>count << 2;
+  for (let i: u32 = 0; i < samples; i++, gradients += <usize>length * bytes) {
+    for (let s: u32 = 0; s < slots; s++, counts += 4) {
+      let count = load<u32>(counts);
+      if (s == slot) {
+        let kept = min(count, length);
+        for (let k: usize = 0; k < kept; k++) add(merged + <usize>load<u32>(inverse + (k << 2)) * bytes, gradients + k * bytes, bytes);
+      }
+      inverse += <usize>count << 2;
+    }
   }
 }
 
@@ -157,6 +209,13 @@ export function sumSquares(values: usize, n: u32): f64 {
   let sum: f64 = 0;
   for (let end = values + (<usize>n << 2); values < end; values += 4) { let x = <f64>load<f32>(values); sum += x * x; }
   return sum;
+}
+
+/** Largest of n counts: 1 allows expandSingle (with the smallest being 1 too), and it is a sequence's length. */
+export function largest(counts: usize, n: u32): u32 {
+  let most: u32 = 0;
+  for (let end = counts + (<usize>n << 2); counts < end; counts += 4) most = max(most, load<u32>(counts));
+  return most;
 }
 
 export function scale(values: usize, n: u32, factor: f32): void {

@@ -7,6 +7,7 @@ export type RowInit =
   | { readonly kind: 'constant'; readonly value: number }
   | { readonly kind: 'uniform'; readonly low: number; readonly high: number }
   | { readonly kind: 'normal'; readonly mean: number; readonly std: number }
+  | { readonly kind: 'truncated_normal'; readonly mean: number; readonly std: number }
 
 export interface RowLayout {
   readonly dim: number
@@ -77,5 +78,7 @@ function initConstants(init: RowInit): { kind: number; a: number; b: number } {
       return { kind: 1, a: init.low, b: init.high }
     case 'normal':
       return { kind: 2, a: init.mean, b: init.std }
+    case 'truncated_normal':
+      return { kind: 3, a: init.mean, b: init.std }
   }
 }

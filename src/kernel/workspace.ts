@@ -11,10 +11,12 @@ export interface WorkspaceKernel {
     segmentBits: number,
     table: number,
     mask: number,
+    arrival: number,
+    place: number,
     inverse: number,
     distinct: number,
     lengths: number,
-  ): void
+  ): number
   select(
     signs: number,
     counts: number,
@@ -24,13 +26,17 @@ export interface WorkspaceKernel {
     outSigns: number,
     outCounts: number,
   ): number
+  largest(counts: number, n: number): number
   expandSingle(inverse: number, n: number, rows: number, dim: number, out: number): void
   expandPooled(
     inverse: number,
     counts: number,
-    cells: number,
+    samples: number,
+    slots: number,
+    targets: number,
     rows: number,
     dim: number,
+    width: number,
     out: number,
     pooling: number,
   ): void
@@ -38,6 +44,8 @@ export interface WorkspaceKernel {
     inverse: number,
     counts: number,
     samples: number,
+    slots: number,
+    slot: number,
     rows: number,
     dim: number,
     length: number,
@@ -48,9 +56,12 @@ export interface WorkspaceKernel {
   mergePooled(
     inverse: number,
     counts: number,
-    cells: number,
+    samples: number,
+    slots: number,
+    targets: number,
     gradients: number,
     dim: number,
+    width: number,
     merged: number,
     pooling: number,
   ): void
@@ -58,6 +69,8 @@ export interface WorkspaceKernel {
     inverse: number,
     counts: number,
     samples: number,
+    slots: number,
+    slot: number,
     gradients: number,
     dim: number,
     length: number,

@@ -48,11 +48,10 @@ export function createTable({
   return { name, layout, memories }
 }
 
-/** The distinct signs of a batch, grouped by segment: group g's are signs[g*stride .. g*stride + lengths[g]). */
+/** The distinct signs of a batch, segment after segment; lengths[s] of them belong to segment s. */
 export interface DistinctSigns {
   readonly signs: BigUint64Array
   readonly lengths: Uint32Array
-  readonly stride: number
 }
 
 /** One thread's hold on a table. A lookup and the update that follows it belong to the same batch. */
@@ -73,30 +72,30 @@ export class SparseTable {
     this.#segments = kernels.map((kernel, i) => new SegmentView(kernel, handle.memories[i]!, handle.layout))
   }
 
-  /** Copies the weights of `distinct` to `rows` ([groups * stride, dim]); absent rows are created if `insert`, else only imagined. */
+  /** Copies the weights of `distinct` to `rows` ([distinct, dim]); absent rows are created if `insert`, else only imagined. */
   lookup(distinct: DistinctSigns, rows: Float32Array, insert: boolean, factors?: StepFactors): void {
-    for (let g = 0; g < this.#segments.length; g++) {
-      const n = distinct.lengths[g]!
+    let first = 0
+    for (const [s, segment] of this.#segments.entries()) {
+      const n = distinct.lengths[s]!
       if (n === 0) continue
-      const segment = this.#segments[g]!
-      const first = g * distinct.stride
       if (factors) segment.kernel.setClock(factors.step, factors.baseRate)
       segment.fit(n, this.name)
       segment.signs.set(distinct.signs.subarray(first, first + n))
       if (segment.kernel.lookup(segment.signsAt, n, segment.addressesAt, segment.rowsAt, insert ? 1 : 0) < 0)
         throw tableFull(this.name, this.rowCount)
       rows.set(segment.rows.subarray(0, n * this.dim), first * this.dim)
+      first += n
     }
   }
 
-  /** Applies merged gradients ([groups * stride, dim]) to the rows the last lookup found. */
+  /** Applies merged gradients ([distinct, dim]) to the rows the last lookup found. */
   update(distinct: DistinctSigns, gradients: Float32Array, factors: StepFactors, l2 = 0): void {
-    for (let g = 0; g < this.#segments.length; g++) {
-      const n = distinct.lengths[g]!
+    let first = 0
+    for (const [s, segment] of this.#segments.entries()) {
+      const n = distinct.lengths[s]!
       if (n === 0) continue
-      const segment = this.#segments[g]!
-      const first = g * distinct.stride * this.dim
-      segment.rows.set(gradients.subarray(first, first + n * this.dim))
+      segment.rows.set(gradients.subarray(first * this.dim, (first + n) * this.dim))
+      first += n
       segment.kernel.setStep(factors.rate, factors.aux, l2)
       segment.kernel.setClock(factors.step, factors.baseRate)
       segment.kernel.update(segment.addressesAt, segment.rowsAt, n)
@@ -152,11 +151,12 @@ class SegmentView {
   }
 
   *scan(capacity: number, bytes: number, table: string) {
-    const { signsAt, rowsAt, nextAt } = (this.#scan ??= {
+    this.#scan ??= {
       signsAt: this.#reserve(capacity * 8, table),
       rowsAt: this.#reserve(capacity * bytes, table),
       nextAt: this.#reserve(4, table),
-    })
+    }
+    const { signsAt, rowsAt, nextAt } = this.#scan
     const next = new DataView(this.#memory.buffer, nextAt, 4)
     for (let entry = 0; entry !== 0xffffffff; entry = next.getUint32(0, true)) {
       const n = this.kernel.scan(entry, capacity, signsAt, rowsAt, nextAt)
