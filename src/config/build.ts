@@ -1,0 +1,108 @@
+/** @file What this build does not have yet, and what Oarfish will not have: one row a feature, taken out when the feature comes. */
+
+import { placeOf, rewriteValue, valueFix } from './issues.ts'
+import { UNNEEDED } from './paddlerec-keys.ts'
+import type { ConfigProblem } from './problem.ts'
+import { runnerSchema, type UserConfig } from './schema.ts'
+import { type ConfigSource, isWritten, overrideAt } from './source.ts'
+import { defaultOf, type Path } from './walk.ts'
+
+/** Values that would change the result if they were ignored. `instead`: what to write; undefined = leave the key out. */
+interface Refusal {
+  readonly key: string
+  readonly when: (value: never) => boolean
+  readonly code: 'CONFIG_NOT_IN_BUILD' | 'CONFIG_NOT_SUPPORTED'
+  readonly message: string
+  readonly instead?: unknown
+}
+
+const PIPE_READERS: readonly string[] = ['QueueDataset', 'InmemoryDataset', 'CustomizeDataLoader']
+
+const REFUSALS: readonly Refusal[] = [
+  {
+    key: 'sync_mode',
+    when: (mode: string) => mode === 'gpubox',
+    code: 'CONFIG_NOT_IN_BUILD',
+    message: 'this build does not have gpubox yet; async trains the same model on the CPU',
+    instead: 'async',
+  },
+  {
+    key: 'reader_type',
+    when: (type: string) => PIPE_READERS.includes(type),
+    code: 'CONFIG_NOT_IN_BUILD',
+    message:
+      'this build does not have this reader type yet; DataLoader reads slot and MultiSlot text, and your own reader.ts',
+    instead: 'DataLoader',
+  },
+  {
+    key: 'model_init_path',
+    when: () => true,
+    code: 'CONFIG_NOT_IN_BUILD',
+    message: 'this build cannot start from a saved model yet',
+  },
+  {
+    key: 'last_epoch',
+    when: (epoch: number) => epoch >= 0,
+    code: 'CONFIG_NOT_IN_BUILD',
+    message: 'this build cannot resume yet',
+  },
+  {
+    key: 'start_day',
+    when: () => true,
+    code: 'CONFIG_NOT_IN_BUILD',
+    message: 'this build does not have online training yet; it reads the files of train_data_dir',
+  },
+  {
+    key: 'with_coordinator',
+    when: (value: number) => value !== 0,
+    code: 'CONFIG_NOT_SUPPORTED',
+    message: 'federated training is not part of Oarfish',
+    instead: 0,
+  },
+]
+
+/** Keys whose feature is still to come and whose absence leaves the trained model as it is. */
+const WITHOUT_EFFECT: readonly string[] = [
+  'collective', 'dataset_debug', 'dump_fields', 'dump_param', 'end_day', 'example_count_method', 'fs_client', 'fs_name', 'fs_ugi',
+  'geo_step', 'infer_reader_type', 'need_dump', 'need_infer_dump', 'need_train_dump', 'parse_content', 'parse_ins_id', 'pipe_command',
+  'prefetch', 'runner_result_dump_path', 'split_file_list', 'sync_mode', 'use_fleet', 'use_inference', 'warmup_model_path',
+] // biome-ignore format: a list
+
+export function refusals(user: UserConfig, source: ConfigSource): ConfigProblem[] {
+  const runner = user.runner as Readonly<Record<string, unknown>>
+  return REFUSALS.flatMap((row) => {
+    const value = runner[row.key]
+    const paths = [['runner', row.key], ...(row.key === 'last_epoch' ? [['last_epoch']] : [])]
+    const path = paths.find((candidate) => isWritten(source, candidate))
+    const found = row.key === 'last_epoch' ? Math.max(Number(value), user.last_epoch ?? -1) : value
+    return value === undefined || !path || !row.when(found as never) ? [] : [refused(row, path, source)]
+  })
+}
+
+function refused({ code, message, instead }: Refusal, path: Path, source: ConfigSource): ConfigProblem {
+  const override = overrideAt(source, path)
+  const fix = override ? rewriteValue(override, instead) : valueFix(source, path, instead)
+  return { code, key: path.join('.'), message, place: placeOf(source, path, override, 'value'), fix }
+}
+
+/** What is worth saying once about keys that have no effect here. */
+export function buildNotices(user: UserConfig, source: ConfigSource): string[] {
+  const runner = user.runner as Readonly<Record<string, unknown>>
+  const written = (keys: readonly string[]) => keys.filter((key) => isWritten(source, ['runner', key]))
+  const unneeded = written(Object.keys(UNNEEDED.shape))
+  const later = written(WITHOUT_EFFECT).filter((key) => !isDefault(key, runner[key]))
+  const tables = Object.keys(user.table_parameters).length > 0 ? ['table_parameters'] : []
+  const list = (keys: readonly string[]) => keys.map((key) => `runner.${key}`)
+  return [
+    ...(unneeded.length > 0 ? [`PaddleRec keys that Oarfish does not need: ${list(unneeded).join(', ')}`] : []),
+    ...(later.length + tables.length > 0
+      ? [`not in this build yet, without effect on this run: ${[...list(later), ...tables].join(', ')}`]
+      : []),
+    ...(runner['use_gpu'] === true ? ['runner.use_gpu: this build has no GPU support yet; the CPU is used'] : []),
+  ]
+}
+
+function isDefault(key: string, value: unknown): boolean {
+  const schema = runnerSchema.shape[key as keyof typeof runnerSchema.shape]
+  return JSON.stringify(defaultOf(schema)) === JSON.stringify(value)
+}

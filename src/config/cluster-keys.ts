@@ -1,0 +1,69 @@
+/** @file The `runner` keys of parameter servers, collective training, remote file systems, and online training. */
+import { z } from 'zod'
+import { choice, count, flag, group, names, optionalCount, optionalText, text } from './option.ts'
+import { EXAMPLE_COUNT_METHODS } from './runner-keys.ts'
+
+export const SYNC_MODES = ['sync', 'async', 'half_async', 'geo', 'gpubox'] as const
+export type SyncMode = (typeof SYNC_MODES)[number]
+export const COLLECTIVES = ['auto', 'mpi', 'ring'] as const
+
+export const CLUSTER = group('Parameter servers and collective training', 'No effect on a run of one process.', {
+  sync_mode: choice(SYNC_MODES, 'async', 'When gradients travel between workers and servers.').meta({
+    refused: { heter: 'heter is not part of Oarfish, expected sync | async | half_async | geo | gpubox' },
+  }),
+  geo_step: count(100, 1, 'Batches between two exchanges of a geo worker.'),
+  use_fleet: flag(false, 'Collective training: one model over all processes.'),
+  collective: choice(
+    COLLECTIVES,
+    'auto',
+    'What sums gradients in collective training: MPI, an embedded ring, or whichever fits.',
+  ),
+  example_count_method: choice(EXAMPLE_COUNT_METHODS, 'example', 'What the printed rate counts.'),
+  fs_name: text('', 'Remote file system of data and models, e.g. `hdfs://host:port`.'),
+  fs_ugi: text('', 'User and password for `fs_name`, separated by a comma.'),
+  fs_client: z
+    .strictObject({
+      uri: text('', 'Remote file system.'),
+      user: text('', 'Its user.'),
+      passwd: text('', 'Its password.'),
+      hadoop_bin: text('hadoop', 'The hadoop command.'),
+    })
+    .optional()
+    .meta({ description: 'Remote file system of online training.', example: { uri: 'hdfs://host:9000' } }),
+  model_mode: count(0, 0, 'Which part of a saved parameter-server model is loaded: 0 all, 1 delta, 2 base, 3 batch.'),
+  init_model_path: optionalText('Saved model that the offline evaluation loads.', 'model_output/2'),
+  data_dir: optionalText('Data of the offline evaluation, relative to the yaml.', 'data/offline'),
+  batch_size: optionalCount(1, 'Batch size of the offline evaluation.', 512),
+})
+
+const day = (description: string, example: string) =>
+  z
+    .string()
+    .regex(/^\d{8}$/)
+    .optional()
+    .meta({ description, example, expected: 'a day as YYYYMMDD' })
+
+export const ONLINE = group('Online training', 'Data in `<train_data_dir>/<day>/<HHMM>/`, trained pass by pass.', {
+  start_day: day('First day.', '20190720'),
+  end_day: day('Last day.', '20190722'),
+  split_interval: count(5, 1, 'Minutes of data in a folder.'),
+  split_per_pass: count(1, 1, 'Folders in a pass.'),
+  checkpoint_per_pass: count(6, 1, 'Passes between two checkpoints.'),
+  save_delta_frequency: count(6, 1, 'Passes between two delta models.'),
+  save_first_base: flag(false, 'Save a base model before the first pass.'),
+  data_donefile: text('', 'File whose presence says that a folder is complete; empty: do not wait.'),
+  data_sleep_second: count(10, 1, 'Seconds between two looks for the done file.'),
+  prefetch: flag(false, 'Load the next pass while training this one.'),
+  train_thread_num: count(12, 1, 'Trainer threads.'),
+  shuffle_thread_num: count(12, 1, 'Threads of the global shuffle.'),
+  preload_thread_num: count(12, 1, 'Threads that load a pass.'),
+  infer_data_dir: optionalText('Evaluation data, relative to the yaml.', 'data/test'),
+  need_train_dump: flag(false, 'Dump fields while training.'),
+  need_infer_dump: flag(false, 'Dump fields while evaluating.'),
+  train_dump_fields_dir: text('', 'Folder of the fields dumped while training.'),
+  infer_dump_fields_dir: text('', 'Folder of the fields dumped while evaluating.'),
+  need_prune: flag(false, 'Prune the saved inference program.'),
+  local_sparse: names('Federated training: tables that stay on the worker.'),
+  remote_sparse: names('Federated training: tables on the servers.'),
+  with_coordinator: count(0, 0, 'Federated training with a coordinator; not part of Oarfish.'),
+})

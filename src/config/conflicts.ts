@@ -1,0 +1,49 @@
+/** @file Keys that are right alone and wrong together. */
+import { insertKey } from './edit.ts'
+import { placeOf, rewriteValue, valueFix } from './issues.ts'
+import type { ConfigProblem } from './problem.ts'
+import type { RunnerKeys, UserConfig } from './schema.ts'
+import { type ConfigSource, isWritten, overrideAt } from './source.ts'
+
+interface Conflict {
+  /** The key whose value is to change. */
+  readonly key: keyof RunnerKeys
+  readonly when: (runner: RunnerKeys) => boolean
+  readonly message: (runner: RunnerKeys) => string
+  readonly instead: (runner: RunnerKeys) => unknown
+}
+
+const CONFLICTS: readonly Conflict[] = [
+  {
+    key: 'infer_end_epoch',
+    when: (runner) => runner.infer_end_epoch <= runner.infer_start_epoch,
+    message: (runner) =>
+      `expected more than infer_start_epoch (${runner.infer_start_epoch}), since it is one past the last epoch, got ${runner.infer_end_epoch}`,
+    instead: (runner) => runner.infer_start_epoch + 1,
+  },
+  {
+    key: 'dump_fields_path',
+    when: (runner) => runner.need_dump && runner.dump_fields_path === '',
+    message: () => 'need_dump is True, so a folder for the dumped fields is needed',
+    instead: () => 'dump',
+  },
+]
+
+export function conflicts({ runner }: UserConfig, source: ConfigSource): ConfigProblem[] {
+  return CONFLICTS.filter(({ when }) => when(runner)).map(({ key, message, instead }) => {
+    const path = ['runner', key]
+    const override = overrideAt(source, path)
+    const value = instead(runner)
+    return {
+      code: 'CONFIG_CONFLICT',
+      key: path.join('.'),
+      message: message(runner),
+      place: placeOf(source, path, override, 'value'),
+      fix: override
+        ? rewriteValue(override, value)
+        : isWritten(source, path)
+          ? valueFix(source, path, value)
+          : { kind: 'edit', edits: insertKey(source, ['runner'], key, value) },
+    }
+  })
+}

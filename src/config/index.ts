@@ -1,0 +1,21 @@
+/** @file The public face of config/: PaddleRec's config.yaml, checked and resolved. */
+export * from './cluster-keys.ts'
+export {
+  type LoadConfigOptions,
+  type LoadedConfig,
+  loadConfig,
+  validateCustom,
+  validateHyperParameters,
+} from './load.ts'
+export { CONFIG_CODES, type ConfigCode, ConfigError, type ConfigProblem, formatConfigErrors } from './problem.ts'
+export type { DeepReadonly, JobConfig, RunnerConfig } from './resolve.ts'
+export {
+  DATA_FORMATS,
+  type DataFormat,
+  ON_BAD_LINE,
+  type OnBadLine,
+  READER_TYPES,
+  type ReaderType,
+} from './runner-keys.ts'
+export type { ConfigSource } from './source.ts'
+export { ACCESSOR_CLASSES, SGD_RULES, TABLE_CLASSES, type TableParameters } from './table-parameters.ts'

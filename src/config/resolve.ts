@@ -1,0 +1,136 @@
+/** @file From a checked UserConfig to the JobConfig that runs: paths absolute, linked keys settled, frozen. */
+import { existsSync } from 'node:fs'
+import { dirname, isAbsolute, resolve } from 'node:path'
+import { isRecord } from './override.ts'
+import { ZOO } from './paddlerec-keys.ts'
+import type { RunnerKeys, UserConfig } from './schema.ts'
+import { type ConfigSource, isWritten } from './source.ts'
+import type { TableParameters } from './table-parameters.ts'
+
+/** The runner as it runs: `infer_batch_size` is settled, and a reader is a file that exists or undefined = the built-in reader. */
+export type RunnerConfig = DeepReadonly<
+  Omit<
+    RunnerKeys,
+    'infer_batch_size' | 'train_reader_path' | 'infer_reader_path' | 'infer_reader_type' | keyof typeof ZOO.shape
+  > & {
+    infer_batch_size: number
+    infer_reader_type: RunnerKeys['reader_type']
+    train_reader_path: string | undefined
+    infer_reader_path: string | undefined
+  }
+>
+
+export interface JobConfig {
+  /** The yaml, absolute. */
+  readonly path: string
+  /** Its folder. */
+  readonly dir: string
+  readonly workspace: string
+  readonly runner: RunnerConfig
+  /** For the model's schema; see validateHyperParameters. */
+  readonly hyper_parameters: Readonly<Record<string, unknown>>
+  readonly table_parameters: DeepReadonly<Record<string, TableParameters>>
+}
+
+export type DeepReadonly<T> = T extends (infer E)[]
+  ? readonly DeepReadonly<E>[]
+  : T extends object
+    ? { readonly [K in keyof T]: DeepReadonly<T[K]> }
+    : T
+
+export interface ResolveOptions {
+  readonly user: UserConfig
+  readonly path: string
+  readonly cwd: string
+  readonly source: ConfigSource
+}
+
+export function resolveConfig({ user, path, cwd, source }: ResolveOptions): { config: JobConfig; notices: string[] } {
+  const dir = dirname(path)
+  const workspace = workspaceOf(user.workspace, { cwd, dir })
+  const written = substitute(user.runner, workspace) as RunnerKeys
+  const notices: string[] = []
+  const reader = (key: 'train_reader_path' | 'infer_reader_path') => {
+    const file = readerFile(dir, written[key])
+    if (!file && isWritten(source, ['runner', key])) {
+      notices.push(
+        `runner.${key}: there is no ${stem(written[key])}.ts beside ${source.file}; the built-in reader reads the data`,
+      )
+    }
+    return file
+  }
+  const runner = {
+    ...pathsOf(written, { cwd, dir }),
+    train_reader_path: reader('train_reader_path'),
+    infer_reader_path: reader('infer_reader_path'),
+    infer_batch_size: written.infer_batch_size ?? written.train_batch_size,
+    infer_reader_type: written.infer_reader_type ?? written.reader_type,
+    reader_threads: written.reader_threads || written.num_workers,
+    last_epoch: Math.max(written.last_epoch, user.last_epoch ?? -1),
+    custom: { ...zooKeys(written), ...written.custom },
+  }
+  for (const key of Object.keys(ZOO.shape)) delete (runner as Record<string, unknown>)[key]
+  const config = {
+    path,
+    dir,
+    workspace,
+    runner,
+    hyper_parameters: substitute(user.hyper_parameters, workspace) as Record<string, unknown>,
+    table_parameters: user.table_parameters,
+  }
+  return { config: deepFreeze(config) as JobConfig, notices }
+}
+
+/** PaddleRec runs from its own root, so a workspace is relative to the working folder; beside the yaml serves everyone else. */
+function workspaceOf(workspace: string | undefined, { cwd, dir }: { cwd: string; dir: string }): string {
+  if (workspace === undefined) return dir
+  const fromCwd = resolve(cwd, workspace)
+  return existsSync(fromCwd) ? fromCwd : resolve(dir, workspace)
+}
+
+function substitute(value: unknown, workspace: string): unknown {
+  if (typeof value === 'string') return value.replaceAll('{workspace}', workspace)
+  if (Array.isArray(value)) return value.map((item) => substitute(item, workspace))
+  if (!isRecord(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, substitute(item, workspace)]))
+}
+
+const BESIDE_YAML = ['train_data_dir', 'test_data_dir', 'infer_data_dir', 'data_dir'] as const
+const IN_CWD = [
+  'model_save_path',
+  'model_init_path',
+  'infer_load_path',
+  'warmup_model_path',
+  'init_model_path',
+] as const
+
+function pathsOf(runner: RunnerKeys, { cwd, dir }: { cwd: string; dir: string }): RunnerKeys {
+  const absolute = (base: string) => (key: keyof RunnerKeys) => {
+    const path = runner[key] as string | undefined
+    return path === undefined ? [] : [[key, isRemote(path) || isAbsolute(path) ? path : resolve(base, path)]]
+  }
+  return { ...runner, ...Object.fromEntries([...BESIDE_YAML.flatMap(absolute(dir)), ...IN_CWD.flatMap(absolute(cwd))]) }
+}
+
+const isRemote = (path: string) => /^(afs|hdfs|s3|file):/.test(path)
+
+const stem = (path: string) => path.replace(/\.(py|ts|mts|js|mjs)$/, '')
+
+/** `criteo_reader` -> /…/criteo_reader.ts, if it exists. */
+function readerFile(dir: string, path: string): string | undefined {
+  return ['.ts', '.mts', '.js', '.mjs']
+    .map((ending) => resolve(dir, stem(path) + ending))
+    .find((file) => existsSync(file))
+}
+
+function zooKeys(runner: RunnerKeys): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(runner).filter(([key, value]) => key in ZOO.shape && value !== undefined))
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const item of Object.values(value)) deepFreeze(item)
+  }
+  return value
+}

@@ -1,0 +1,108 @@
+/** @file The `runner` keys of training, evaluation, readers and saving: PaddleRec's names and defaults, and Oarfish's own few. */
+import { z } from 'zod'
+import { choice, count, flag, free, group, names, optionalCount, optionalText, text } from './option.ts'
+
+export const READER_TYPES = [
+  'DataLoader',
+  'QueueDataset',
+  'RecDataset',
+  'InmemoryDataset',
+  'CustomizeDataLoader',
+] as const
+export type ReaderType = (typeof READER_TYPES)[number]
+export const DATA_FORMATS = ['auto', 'slot', 'multislot'] as const
+export type DataFormat = (typeof DATA_FORMATS)[number]
+export const ON_BAD_LINE = ['error', 'skip'] as const
+export type OnBadLine = (typeof ON_BAD_LINE)[number]
+export const EXAMPLE_COUNT_METHODS = ['example', 'word'] as const
+
+// PaddleRec's own configs use both spellings.
+export const READER_TYPE_ALIASES = { InMemoryDataset: 'InmemoryDataset' } as const
+
+const isPowerOfTwo = (value: number) => Number.isInteger(Math.log2(value))
+
+export const TRAINING = group('Training', 'What is trained, on what, and for how long.', {
+  train_data_dir: z.string().min(1).meta({
+    description: 'Folder whose files are the training data (every file in it, no recursion), relative to the yaml.',
+    example: 'data/train',
+    expected: 'a folder',
+  }),
+  train_batch_size: z.int().min(1).meta({ description: 'Samples in a training batch.', example: 512 }),
+  epochs: count(1, 1, 'How often the training data is read.'),
+  seed: count(12345, 0, 'Seed of initial weights, new table rows, shuffling and dropout.'),
+  thread_num: count(1, 1, 'Trainer threads of this process; with 1 a repeated run is bit-identical.'),
+  print_interval: count(10, 1, 'Print a line every so many batches.'),
+  use_gpu: flag(false, "Compute on a GPU where the build has one (PaddleRec's default is True)."),
+  use_auc: flag(false, 'Report AUC beside the loss.'),
+  table_segments: z.int().min(1).max(64).refine(isPowerOfTwo).default(4).meta({
+    description: 'Memory segments of an embedding table, each holding up to 4 GiB; a power of two up to 64.',
+    expected: 'a power of two from 1 to 64',
+  }),
+})
+
+export const READING = group('Reading', 'How input files become batches.', {
+  reader_type: choice(
+    READER_TYPES,
+    'DataLoader',
+    'How samples are read: DataLoader and RecDataset run the reader of `train_reader_path` or the built-in slot reader; QueueDataset and InmemoryDataset run `pipe_command`; CustomizeDataLoader is the model’s own.',
+    READER_TYPE_ALIASES,
+  ),
+  train_reader_path: text(
+    'reader',
+    'Reader module (class RecDataset) for training, without its ending, relative to the yaml; where no such .ts file exists the built-in reader reads the data.',
+  ),
+  data_format: choice(
+    DATA_FORMATS,
+    'auto',
+    'Text form the built-in reader expects: slot (`click:0 dense_feature:0.2 1:737395`), multislot (`1 0 13 0.2 ...`), or auto = decided by the first line of the data.',
+  ),
+  on_bad_line: choice(
+    ON_BAD_LINE,
+    'error',
+    'A malformed line stops the run with its file and line, or is skipped and counted.',
+  ),
+  num_workers: count(0, 0, 'Reader threads under their PaddleRec name; `reader_threads` wins when both are set.'),
+  reader_threads: count(0, 0, 'Reader threads; 0 = automatic. Batches do not depend on it.'),
+  pipe_command: optionalText('Command that turns a raw file on stdin into MultiSlot text on stdout.', 'cat'),
+  dataset_debug: flag(false, 'Print the shares of reading, pulling, computing and pushing.'),
+  split_file_list: flag(false, 'Deal the files out to the workers: for data that every node has in full.'),
+  parse_ins_id: flag(false, 'The first column of MultiSlot text is an instance id.'),
+  parse_content: flag(false, 'The second column of MultiSlot text is free content.'),
+  custom: free('Keys for the model or the reader, checked by the schema it declares; not checked here.'),
+})
+
+export const EVALUATION = group('Evaluation', 'How a model is evaluated, after each epoch or by `oarfish infer`.', {
+  test_data_dir: optionalText(
+    'Folder of the evaluation data, relative to the yaml; unset: no evaluation.',
+    'data/test',
+  ),
+  infer_batch_size: optionalCount(1, 'Samples in an evaluation batch; unset: as `train_batch_size`.', 512),
+  infer_reader_path: text('reader', 'Reader module for evaluation, as `train_reader_path`.'),
+  infer_reader_type: z.enum(READER_TYPES).optional().meta({
+    description: 'How evaluation data is read; unset: as `reader_type`.',
+    example: 'DataLoader',
+    aliases: READER_TYPE_ALIASES,
+  }),
+  infer_load_path: text(
+    'model_output',
+    'Folder of the saved models that `oarfish infer` evaluates, relative to the working folder.',
+  ),
+  infer_start_epoch: count(0, 0, 'First saved epoch that `oarfish infer` evaluates.'),
+  infer_end_epoch: count(10, 1, 'One past the last saved epoch that `oarfish infer` evaluates.'),
+  infer_thread_num: count(1, 1, 'Threads of an evaluation.'),
+})
+
+export const SAVING = group('Saving and loading', 'Where models go and come from.', {
+  model_save_path: text('model_output', 'Folder for saved models, `<epoch>/` each, relative to the working folder.'),
+  model_init_path: optionalText('Saved model to start from, relative to the working folder.', 'model_output/2'),
+  last_epoch: count(-1, -1, 'Resume after this epoch; -1 = from the start.'),
+  use_inference: flag(false, 'Also save a model for inference.'),
+  save_inference_feed_varnames: names('Inputs of the inference model; empty: all.'),
+  save_inference_fetch_varnames: names('Outputs of the inference model; empty: the prediction.'),
+  warmup_model_path: optionalText('Saved tables and weights that servers start from.', 'model_output/2'),
+  need_dump: flag(false, 'Write the fields of every sample while training.'),
+  dump_fields_path: text('', 'Folder of the dumped fields.'),
+  dump_fields: names('Variables to dump per sample.'),
+  dump_param: names('Parameters to dump.'),
+  runner_result_dump_path: optionalText('Folder for the predictions of an evaluation.', 'infer_result'),
+})

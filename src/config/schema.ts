@@ -1,0 +1,50 @@
+/** @file The whole config.yaml as one zod schema: unknown keys are errors, every key has a sentence and a default. */
+import { z } from 'zod'
+import { CLUSTER, ONLINE } from './cluster-keys.ts'
+import { free, type OptionGroup, optionalText } from './option.ts'
+import { UNNEEDED, ZOO } from './paddlerec-keys.ts'
+import { EVALUATION, READING, SAVING, TRAINING } from './runner-keys.ts'
+import { tableParameters } from './table-parameters.ts'
+
+/** In the order docs show them. */
+export const RUNNER_GROUPS: readonly OptionGroup[] = [
+  TRAINING,
+  READING,
+  EVALUATION,
+  SAVING,
+  CLUSTER,
+  ONLINE,
+  UNNEEDED,
+  ZOO,
+]
+
+export const runnerSchema = z
+  .strictObject({
+    ...TRAINING.shape,
+    ...READING.shape,
+    ...EVALUATION.shape,
+    ...SAVING.shape,
+    ...CLUSTER.shape,
+    ...ONLINE.shape,
+    ...UNNEEDED.shape,
+    ...ZOO.shape,
+  })
+  .meta({ description: 'The run: data, batches, epochs, readers, saving, cluster.' })
+
+export const userConfigSchema = z.strictObject({
+  workspace: optionalText(
+    'What `{workspace}` in a value stands for, relative to the working folder; unset: the folder of the yaml.',
+    'models/rank/dnn',
+  ),
+  runner: runnerSchema,
+  hyper_parameters: free('Optimizer and sizes of the model, checked by the schema the model declares.'),
+  table_parameters: z
+    .record(z.string(), tableParameters)
+    .default({})
+    .meta({ description: 'Sparse tables of parameter servers, by the name of the embedding.' }),
+  last_epoch: z.int().min(-1).optional().meta({ description: 'The same as `runner.last_epoch`.', example: -1 }),
+})
+
+/** What a yaml holds once its keys and types are right: defaults filled, paths as written. */
+export type UserConfig = z.infer<typeof userConfigSchema>
+export type RunnerKeys = UserConfig['runner']
