@@ -1,0 +1,3 @@
+/** @file The public face of metric/. */
+export * from './auc.ts'
+export * from './metric.ts'

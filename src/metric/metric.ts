@@ -1,0 +1,7 @@
+/** @file What a model asks to be measured, as plain data; values are named fetches of its program. */
+
+export type MetricSpec =
+  /** Area under the ROC curve of `prediction` (last column when it has several) against `label` (> 0 is positive). */
+  | { readonly kind: 'auc'; readonly name: string; readonly prediction: string; readonly label: string }
+  /** Mean over samples of a scalar that is already a batch mean. */
+  | { readonly kind: 'mean'; readonly name: string; readonly value: string }

@@ -1,0 +1,57 @@
+/** @file What a model folder must export: the contract between a user's static_model.ts and the trainer. */
+import type { z } from 'zod'
+import type { SparseSlot } from '../nn/index.ts'
+import type { OptimizerSpec } from '../optim/index.ts'
+import type { Tensor } from '../program/index.ts'
+
+/**
+ * Declares a model's inputs. The order of calls is the order MultiSlot text must have; slot text goes by name.
+ *
+ * @example createFeeds({ label, sparse, dense }) { return { click: label('click'), ids: sparse('1'), x: dense('dense_feature', 13) } }
+ */
+export interface Feeds {
+  /** An int64 label per sample, [B, 1]. */
+  label(name: string): Tensor
+  /** Feature signs, any number per sample: for nn.embedding. */
+  sparse(name: string): SparseSlot
+  /** `width` values per sample, [B, width]. */
+  dense(name: string, width: number, dtype?: 'float32' | 'int64'): Tensor
+}
+
+/** What is measured; made by `metric.auc` and `metric.mean`. */
+export type Metric =
+  | { readonly kind: 'auc'; readonly prediction: Tensor; readonly label: Tensor }
+  | { readonly kind: 'mean'; readonly value: Tensor }
+
+export const metric = {
+  /** Area under the ROC curve; of a prediction with several columns the last one counts. */
+  auc: (prediction: Tensor, label: Tensor): Metric => ({ kind: 'auc', prediction, label }),
+  /** Mean over samples of a scalar that is itself a batch mean. */
+  mean: (value: Tensor): Metric => ({ kind: 'mean', value }),
+} as const
+
+export interface NetOutput {
+  /** A scalar: the mean over the batch of what is minimized. */
+  readonly loss: Tensor
+  readonly metrics?: Readonly<Record<string, Metric>>
+  /** What inference returns, by name. */
+  readonly outputs?: Readonly<Record<string, Tensor>>
+}
+
+/** One optimizer for everything, or others for single tables by name. */
+export type ModelOptimizer = OptimizerSpec | { readonly dense: OptimizerSpec; readonly tables: Readonly<Record<string, OptimizerSpec>> }
+
+/** The class `StaticModel` that `static_model.ts` exports; constructed with the checked hyper-parameters. */
+export interface StaticModel<Inputs = unknown> {
+  createFeeds(feeds: Feeds, isInfer: boolean): Inputs
+  /** Traced once for training and once, with `isInfer`, for evaluation. Pure: the same calls give the same program. */
+  net(inputs: Inputs, isInfer: boolean): NetOutput
+  createOptimizer(): ModelOptimizer
+}
+
+/** A model file's exports. */
+export interface ModelModule {
+  readonly StaticModel: new (hyperParameters: never) => StaticModel
+  /** Declares names, types and defaults of `hyper_parameters`; without it, anything goes. */
+  readonly hyperParameters?: z.ZodType
+}

@@ -1,0 +1,61 @@
+/** @file Loads a user's model file (.ts or .js) through jiti, with `oarfish` meaning the running package. */
+import { existsSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { createJiti } from 'jiti'
+import { type LoadedConfig, validateHyperParameters } from '../config/index.ts'
+import { isUserError, UserError } from '../util/index.ts'
+import type { ModelModule, StaticModel } from './contract.ts'
+import { type TracedModel, traceModel } from './trace.ts'
+
+const CANDIDATES = ['static_model.ts', 'static_model.js', 'static_model.mjs', 'model.ts']
+
+/** The model beside a config file, traced. Errors of the model's own code keep their stack. */
+export async function loadModel(loaded: LoadedConfig): Promise<TracedModel> {
+  const file = modelFile(loaded.config.dir)
+  const module = await blamed(file, 'could not be loaded', () => importUserFile<Partial<ModelModule>>(file))
+  const { StaticModel, hyperParameters } = module
+  if (typeof StaticModel !== 'function') {
+    throw new UserError(`does not export a class StaticModel; it exports ${Object.keys(module).join(', ') || 'nothing'}`, {
+      code: 'MODEL_CONTRACT',
+      where: { file: shown(file) },
+      hint: 'export class StaticModel { createFeeds(feeds) {...} net(inputs) {...} createOptimizer() {...} }',
+    })
+  }
+  const values = hyperParameters ? validateHyperParameters(loaded, hyperParameters) : loaded.config.hyper_parameters
+  return blamed(file, 'failed', () => traceModel(new (StaticModel as new (values: unknown) => StaticModel)(values)))
+}
+
+/** Imports a user's TypeScript or JavaScript file. */
+export async function importUserFile<T>(file: string): Promise<T> {
+  // This module runs from src/ (tests) or dist/: `oarfish` must be the same copy.
+  const self = fileURLToPath(import.meta.url)
+  const index = join(dirname(self), '..', self.endsWith('.ts') ? 'index.ts' : 'index.js')
+  const jiti = createJiti(self, { alias: { oarfish: index }, fsCache: false, interopDefault: false })
+  return (await jiti.import(file)) as T
+}
+
+function modelFile(dir: string): string {
+  const found = CANDIDATES.map((name) => join(dir, name)).find((file) => existsSync(file))
+  if (found) return found
+  throw new UserError(`no model beside the config: looked for ${CANDIDATES.join(', ')} in ${shown(dir)}`, {
+    code: 'MODEL_MISSING',
+    hint: 'put static_model.ts into the folder of config.yaml; models/rank/dnn is an example',
+  })
+}
+
+/** Runs user code; what it throws becomes a UserError that shows the user's own stack. */
+async function blamed<T>(file: string, what: string, run: () => T | Promise<T>): Promise<T> {
+  try {
+    return await run()
+  } catch (error) {
+    if (isUserError(error)) throw error
+    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    throw new UserError(`${shown(file)} ${what}:\n${stack}`, { code: 'MODEL_FAILED', cause: error })
+  }
+}
+
+function shown(path: string): string {
+  const short = relative(process.cwd(), path)
+  return short.startsWith('..') ? path : short || '.'
+}

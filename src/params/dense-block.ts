@@ -1,0 +1,162 @@
+/** @file Dense weights, their optimizer state and the program's state in one shared memory, for all threads of a process. */
+import { attachDense, createDenseMemory, DENSE_BASE, type DenseKernel } from '../kernel/index.ts'
+import { kernelRule, type OptimizerSpec, type StepFactors } from '../optim/index.ts'
+import type { Program } from '../program/index.ts'
+import { initialValues } from './init.ts'
+
+/** Where a parameter or state value lies, in floats from the start of the block. */
+export interface DenseEntry {
+  readonly kind: 'parameter' | 'state'
+  readonly name: string
+  readonly shape: readonly number[]
+  readonly at: number
+  readonly size: number
+  readonly trainable: boolean
+  readonly l2: number
+  /** Factor on the learning rate. */
+  readonly rate: number
+}
+
+/** Trainable parameters come first, so that their gradients are one run; then fixed parameters; then state. */
+export interface DenseLayout {
+  readonly entries: readonly DenseEntry[]
+  readonly floats: number
+  /** Floats of the trainable part. */
+  readonly trainable: number
+}
+
+/** The block as plain data plus its shared memory: goes to other threads by postMessage. */
+export interface DenseHandle {
+  readonly layout: DenseLayout
+  readonly optimizer: OptimizerSpec
+  readonly memory: WebAssembly.Memory
+  /** One update at a time. Without it, threads write over each other's updates: faster by little, worse by more. */
+  readonly locked: boolean
+}
+
+export interface DenseOptions {
+  readonly program: Program
+  readonly optimizer: OptimizerSpec
+  readonly seed: number
+  readonly threads: number
+  readonly locked?: boolean
+}
+
+const HEADER_BYTES = 64 // lock, step count
+const LOCK = 0
+const STEPS = 1
+
+/** A new block with every weight at its initial value. */
+export function createDense({ program, optimizer, seed, threads, locked = true }: DenseOptions): DenseHandle {
+  const layout = denseLayout(program, optimizer)
+  const { states, stateInit } = kernelRule(optimizer)
+  const memory = createDenseMemory(HEADER_BYTES + 4 * layout.floats * (1 + states) + 4 * layout.trainable * threads)
+  const values = new Float32Array(memory.buffer, DENSE_BASE + HEADER_BYTES, layout.floats * (1 + states))
+  const inits = new Map([...program.parameters, ...program.state].map(({ name, init }) => [name, init]))
+  for (const { name, shape, at } of layout.entries) values.set(initialValues(inits.get(name)!, shape, seed, name), at)
+  if (states > 0) values.fill(stateInit, layout.floats, 2 * layout.floats)
+  return { layout, optimizer, memory, locked }
+}
+
+/** One thread's hold on the block. */
+export class DenseBlock {
+  readonly layout: DenseLayout
+  readonly #handle: DenseHandle
+  readonly #kernel: DenseKernel
+  readonly #header: Int32Array
+  readonly #weights: Float32Array
+  readonly #gradients: Float32Array
+  readonly #runs: readonly Run[]
+
+  constructor(handle: DenseHandle, thread: number) {
+    const { layout, optimizer, memory } = handle
+    const rule = kernelRule(optimizer)
+    const base = DENSE_BASE + HEADER_BYTES
+    this.layout = layout
+    this.#handle = handle
+    this.#kernel = attachDense(memory, { ...rule, clocked: false })
+    this.#header = new Int32Array(memory.buffer, DENSE_BASE, HEADER_BYTES / 4)
+    this.#weights = new Float32Array(memory.buffer, base, layout.floats)
+    const scratch = base + 4 * layout.floats * (1 + rule.states) + 4 * layout.trainable * thread
+    this.#gradients = new Float32Array(memory.buffer, scratch, layout.trainable)
+    this.#runs = mergeRuns(layout.entries.filter((entry) => entry.trainable))
+  }
+
+  /** Counts a step; returns its number, from 1. */
+  nextStep(): number {
+    return Atomics.add(this.#header, STEPS, 1) + 1
+  }
+
+  get steps(): number {
+    return Atomics.load(this.#header, STEPS)
+  }
+
+  pull(into: Float32Array): void {
+    into.set(this.#weights)
+  }
+
+  /** Applies gradients of the trainable part and stores new state (which follows the weights in `from`). */
+  push(from: Float32Array, factors: StepFactors): void {
+    const { layout } = this
+    this.#gradients.set(from.subarray(0, layout.trainable))
+    if (this.#handle.locked) lock(this.#header)
+    const base = this.#weights.byteOffset
+    for (const { at, size, l2, rate } of this.#runs) {
+      this.#kernel.setStep(factors.rate * rate, factors.aux, l2)
+      this.#kernel.apply(base + 4 * at, 4 * layout.floats, this.#gradients.byteOffset + 4 * at, size)
+    }
+    for (const { kind, at, size } of layout.entries) if (kind === 'state') this.#weights.set(from.subarray(at, at + size), at)
+    if (this.#handle.locked) unlock(this.#header)
+  }
+
+  /** Weights and optimizer state as bytes, for digests and saving. */
+  bytes(): Uint8Array {
+    const { states } = kernelRule(this.#handle.optimizer)
+    return new Uint8Array(this.#weights.buffer, this.#weights.byteOffset, 4 * this.layout.floats * (1 + states))
+  }
+}
+
+export function denseLayout(program: Program, optimizer: OptimizerSpec): DenseLayout {
+  const rank = ({ kind, trainable }: { kind: string; trainable: boolean }) => (kind === 'state' ? 2 : trainable ? 0 : 1)
+  const items = [
+    ...program.parameters.map(({ name, shape, trainable = true, l2 = optimizer.l2 ?? 0, learningRate = 1 }) => ({
+      kind: 'parameter' as const,
+      ...{ name, shape: shape as readonly number[], trainable, l2, rate: learningRate },
+    })),
+    ...program.state.map(({ name, shape }) => ({
+      kind: 'state' as const,
+      ...{ name, shape: shape as readonly number[], trainable: false, l2: 0, rate: 0 },
+    })),
+  ].sort((a, b) => rank(a) - rank(b))
+  let floats = 0
+  const entries = items.map((item) => {
+    const size = item.shape.reduce((product, dim) => product * dim, 1)
+    const entry = { ...item, at: floats, size }
+    floats += (size + 3) & ~3 // every entry starts at a multiple of 16 bytes
+    return entry
+  })
+  const fixed = entries.find((entry) => !entry.trainable)
+  return { entries, floats, trainable: fixed ? fixed.at : floats }
+}
+
+/** A stretch of weights under the same constants: one kernel call. */
+type Run = Pick<DenseEntry, 'at' | 'size' | 'l2' | 'rate'>
+
+function mergeRuns(entries: readonly DenseEntry[]): Run[] {
+  const runs: { at: number; size: number; l2: number; rate: number }[] = []
+  for (const { at, size, l2, rate } of entries) {
+    const last = runs.at(-1)
+    if (last && last.l2 === l2 && last.rate === rate) last.size = at + size - last.at
+    else runs.push({ at, size, l2, rate })
+  }
+  return runs
+}
+
+function lock(header: Int32Array): void {
+  while (Atomics.compareExchange(header, LOCK, 0, 1) !== 0) Atomics.wait(header, LOCK, 1, 1)
+}
+
+function unlock(header: Int32Array): void {
+  Atomics.store(header, LOCK, 0)
+  Atomics.notify(header, LOCK, 1)
+}

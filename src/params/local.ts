@@ -1,0 +1,77 @@
+/** @file Parameters in this process: tables and the dense block shared by its threads. */
+import { createHash } from 'node:crypto'
+import { type OptimizerSpec, stepFactors } from '../optim/index.ts'
+import type { Program } from '../program/index.ts'
+import { createTable, digestTable, SparseTable, type TableHandle } from '../table/index.ts'
+import { createDense, DenseBlock, type DenseHandle } from './dense-block.ts'
+import { rowInit } from './init.ts'
+import type { Params, ParamsShare } from './params.ts'
+
+export interface LocalParamsOptions {
+  readonly program: Program
+  readonly optimizer: OptimizerSpec
+  /** Optimizers of single tables, by name; others use `optimizer`. */
+  readonly tableOptimizers?: Readonly<Record<string, OptimizerSpec>>
+  readonly seed: number
+  readonly threads: number
+  readonly segments?: number
+}
+
+/** All parameters as plain data plus shared memories: goes to trainer threads by postMessage. */
+export interface LocalParamsHandle {
+  readonly dense: DenseHandle
+  readonly tables: readonly (TableHandle & { readonly optimizer: OptimizerSpec })[]
+}
+
+export function createLocalParams({ program, optimizer, tableOptimizers = {}, seed, threads, segments }: LocalParamsOptions): LocalParamsHandle {
+  return {
+    dense: createDense({ program, optimizer, seed, threads }),
+    tables: program.tables.map(({ name, dim, init }) => {
+      const own = tableOptimizers[name] ?? optimizer
+      const options = { name, dim, init: rowInit(init, dim), optimizer: own, seed, ...(segments !== undefined && { segments }) }
+      return { ...createTable(options), optimizer: own }
+    }),
+  }
+}
+
+/** One thread's hold on local parameters. Updates are in place, so pull and push return at once. */
+export class LocalParams implements Params {
+  readonly dense: DenseBlock
+  readonly tables: readonly SparseTable[]
+  readonly #handle: LocalParamsHandle
+
+  constructor(handle: LocalParamsHandle, thread: number) {
+    this.#handle = handle
+    this.dense = new DenseBlock(handle.dense, thread)
+    this.tables = handle.tables.map((table) => new SparseTable(table, thread))
+  }
+
+  pull({ tables, weights }: ParamsShare, insert: boolean): void {
+    const next = this.dense.steps + 1
+    for (const { table, distinct, rows } of tables) {
+      this.tables[table]!.lookup(distinct, rows, insert, stepFactors(this.#handle.tables[table]!.optimizer, next))
+    }
+    this.dense.pull(weights)
+  }
+
+  push({ tables, gradients }: ParamsShare): number {
+    const step = this.dense.nextStep()
+    for (const { table, distinct, gradients: merged } of tables) {
+      const { optimizer } = this.#handle.tables[table]!
+      this.tables[table]!.update(distinct, merged, stepFactors(optimizer, step), optimizer.l2)
+    }
+    this.dense.push(gradients, stepFactors(this.#handle.dense.optimizer, step))
+    return step
+  }
+
+  flush(): void {}
+
+  close(): void {}
+
+  /** SHA-256 over all weights, optimizer state and rows. */
+  digest(): string {
+    const hash = createHash('sha256').update(this.dense.bytes())
+    for (const table of this.tables) digestTable(table, hash.update(table.name))
+    return hash.digest('hex')
+  }
+}
