@@ -1,0 +1,34 @@
+/** @file How a command fails: a user's error as words (exit 2), a bug with its stack (exit 1). */
+import { CommanderError } from 'commander'
+import { formatUserError, formatWhere, isUserError } from '../util/index.ts'
+import { Interrupted } from './interrupt.ts'
+import type { CliIo } from './io.ts'
+import { openOutput } from './output.ts'
+
+const ISSUES =
+  'This is a bug in oarfish, not in your files. Please report it with the text above and the command you ran.'
+
+/** Reports what a command threw and returns its exit code. With `json` the failure is an event too, the last line of the stream. */
+export function reportFailure(error: unknown, io: CliIo, { json }: { readonly json: boolean }): number {
+  // commander has printed help, version or what is wrong with the arguments by itself.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
+  if (error instanceof Interrupted) return error.exitCode
+  const { emit } = openOutput(io, { json: true })
+  if (isUserError(error)) {
+    const { code, message, where, hint } = error
+    if (json) emit({ kind: 'error', code, message, ...(where && { where: formatWhere(where) }), ...(hint && { hint }) })
+    else io.err.write(`${formatUserError(error)}\n`)
+    return 2
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  if (json) emit({ kind: 'error', code: 'INTERNAL', message })
+  io.err.write(`${fullStack(error)}\n\n${ISSUES}\n`)
+  return 1
+}
+
+/** The stack with the stacks of its causes. */
+function fullStack(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const stack = error.stack ?? `${error.name}: ${error.message}`
+  return error.cause === undefined ? stack : `${stack}\ncaused by ${fullStack(error.cause)}`
+}

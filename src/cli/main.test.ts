@@ -1,0 +1,32 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { capture } from './capture.testing.ts'
+
+test('without arguments it prints help with examples and succeeds', async () => {
+  const { code, out, err } = await capture([])
+  expect(code).toBe(0)
+  expect(err).toBe('')
+  expect(out).toContain('Usage: oarfish [options] [command]')
+  expect(out).toContain('oarfish train -m models/rank/dnn/config.yaml -o runner.epochs=2')
+})
+
+test('--version prints the version of the package', async () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
+  expect(await capture(['--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' })
+})
+
+test.each([
+  [['chek'], "error: unknown command 'chek'\n(Did you mean check?)\n"],
+  [['check', '--jsn', '-m', 'x'], "error: unknown option '--jsn'\n"],
+  [['check'], "error: required option '-m, --config_yaml <file>' not specified\n"],
+])('%j is refused with the nearest name and exit code 2', async (argv, err) => {
+  expect(await capture(argv)).toEqual({ code: 2, out: '', err })
+})
+
+test('a file that is not there is a user error without a stack', async () => {
+  const { code, out, err } = await capture(['check', '-m', 'missing/config.yaml'])
+  expect(code).toBe(2)
+  expect(out).toBe('')
+  expect(err).toContain('missing/config.yaml')
+  expect(err).not.toContain('    at ')
+})

@@ -1,0 +1,48 @@
+/** @file The `oarfish` command line: finds the command, hands over, turns its end into an exit code. Knows nothing of what commands do. */
+import { readFileSync } from 'node:fs'
+import { Command } from 'commander'
+import { checkCommand } from './check.ts'
+import { reportFailure } from './failure.ts'
+import { type CliIo, processIo } from './io.ts'
+
+const COMMANDS = [checkCommand]
+
+const EXAMPLES = `
+Examples
+  oarfish train -m models/rank/dnn/config.yaml
+  oarfish train -m models/rank/dnn/config.yaml -o runner.epochs=2 runner.thread_num=2
+  oarfish check -m models/rank/dnn/config.yaml
+  oarfish data criteo-like --rows 400000 --seed 1 --parts 8 --format slot --out data/criteo
+
+Exit codes: 0 done, 1 a bug in oarfish, 2 something to mend in a file or on the command line, 130 stopped by Ctrl+C.
+`
+
+/** Runs one command line and resolves to its exit code; it never rejects. */
+export async function run(argv: readonly string[], io: CliIo = processIo()): Promise<number> {
+  const program = new Command('oarfish')
+    .description('Distributed training of recommender models.')
+    .version(packageVersion(), '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'print help')
+    .addHelpText('after', EXAMPLES)
+  for (const command of COMMANDS) program.addCommand(command(io))
+  for (const command of withChildren(program)) {
+    command
+      .exitOverride()
+      .configureOutput({ writeOut: (text) => io.out.write(text), writeErr: (text) => io.err.write(text) })
+  }
+  try {
+    // Without a command commander takes help for an error; here it is the answer.
+    await program.parseAsync(argv.length === 0 ? ['--help'] : argv, { from: 'user' })
+    return 0
+  } catch (error) {
+    return reportFailure(error, io, { json: argv.includes('--json') })
+  }
+}
+
+function withChildren(command: Command): readonly Command[] {
+  return [command, ...command.commands.flatMap(withChildren)]
+}
+
+function packageVersion(): string {
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
+}
