@@ -112,9 +112,9 @@ function envViolations({ path, text }: Source): string[] {
 }
 
 function headerViolations({ path, text }: Source): string[] {
-  return /^(#!.*\n)?\/\*\*\s*(\*\s*)?@file /.test(text)
-    ? []
-    : [`${path} has no @file header; add one (${RULES.header})`]
+  // AssemblyScript sources begin with a plain comment as often.
+  const header = path.startsWith('assembly/') ? /^\/[/*]/ : /^(#!.*\n)?\/\*\*\s*(\*\s*)?@file /
+  return header.test(text) ? [] : [`${path} has no @file header; add one (${RULES.header})`]
 }
 
 function importsOf({ text }: Source) {
