@@ -29,7 +29,7 @@ export interface Tensor extends TensorType {
 
 export class Builder {
   readonly #tensors: Tensor[] = []
-  readonly #nodes: Node[] = []
+  readonly #nodes = new Map<number, Node>()
   readonly #feeds: Feed[] = []
   readonly #rows: ProgramRows[] = []
   readonly #tables = new Map<string, TableSpec>()
@@ -47,7 +47,7 @@ export class Builder {
       builder.#tensors[item.value] = { builder, id: item.value, shape: item.shape, dtype: item.dtype }
     }
     for (const node of program.nodes) {
-      builder.#nodes.push(node)
+      builder.#nodes.set(node.value, node)
       builder.#known.set(keyOf(node.op, node.inputs), builder.tensor(node.value))
     }
     return builder
@@ -155,7 +155,13 @@ export class Builder {
     const known = this.#known.get(key)
     if (known) return known
     const tensor = this.#add(inferType(op, inputs))
-    this.#nodes.push({ value: tensor.id, op: op as Op, inputs: ids, shape: tensor.shape, dtype: tensor.dtype })
+    this.#nodes.set(tensor.id, {
+      value: tensor.id,
+      op: op as Op,
+      inputs: ids,
+      shape: tensor.shape,
+      dtype: tensor.dtype,
+    })
     this.#known.set(key, tensor)
     return tensor
   }
@@ -165,6 +171,12 @@ export class Builder {
     const tensor = this.#tensors[id]
     if (!tensor) throw new Error(`internal: no value %${id}`)
     return tensor
+  }
+
+  /** The op and operands that make a tensor; undefined for an input. */
+  definition({ id }: Tensor): { readonly op: Op; readonly inputs: readonly Tensor[] } | undefined {
+    const node = this.#nodes.get(id)
+    return node && { op: node.op, inputs: node.inputs.map((input) => this.tensor(input)) }
   }
 
   /** Freezes the program. Nodes that no fetch and no state needs are left out; inputs all stay. */
@@ -182,7 +194,7 @@ export class Builder {
       tables: [...this.#tables.values()],
       parameters: [...this.#parameters],
       state: [...this.#state],
-      nodes: reachable(this.#nodes, outputs),
+      nodes: reachable([...this.#nodes.values()], outputs),
       fetches: outputs,
     }
     verify(program)

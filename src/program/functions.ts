@@ -75,12 +75,16 @@ export function count(builder: Builder, dims: Shape): Tensor {
       builder,
       dims.reduce((product, dim) => product * dim, 1),
     )
-  return builder.emit({ kind: 'count', dims }, [])
+  return builder.emit({ kind: 'count', dims: dims.filter((dim) => dim !== 1) }, [])
 }
 
-/** Matrix product; of two matrices, or batched over leading axes. */
+/** Matrix product over the two last axes; leading axes broadcast. */
 export function matmul(a: Tensor, b: Tensor): Tensor {
-  return a.shape.length === 2 && b.shape.length === 2 ? gemm(a, b) : a.builder.emit({ kind: 'matmul' }, [a, b])
+  if (b.shape.length !== 2 || a.shape.length < 2) return a.builder.emit({ kind: 'matmul' }, [a, b])
+  if (a.shape.length === 2) return gemm(a, b)
+  // One product of a tall matrix: its weight gradient then needs no sum over the batch.
+  const flat = reshape(a, [-1, a.shape.at(-1)!])
+  return reshape(gemm(flat, b), [...a.shape.slice(0, -1), b.shape[1]!])
 }
 
 /** a b (+ bias), either matrix optionally transposed. */
@@ -169,8 +173,20 @@ export function gather(x: Tensor, indices: Tensor): Tensor {
   return x.builder.emit({ kind: 'gather' }, [x, indices])
 }
 
+/** Elements of `x` by integer tuples [.., r] into its first r axes. */
+export function gatherNd(x: Tensor, indices: Tensor): Tensor {
+  return x.builder.emit({ kind: 'gather_nd' }, [x, indices])
+}
+
+/** Zeros of `shape` plus `updates` at `indices` [.., r]. */
+export function scatterAdd(indices: Tensor, updates: Tensor, shape: Shape): Tensor {
+  return updates.builder.emit({ kind: 'scatter_add', shape }, [indices, updates])
+}
+
+/** Integer classes [.., 1] -> float32 [.., depth] with a 1 at each class. */
 export function oneHot(x: Tensor, depth: number): Tensor {
-  return x.builder.emit({ kind: 'one_hot', depth }, [x])
+  const classes = x.builder.emit({ kind: 'iota', size: depth }, [])
+  return cast(equal(cast(x, 'int32'), classes), 'float32')
 }
 
 /** logits [.., C] and integer labels [.., 1] -> the loss of each sample [.., 1]. */

@@ -21,6 +21,8 @@ interface Axis {
 export interface OpAttributes {
   // sources
   constant: { readonly values: readonly number[]; readonly shape: readonly number[]; readonly dtype: DType }
+  /** int32 0, 1, .. size - 1. */
+  iota: { readonly size: number }
   /** The number of elements of a shape, as a float32 scalar known at run time. */
   count: { readonly dims: Shape }
 
@@ -77,7 +79,8 @@ export interface OpAttributes {
   gather: None
   /** Zeros of `shape`, plus updates at indices [.., r] into the first r axes; the gradient of every gather. */
   scatter_add: { readonly shape: Shape }
-  one_hot: { readonly depth: number }
+  /** Elements of the first operand by integer tuples [.., r] into its first r axes. */
+  gather_nd: None
 
   // losses, per sample
   /** logits [.., C], integer labels [.., 1] -> [.., 1]. */

@@ -20,6 +20,7 @@ const float = (inputs: readonly TensorType[]) => same([requireFloat(inputs[0]!)]
 
 export const SHAPE_RULES: ShapeRules = {
   constant: (_, { shape, dtype }) => ({ shape, dtype }),
+  iota: (_, { size }) => ({ shape: [size], dtype: 'int32' }),
   count: () => ({ shape: [], dtype: 'float32' }),
 
   neg: same,
@@ -108,7 +109,13 @@ export const SHAPE_RULES: ShapeRules = {
       throw new ShapeError(`updates must be ${formatShape(expected)}`, 'give one update per index')
     return { shape, dtype: updates!.dtype }
   },
-  one_hot: ([x], { depth }) => ({ shape: [...requireInteger(x!).shape, depth], dtype: 'float32' }),
+  gather_nd: ([x, indices]) => {
+    const depth = requireInteger(indices!).shape.at(-1)
+    if (typeof depth !== 'number' || depth > x!.shape.length) {
+      throw new ShapeError(`the last axis of the indices is ${depth}`, `it must be a number up to ${x!.shape.length}`)
+    }
+    return { shape: [...indices!.shape.slice(0, -1), ...x!.shape.slice(depth)], dtype: x!.dtype }
+  },
 
   softmax_cross_entropy: ([logits, labels]) => {
     requireFloat(logits!)

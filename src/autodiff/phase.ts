@@ -1,0 +1,42 @@
+/** @file One traced program, two uses: training takes the first operand of each `phase` op, inference the second. */
+import type { Program } from '../program/index.ts'
+import { rebuild } from './rebuild.ts'
+import { simplify } from './simplify.ts'
+
+/** The name of the fetch that holds an input's gradient. */
+export function inputGradientName(name: string): string {
+  return `grad:${name}`
+}
+
+/** Only what the named fetches need, as it is at inference; state is read, not written, and unused inputs are gone. */
+export function inference(program: Program, fetchNames: readonly string[]): Program {
+  const pruned = rebuild(withoutStateUpdates(resolvePhase(program, 'inference')), { fetches: fetchNames })
+  return dropUnusedInputs(simplify(pruned))
+}
+
+export function resolvePhase(program: Program, phase: 'training' | 'inference'): Program {
+  if (!program.nodes.some(({ op }) => op.kind === 'phase')) return program
+  const index = phase === 'training' ? 0 : 1
+  return rebuild(program, { rewrite: ({ op, inputs }) => (op.kind === 'phase' ? inputs[index] : undefined) })
+}
+
+function withoutStateUpdates(program: Program): Program {
+  return { ...program, state: program.state.map(({ next, ...state }) => state) }
+}
+
+function dropUnusedInputs(program: Program): Program {
+  const used = new Set([...program.nodes.flatMap(({ inputs }) => inputs), ...program.fetches.map(({ value }) => value)])
+  const keep = <T extends { readonly value: number }>(items: readonly T[]) =>
+    items.filter(({ value }) => used.has(value))
+  const rows = keep(program.rows)
+  // A sequence's mask comes with its rows, whether or not the graph reads it.
+  const masks = new Set(rows.map(({ mask }) => mask))
+  return Object.freeze({
+    ...program,
+    feeds: program.feeds.filter(({ value }) => used.has(value) || masks.has(value)),
+    rows,
+    tables: program.tables.filter(({ name }) => rows.some(({ table }) => table === name)),
+    parameters: keep(program.parameters),
+    state: keep(program.state),
+  })
+}

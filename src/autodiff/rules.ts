@@ -1,0 +1,196 @@
+/**
+ * @file The second table: for y = op(x...), the gradient of the loss by each x, given g = dL/dy (the shape of y).
+ * null where none flows. Each result has the shape of its operand; the simplifier removes what that costs.
+ */
+import {
+  add,
+  addDims,
+  cast,
+  count,
+  type Dim,
+  div,
+  equal,
+  expand,
+  gatherNd,
+  gemm,
+  greater,
+  matmul,
+  mul,
+  neg,
+  type Op,
+  type OpKind,
+  oneHot,
+  pad,
+  reshape,
+  scatterAdd,
+  sigmoid,
+  slice,
+  softmax,
+  sub,
+  subDims,
+  sum,
+  type Tensor,
+  transpose,
+  unsqueeze,
+  where,
+} from '../program/index.ts'
+
+/** y and its op; x, a, b, ... are the operands in order. */
+export interface Application<K extends OpKind> {
+  readonly op: Op<K>
+  readonly inputs: readonly Tensor[]
+  readonly y: Tensor
+}
+export type GradientRule<K extends OpKind> = (g: Tensor, application: Application<K>) => readonly (Tensor | null)[]
+export type GradientRules = { readonly [K in OpKind]: GradientRule<K> }
+
+const none = (): readonly null[] => []
+
+export const GRADIENT_RULES: GradientRules = {
+  constant: none,
+  iota: none,
+  count: none,
+
+  // d(-x) = -dx
+  neg: (g) => [neg(g)],
+  // d e^x = e^x dx
+  exp: (g, { y }) => [mul(g, y)],
+  // d ln x = dx / x
+  log: (g, { inputs: [x] }) => [div(g, x!)],
+  // d sqrt(x) = dx / (2 sqrt(x))
+  sqrt: (g, { y }) => [div(mul(g, 0.5), y)],
+  // d |x| = sign(x) dx
+  abs: (g, { inputs: [x] }) => [mul(g, signOf(x!))],
+  // d x^2 = 2x dx
+  square: (g, { inputs: [x] }) => [mul(g, mul(x!, 2))],
+  // d max(x, 0) = [y > 0] dx
+  relu: (g, { y }) => [mul(g, indicator(greater(y, 0), g))],
+  // d s(x) = s (1 - s) dx
+  sigmoid: (g, { y }) => [mul(g, mul(y, sub(1, y)))],
+  // d tanh(x) = (1 - tanh^2) dx
+  tanh: (g, { y }) => [mul(g, sub(1, mul(y, y)))],
+  cast: (g, { inputs: [x] }) => [cast(g, x!.dtype)],
+  stop_gradient: none,
+
+  // d(a + b) = da + db; where an operand was broadcast, its gradient is summed over the copies
+  add: (g, { inputs: [a, b] }) => [sumTo(g, a!), sumTo(g, b!)],
+  sub: (g, { inputs: [a, b] }) => [sumTo(g, a!), sumTo(neg(g), b!)],
+  // d(ab) = b da + a db
+  mul: (g, { inputs: [a, b] }) => [sumTo(mul(g, b!), a!), sumTo(mul(g, a!), b!)],
+  // d(a/b) = da/b - (a/b) db/b
+  div: (g, { inputs: [a, b], y }) => [sumTo(div(g, b!), a!), sumTo(neg(mul(g, div(y, b!))), b!)],
+  // the smaller one gets it; equal ones share it
+  minimum: (g, { inputs: [a, b] }) => shareOf(g, a!, b!, greater(b!, a!)),
+  maximum: (g, { inputs: [a, b] }) => shareOf(g, a!, b!, greater(a!, b!)),
+  greater: none,
+  equal: none,
+  where: (g, { inputs: [condition, a, b] }) => [
+    null,
+    sumTo(where(condition!, g, 0), a!),
+    sumTo(where(condition!, 0, g), b!),
+  ],
+  phase: (g, { inputs: [training] }) => [sumTo(g, training!), null],
+
+  // Y = A B + 1 c':  dA = G B',  dB = A' G,  dc = the column sums of G
+  gemm: (g, { inputs: [a, b, bias], op: { transposeA, transposeB } }) => [
+    transposeA ? gemm(b!, g, { transposeA: transposeB, transposeB: true }) : gemm(g, b!, { transposeB: !transposeB }),
+    transposeB ? gemm(g, a!, { transposeA: true, transposeB: transposeA }) : gemm(a!, g, { transposeA: !transposeA }),
+    bias ? sum(g, 0) : null,
+  ],
+  matmul: (g, { inputs: [a, b] }) => [sumTo(matmul(g, transpose(b!)), a!), sumTo(matmul(transpose(a!), g), b!)],
+
+  // dx_i = g of the group that i was summed into
+  sum: (g, { inputs: [x], op }) => [expand(keepAxes(g, x!, op.axes), x!.shape)],
+  // the same over the group's size
+  mean: (g, { inputs: [x], op }) => [expand(keepAxes(mul(g, reciprocalCount(x!, op.axes)), x!, op.axes), x!.shape)],
+  // the largest gets it; equal ones share it
+  max: (g, { inputs: [x], op, y }) => {
+    const winners = indicator(equal(x!, keepAxes(y, x!, op.axes)), g)
+    return [mul(winners, div(keepAxes(g, x!, op.axes), sum(winners, op.axes, true)))]
+  },
+  // dx = y (g - sum(g y))
+  softmax: (g, { y, op: { axis } }) => [mul(y, sub(g, sum(mul(g, y), axis, true)))],
+  // dx = g - softmax(x) sum(g)
+  log_softmax: (g, { inputs: [x], op: { axis } }) => [sub(g, mul(softmax(x!, axis), sum(g, axis, true)))],
+
+  reshape: (g, { inputs: [x] }) => [reshape(g, x!.shape)],
+  expand: (g, { inputs: [x] }) => [sumTo(g, x!)],
+  transpose: (g, { op: { permutation } }) => [
+    transpose(
+      g,
+      permutation.map((_, i) => permutation.indexOf(i)),
+    ),
+  ],
+  concat: (g, { inputs, op: { axis } }) => {
+    let start: Dim = 0
+    return inputs.map((input) => {
+      const from: Dim = start
+      start = addDims(start, input.shape[axis]!)
+      return slice(g, axis, from, start)
+    })
+  },
+  slice: (g, { inputs: [x], op: { axis, start, end } }) => [pad(g, axis, start, subDims(x!.shape[axis]!, end))],
+  pad: (g, { inputs: [x], op: { axis, before } }) => [slice(g, axis, before, addDims(before, x!.shape[axis]!))],
+
+  // a row used several times gets the sum of its gradients
+  gather: (g, { inputs: [x, indices] }) => [scatterAdd(unsqueeze(indices!, -1), g, x!.shape), null],
+  gather_nd: (g, { inputs: [x, indices] }) => [scatterAdd(indices!, g, x!.shape), null],
+  scatter_add: (g, { inputs: [indices] }) => [null, gatherNd(g, indices!)],
+
+  // L = -ln softmax(x)[label]:  dx = (softmax(x) - onehot(label)) g
+  softmax_cross_entropy: (g, { inputs: [x, label] }) => [mul(sub(softmax(x!), oneHot(label!, classesOf(x!))), g), null],
+  // L = ln(1 + e^x) - z x:  dx = (s(x) - z) g,  dz = -x g
+  sigmoid_cross_entropy: (g, { inputs: [x, z] }) => [mul(sub(sigmoid(x!), z!), g), mul(neg(x!), g)],
+}
+
+/** g summed over the axes along which `x` was broadcast to g's shape. */
+function sumTo(g: Tensor, x: Tensor): Tensor {
+  const missing = g.shape.length - x.shape.length
+  const leading = g.shape.map((_, i) => i).slice(0, missing)
+  const stretched = x.shape.flatMap((dim, i) => (dim === 1 && g.shape[missing + i] !== 1 ? [i] : []))
+  const tight = leading.length === 0 ? g : sum(g, leading)
+  return stretched.length === 0 ? tight : sum(tight, stretched, true)
+}
+
+/** A reduced tensor with its axes put back at size 1. */
+function keepAxes(reduced: Tensor, x: Tensor, axes: readonly number[]): Tensor {
+  return reshape(
+    reduced,
+    x.shape.map((dim, i) => (axes.includes(i) ? 1 : dim)),
+  )
+}
+
+function reciprocalCount(x: Tensor, axes: readonly number[]): Tensor {
+  return div(
+    1,
+    cast(
+      count(
+        x.builder,
+        axes.map((axis) => x.shape[axis]!),
+      ),
+      x.dtype,
+    ),
+  )
+}
+
+/** 1 where a condition holds, else 0, in the dtype of `like`. */
+function indicator(condition: Tensor, like: Tensor): Tensor {
+  return cast(condition, like.dtype)
+}
+
+function signOf(x: Tensor): Tensor {
+  return sub(indicator(greater(x, 0), x), indicator(greater(0, x), x))
+}
+
+/** g to `a` where it won, to `b` where it lost, half to each where they are equal. */
+function shareOf(g: Tensor, a: Tensor, b: Tensor, won: Tensor): [Tensor, Tensor] {
+  const share = add(indicator(won, g), mul(indicator(equal(a, b), g), 0.5))
+  return [sumTo(mul(g, share), a), sumTo(mul(g, sub(1, share)), b)]
+}
+
+function classesOf({ shape }: Tensor): number {
+  const classes = shape.at(-1)
+  if (typeof classes !== 'number')
+    throw new Error(`softmax_cross_entropy needs a known number of classes, not ${classes}`)
+  return classes
+}

@@ -1,0 +1,62 @@
+/** @file Buffers by dtype, and the check that what is fed fits the program. */
+
+import { type DType, evaluateDim, formatShape, type Program, programInputs, type Shape } from '../program/index.ts'
+import { UserError } from '../util/index.ts'
+import type { TensorData, TensorView } from './engine.ts'
+
+const ARRAYS = {
+  float32: Float32Array,
+  float64: Float64Array,
+  int64: BigInt64Array,
+  int32: Int32Array,
+  bool: Uint8Array,
+} satisfies Record<DType, unknown>
+
+export function createData(dtype: DType, length: number): TensorData {
+  return new ARRAYS[dtype](length)
+}
+
+/** Whether a buffer holds this dtype; float32 programs also take float64 numbers in the reference engine. */
+export function holds(data: TensorData, dtype: DType): boolean {
+  return data instanceof ARRAYS[dtype]
+}
+
+/** The size of every symbol, read from the dims of what is fed; throws where inputs are missing or disagree. */
+export function checkInputs(
+  program: Program,
+  inputs: Readonly<Record<string, TensorView>>,
+): ReadonlyMap<string, number> {
+  const sizes = new Map<string, number>()
+  for (const { name, shape } of programInputs(program)) {
+    const view = inputs[name]
+    if (!view)
+      throw new UserError(`The program's input "${name}" was not given.`, {
+        code: 'engine-input',
+        hint: `Pass a tensor of the shape ${formatShape(shape)}.`,
+      })
+    if (view.dims.length !== shape.length) throw mismatch(name, shape, view)
+    for (const [i, dim] of shape.entries()) {
+      if (typeof dim === 'string' && !sizes.has(dim)) sizes.set(dim, view.dims[i]!)
+      if (view.dims[i] !== evaluateDim(dim, (symbol) => sizes.get(symbol)!)) throw mismatch(name, shape, view)
+    }
+    if (view.data.length !== view.dims.reduce((a, b) => a * b, 1)) {
+      throw new UserError(`Input "${name}" has ${view.data.length} elements, not those of ${formatShape(view.dims)}.`, {
+        code: 'engine-input',
+        hint: 'Pass a view of exactly that many elements.',
+      })
+    }
+  }
+  return sizes
+}
+
+/** The dims of a shape when the symbols' sizes are known. */
+export function dimsOf(shape: Shape, sizes: ReadonlyMap<string, number>): number[] {
+  return shape.map((dim) => evaluateDim(dim, (symbol) => sizes.get(symbol)!))
+}
+
+function mismatch(name: string, shape: Shape, { dims }: TensorView): UserError {
+  return new UserError(`Input "${name}" is ${formatShape(dims)}, which does not fit ${formatShape(shape)}.`, {
+    code: 'engine-input',
+    hint: 'A symbol has one size in all inputs of a run.',
+  })
+}

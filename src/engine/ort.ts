@@ -1,0 +1,95 @@
+/** @file The engine on onnxruntime-node: one session a program, buffers bound once, one thread unless told otherwise. */
+import * as ort from 'onnxruntime-node'
+import { toOnnx } from '../onnx/index.ts'
+import { type Program, programInputs, type TensorType } from '../program/index.ts'
+import { checkInputs, createData, dimsOf } from './buffers.ts'
+import type { Engine, Session, TensorView } from './engine.ts'
+
+export interface OrtOptions {
+  /** Threads inside one op; several trainer threads each at 1 scale better. @default 1 */
+  readonly threads?: number
+}
+
+export function ortEngine({ threads = 1 }: OrtOptions = {}): Engine {
+  const options: ort.InferenceSession.SessionOptions = {
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    executionMode: 'sequential',
+    graphOptimizationLevel: 'all',
+    logSeverityLevel: 3,
+  }
+  return {
+    name: 'onnxruntime',
+    compile: async (program) => ortSession(program, await ort.InferenceSession.create(toOnnx(program), options)),
+  }
+}
+
+function ortSession(program: Program, session: ort.InferenceSession): Session {
+  const types = new Map<string, TensorType>(
+    [...programInputs(program), ...program.fetches].map((item) => [item.name, item]),
+  )
+  const bind: Session['bind'] = (inputs, outputs) => {
+    const sizes = checkInputs(program, inputs)
+    const feeds = tensors(pick(inputs, session.inputNames), types)
+    for (const [name, { dims }] of Object.entries(outputs)) checkOutput(name, dims, types, sizes)
+    const fetches = tensors(outputs, types)
+    return {
+      run: async () => {
+        await session.run(feeds, fetches)
+      },
+    }
+  }
+  return {
+    bind,
+    run: async (inputs) => {
+      const sizes = checkInputs(program, inputs)
+      const views = program.fetches.map(({ name, shape, dtype }) => {
+        const dims = dimsOf(shape, sizes)
+        return [
+          name,
+          {
+            dims,
+            data: createData(
+              dtype,
+              dims.reduce((a, b) => a * b, 1),
+            ),
+          },
+        ] as const
+      })
+      const outputs = Object.fromEntries(views)
+      await bind(inputs, outputs).run()
+      return outputs
+    },
+    close: () => session.release(),
+  }
+}
+
+/** onnxruntime tensors over the caller's memory, without a copy. */
+function tensors(
+  views: Readonly<Record<string, TensorView>>,
+  types: ReadonlyMap<string, TensorType>,
+): Record<string, ort.Tensor> {
+  const entries = Object.entries(views).map(([name, { data, dims }]) => {
+    const { dtype } = types.get(name)!
+    return [name, new ort.Tensor(dtype, data as never, dims as number[])] as const
+  })
+  return Object.fromEntries(entries)
+}
+
+function pick(views: Readonly<Record<string, TensorView>>, names: readonly string[]): Record<string, TensorView> {
+  return Object.fromEntries(names.map((name) => [name, views[name]!]))
+}
+
+function checkOutput(
+  name: string,
+  dims: readonly number[],
+  types: ReadonlyMap<string, TensorType>,
+  sizes: ReadonlyMap<string, number>,
+): void {
+  const type = types.get(name)
+  if (!type) throw new Error(`The program has no fetch named "${name}".`)
+  const expected = dimsOf(type.shape, sizes)
+  if (expected.length !== dims.length || expected.some((dim, i) => dim !== dims[i])) {
+    throw new Error(`The buffer for "${name}" is [${dims.join(', ')}], but this batch gives [${expected.join(', ')}].`)
+  }
+}

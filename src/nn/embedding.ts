@@ -1,0 +1,70 @@
+/** @file Embeddings over sparse tables: an input of kind `rows`, looked up and pooled outside the graph. */
+
+import type { Builder, Initializer, Pooling, Tensor } from '../program/index.ts'
+import { UserError } from '../util/index.ts'
+
+/** A sparse input of a model: signs, any number per sample. */
+export interface SparseSlot {
+  readonly kind: 'sparse'
+  readonly name: string
+  readonly builder: Builder
+}
+
+export interface EmbeddingOptions {
+  /** Names the input; also the table, unless `table` is given. */
+  readonly name: string
+  /** Embeddings with one table share rows. @default name */
+  readonly table?: string
+  readonly dim: number
+  /** @default uniform in [-0.05, 0.05] */
+  readonly init?: Initializer
+  /** How the rows of one slot become one: of a slot with one sign all three are that row. @default 'sum' */
+  readonly pooling?: Exclude<Pooling, 'sequence'>
+}
+
+const DEFAULT_INIT: Initializer = { kind: 'uniform', low: -0.05, high: 0.05 }
+
+/** Pooled rows of one or more slots side by side: [B, slots * dim]. */
+export function embedding(
+  slots: SparseSlot | readonly SparseSlot[],
+  { name, table = name, dim, init = DEFAULT_INIT, pooling = 'sum' }: EmbeddingOptions,
+): Tensor {
+  const list = [slots].flat() as readonly SparseSlot[]
+  const [first] = list
+  if (!first)
+    throw new UserError(`Embedding ${name}: no slots were given.`, {
+      code: 'nn-embedding',
+      hint: 'Pass at least one sparse slot.',
+    })
+  return first.builder.rows({
+    name: first.builder.path(name),
+    table,
+    slots: list.map((slot) => slot.name),
+    dim,
+    pooling,
+    init,
+  })
+}
+
+export interface SequenceOptions extends Omit<EmbeddingOptions, 'pooling'> {
+  /** The padded length, for layers that must know it (recurrent ones). @default known at run time */
+  readonly length?: number
+}
+
+/** The rows of one slot in order, padded: x [B, T, dim] and mask [B, T] (1 for a sign, 0 for padding). */
+export function sequenceEmbedding(
+  slot: SparseSlot,
+  { name, table = name, dim, init = DEFAULT_INIT, length }: SequenceOptions,
+): { readonly x: Tensor; readonly mask: Tensor } {
+  const { builder } = slot
+  const x = builder.rows({
+    name: builder.path(name),
+    table,
+    slots: [slot.name],
+    dim,
+    pooling: 'sequence',
+    init,
+    ...(length !== undefined && { length }),
+  })
+  return { x, mask: builder.maskOf(x) }
+}

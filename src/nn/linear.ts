@@ -1,0 +1,60 @@
+/** @file Fully connected layers, named by their path: `fc0` has the parameters `fc0.weight` [in, out] and `fc0.bias` [out]. */
+
+import { gemm, type Initializer, reshape, type Tensor } from '../program/index.ts'
+import { UserError } from '../util/index.ts'
+import { ACTIVATIONS, type Activation } from './activation.ts'
+
+export interface LinearOptions {
+  readonly name: string
+  /** Columns of the result. */
+  readonly out: number
+  /** @default none */
+  readonly activation?: Activation
+  /** @default Xavier uniform */
+  readonly init?: Initializer
+  /** `false` leaves the bias out. @default zeros */
+  readonly biasInit?: Initializer | false
+  /** L2 penalty on the weight (not on the bias), applied by the optimizer. */
+  readonly l2?: number
+}
+
+/** activation(x W + b) over the last axis. */
+export function linear(
+  x: Tensor,
+  { name, out, activation, init = { kind: 'xavier_uniform' }, biasInit = { kind: 'zeros' }, l2 }: LinearOptions,
+): Tensor {
+  const { builder, shape } = x
+  const width = shape.at(-1)
+  if (typeof width !== 'number')
+    throw new UserError(
+      `linear ${name}: the last dimension of [${shape.join(', ')}] is not known, so its weight has no shape.`,
+      { code: 'nn-shape', hint: 'Reshape so that the last dimension is a number.' },
+    )
+  const weight = builder.parameter({
+    name: `${name}.weight`,
+    shape: [width, out],
+    init,
+    ...(l2 !== undefined && { l2 }),
+  })
+  const bias = biasInit && builder.parameter({ name: `${name}.bias`, shape: [out], init: biasInit })
+  const flat = reshape(x, [-1, width])
+  const y = reshape(gemm(flat, weight, bias ? { bias } : {}), [...shape.slice(0, -1), out])
+  return activation ? ACTIVATIONS[activation](y) : y
+}
+
+export interface MlpOptions extends Omit<LinearOptions, 'out' | 'activation'> {
+  /** Columns of each layer. */
+  readonly sizes: readonly number[]
+  /** After every layer but the last. @default 'relu' */
+  readonly activation?: Activation
+  /** After the last layer. @default none */
+  readonly lastActivation?: Activation
+}
+
+/** A stack of linear layers named `<name>.0`, `<name>.1`, ... */
+export function mlp(x: Tensor, { name, sizes, activation = 'relu', lastActivation, ...options }: MlpOptions): Tensor {
+  return sizes.reduce((input, out, i) => {
+    const act = i < sizes.length - 1 ? activation : lastActivation
+    return linear(input, { ...options, name: `${name}.${i}`, out, ...(act && { activation: act }) })
+  }, x)
+}

@@ -1,0 +1,60 @@
+/** @file Lowers a program to one ONNX model: inputs keep their names, fetches name the outputs, weights are inputs. */
+import { type OpKind, type Program, programInputs, programTypes } from '../program/index.ts'
+import { OnnxGraph } from './graph.ts'
+import { LOWERING_RULES, type LoweringRule } from './lowering.ts'
+import { encodeModel, type OnnxModel, type OnnxNode } from './messages.ts'
+
+/** Every reduction takes its axes as an input from here on, and Shape takes a range; IR version 8 goes with it. */
+const OPSET = 18
+
+/** The program as a serialized ONNX model. */
+export function toOnnx(program: Program): Uint8Array {
+  return encodeModel(toOnnxModel(program))
+}
+
+/** The same before serialization, for tests and benchmarks. */
+export function toOnnxModel(program: Program): OnnxModel {
+  const graph = new OnnxGraph(program)
+  const types = programTypes(program)
+  const names = new Map(programInputs(program).map(({ name, value }) => [value, name]))
+  for (const { value, op, inputs, shape, dtype } of program.nodes) {
+    const rule = LOWERING_RULES[op.kind] as LoweringRule<OpKind>
+    const lowered = {
+      op,
+      inputs: inputs.map((id) => names.get(id)!),
+      types: inputs.map((id) => types.get(id)!),
+      type: { shape, dtype },
+    }
+    names.set(value, rule(graph, lowered))
+  }
+  const outputs = nameOutputs(program, graph, names)
+  return {
+    opset: OPSET,
+    name: 'program',
+    nodes: graph.nodes.map((node) => rename(node, outputs)),
+    initializers: graph.initializers,
+    inputs: programInputs(program).map(({ name, shape, dtype }) => ({ name, shape, dtype })),
+    outputs: program.fetches.map(({ name, shape, dtype }) => ({ name, shape, dtype })),
+  }
+}
+
+/** Node output -> fetch name; a fetch that is an input, a constant or another fetch's value gets a node of its own. */
+function nameOutputs(
+  program: Program,
+  graph: OnnxGraph,
+  names: ReadonlyMap<number, string>,
+): ReadonlyMap<string, string> {
+  const made = new Set(graph.nodes.map(({ output }) => output))
+  const outputs = new Map<string, string>()
+  for (const { name, value } of program.fetches) {
+    const source = names.get(value)!
+    if (made.has(source) && !outputs.has(source)) outputs.set(source, name)
+    else graph.nodes.push({ type: 'Identity', inputs: [source], output: name, attributes: {} })
+  }
+  return outputs
+}
+
+function rename(node: OnnxNode, names: ReadonlyMap<string, string>): OnnxNode {
+  const to = (name: string) => names.get(name) ?? name
+  return { ...node, inputs: node.inputs.map(to), output: to(node.output) }
+}
