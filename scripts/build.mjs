@@ -58,6 +58,7 @@ function pruneStale() {
     const source = path.startsWith('wasm')
       ? at('assembly', path.slice('wasm/'.length).replace(/\.wasm$/, '.ts'))
       : at('src', path.replace(/(\.d\.ts|\.js|\.js\.map)$/, '.ts'))
-    if (entry.isFile() && path !== '.tsbuildinfo' && !existsSync(source)) rmSync(at('dist', path))
+    const built = existsSync(source) && !/\.(test|testing)\.ts$/.test(source)
+    if (entry.isFile() && path !== '.tsbuildinfo' && !built) rmSync(at('dist', path))
   }
 }

@@ -1,0 +1,64 @@
+/** @file The package as a user gets it: packed, installed into an empty folder by the README's first line, training there. */
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const INSTALL_MS = 3 * 60 * 1000 // onnxruntime-node is large
+const run = promisify(execFile)
+
+describe('the packed package', () => {
+  let folder: string
+  let packed: { filename: string; files: { path: string }[] }
+
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'oarfish-pack-'))
+    await run(process.execPath, ['scripts/build.mjs'], { cwd: ROOT })
+    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: ROOT })
+    packed = JSON.parse(stdout)[0]
+  }, INSTALL_MS)
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  test('holds what runs and what is read, and nothing else', () => {
+    const expected = [
+      /^(package\.json|LICENSE|README\.md|README\.zh-CN\.md|CHANGELOG\.md|docs\/config\.schema\.json|bin\/oarfish\.js)$/,
+      /^dist\/(?!.*\.test(ing)?\.)[\w/-]+(\.js|\.d\.ts)$/,
+      /^dist\/wasm\/\w+\.wasm$/,
+      /^models\/[\w/-]+\/(README\.md|config[\w-]*\.yaml|[\w-]+\.ts|data\/.+)$/,
+    ]
+    const paths = packed.files.map(({ path }) => path)
+    expect(paths.filter((path) => !expected.some((pattern) => pattern.test(path)))).toEqual([])
+    for (const needed of [
+      'README.md',
+      'LICENSE',
+      'docs/config.schema.json',
+      'dist/index.d.ts',
+      'models/rank/dnn/config.yaml',
+    ]) {
+      expect(paths).toContain(needed)
+    }
+  })
+
+  test(
+    "trains in an empty folder into which the README's first line installed it",
+    async () => {
+      const [line] = /^npm install .*$/m.exec(await readFile(join(ROOT, 'README.md'), 'utf8')) ?? []
+      expect(line).toBe('npm install --ignore-scripts oarfish')
+      const install = ['install', '--ignore-scripts', join(folder, packed.filename)]
+      await run('npm', [...install, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder })
+      const config = 'node_modules/oarfish/models/rank/dnn/config.yaml'
+      const { stdout } = await run('npx', ['oarfish', 'train', '-m', config, '-o', 'runner.epochs=1', '--json'], {
+        cwd: folder,
+      })
+      const done = JSON.parse(stdout.trim().split('\n').at(-1)!)
+      expect(done.kind).toBe('done')
+      expect(done.samples).toBeGreaterThan(0)
+      expect(done.metrics.auc).toBeGreaterThan(0)
+    },
+    INSTALL_MS,
+  )
+})
