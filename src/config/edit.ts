@@ -1,6 +1,7 @@
 /** @file Changes to a yaml text that mend a problem: pure functions from a path to text edits. */
-import { isCollection, isMap, type Node, stringify } from 'yaml'
-import { type ConfigSource, type Found, findNode, findPair, type Span } from './source.ts'
+import { isCollection, isMap, type Node, stringify, type YAMLMap } from 'yaml'
+import { isRecord } from './override.ts'
+import { type ConfigSource, type Found, findNode, findPair, lineStart, type Span } from './source.ts'
 import type { Path } from './walk.ts'
 
 /** Replace text[from, to) by `text`. Edits of one fix do not overlap. */
@@ -11,23 +12,18 @@ export interface Edit extends Span {
 /** A value as one line of yaml, with Python's True and False as PaddleRec's files have them. */
 export function yamlValue(value: unknown, quote = false): string {
   if (typeof value === 'boolean') return value ? 'True' : 'False'
-  if (typeof value === 'string') {
-    return quote ? JSON.stringify(value) : stringify(value, { lineWidth: 0 }).trimEnd()
-  }
-  if (Array.isArray(value)) return `[${value.map((item) => yamlValue(item, typeof item === 'string')).join(', ')}]`
-  if (typeof value === 'object' && value !== null) {
-    return `{ ${Object.entries(value)
-      .map(([key, item]) => `${key}: ${yamlValue(item, typeof item === 'string')}`)
-      .join(', ')} }`
-  }
-  return String(value)
+  if (typeof value === 'string') return quote ? JSON.stringify(value) : stringify(value, { lineWidth: 0 }).trimEnd()
+  if (Array.isArray(value)) return `[${value.map((item) => yamlValue(item, true)).join(', ')}]`
+  if (!isRecord(value)) return String(value)
+  const items = Object.entries(value).map(([key, item]) => `${key}: ${yamlValue(item, true)}`)
+  return items.length === 0 ? '{}' : `{ ${items.join(', ')} }`
 }
 
 export function replaceValue(source: ConfigSource, path: Path, value: unknown): readonly Edit[] {
   const node = findNode(source, path)
   const found = findPair(source, path)
   const quoted = node?.range !== undefined && /^["']/.test(source.text.slice(node.range![0], node.range![0] + 1))
-  const text = yamlValue(value, quoted && typeof value === 'string')
+  const text = yamlValue(value, quoted)
   if (node?.range && !isBlock(node) && node.range[1] > node.range[0])
     return [{ from: node.range[0], to: node.range[1], text }]
   if (!found) return []
@@ -52,24 +48,31 @@ export function removeKey(source: ConfigSource, path: Path): readonly Edit[] {
 
 /** Adds `key: value` as the first entry of the map at `parent`, which is made if it is missing. */
 export function insertKey(source: ConfigSource, parent: Path, key: string, value: unknown): readonly Edit[] {
+  if (parent.length > 0 && !findPair(source, parent)) {
+    return insertKey(source, parent.slice(0, -1), String(parent.at(-1)), { [key]: value })
+  }
   const { text } = source
   const node = parent.length === 0 ? source.document.contents : findNode(source, parent)
-  const entry = `${key}: ${yamlValue(value, typeof value === 'string')}`
-  if (isMap<Node>(node) && node.items.length > 0) {
-    const at = node.items[0]!.key.range![0]
-    if (node.flow) return [{ from: at, to: at, text: `${entry}, ` }]
-    const start = lineStart(text, at)
-    return [{ from: start, to: start, text: `${text.slice(start, at)}${entry}\n` }]
+  const first = isMap<Node>(node) ? node.items[0]?.key.range?.[0] : undefined
+  if (first !== undefined && (node as YAMLMap).flow) {
+    return [{ from: first, to: first, text: `${key}: ${yamlValue(value, true)}, ` }]
+  }
+  if (first !== undefined) {
+    const start = lineStart(text, first)
+    return [{ from: start, to: start, text: entry(text.slice(start, first), key, value) }]
   }
   const found = findPair(source, parent)
-  if (found) {
-    const end = lineEnd(text, found.pair.key.range![1])
-    const indent = ' '.repeat(found.pair.key.range![0] - lineStart(text, found.pair.key.range![0]) + 2)
-    return [{ from: end, to: end, text: `${end > 0 && text[end - 1] !== '\n' ? '\n' : ''}${indent}${entry}\n` }]
-  }
-  const gap = text === '' || text.endsWith('\n') ? '' : '\n'
-  const open = parent.map((step, depth) => `${'  '.repeat(depth)}${step}:\n`).join('')
-  return [{ from: text.length, to: text.length, text: `${gap}${open}${'  '.repeat(parent.length)}${entry}\n` }]
+  const at = found ? lineEnd(text, found.pair.key.range![1]) : text.length
+  const indent = found ? columnOf(text, found.pair.key.range![0]) + 2 : 0
+  const gap = at === 0 || text[at - 1] === '\n' ? '' : '\n'
+  return [{ from: at, to: at, text: gap + entry(' '.repeat(indent), key, value) }]
+}
+
+/** `key: value` as lines of their own; a group gets one line a key. */
+function entry(indent: string, key: string, value: unknown): string {
+  const items = isRecord(value) ? Object.entries(value) : []
+  if (items.length === 0) return `${indent}${key}: ${yamlValue(value, true)}\n`
+  return `${indent}${key}:\n${items.map(([name, item]) => entry(`${indent}  `, name, item)).join('')}`
 }
 
 /** Takes a key out of one map and puts it into another. */
@@ -79,9 +82,13 @@ export function moveKey(source: ConfigSource, path: Path, parent: Path, key: str
 }
 
 const isBlock = (node: Node) => isCollection(node) && !node.flow
-const lineStart = (text: string, at: number) => text.lastIndexOf('\n', at - 1) + 1
-const lineEnd = (text: string, at: number) =>
-  (text.indexOf('\n', at) + 1 || text.length + 1) - (text.indexOf('\n', at) < 0 ? 1 : 0)
+const columnOf = (text: string, at: number) => at - lineStart(text, at)
+
+/** Past the line break after `at`, or the end of the text. */
+function lineEnd(text: string, at: number): number {
+  const newline = text.indexOf('\n', at)
+  return newline < 0 ? text.length : newline + 1
+}
 
 /** Where a node's text ends, without the white space a block collection takes along. */
 function endOf({ text }: ConfigSource, node: Node): number {

@@ -1,5 +1,6 @@
 /** @file A fix as a person reads it and a program can apply it: whole lines, numbered as in the file. */
 import type { Edit } from './edit.ts'
+import { lineStart } from './source.ts'
 
 export type Fix =
   | { readonly kind: 'edit'; readonly edits: readonly Edit[] }
@@ -23,7 +24,7 @@ export function formatFix(fix: Fix, text: string): string[] {
 export const gutter = (line: number | '', text: string) => `  ${String(line).padStart(3)} | ${text}`
 
 function formatEdit({ from, to, text: inserted }: Edit, text: string): string[] {
-  const start = text.lastIndexOf('\n', from - 1) + 1
+  const start = lineStart(text, from)
   const first = text.slice(0, start).split('\n').length
   if (from === to && isWholeLines(inserted, text, from)) return formatInsert(inserted, text, from)
   const wholeLines = to > from && to > start && text[to - 1] === '\n' && (inserted === '' || inserted.endsWith('\n'))

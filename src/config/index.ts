@@ -1,12 +1,8 @@
 /** @file The public face of config/: PaddleRec's config.yaml, checked and resolved. */
-export * from './cluster-keys.ts'
-export {
-  type LoadConfigOptions,
-  type LoadedConfig,
-  loadConfig,
-  validateCustom,
-  validateHyperParameters,
-} from './load.ts'
+export { COLLECTIVES, SYNC_MODES, type SyncMode } from './cluster-keys.ts'
+export { commonConfigs, explain, formatSettings } from './explain.ts'
+export { jsonSchema } from './json-schema.ts'
+export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
 export { CONFIG_CODES, type ConfigCode, ConfigError, type ConfigProblem, formatConfigErrors } from './problem.ts'
 export type { DeepReadonly, JobConfig, RunnerConfig } from './resolve.ts'
 export {
@@ -19,3 +15,4 @@ export {
 } from './runner-keys.ts'
 export type { ConfigSource } from './source.ts'
 export { ACCESSOR_CLASSES, SGD_RULES, TABLE_CLASSES, type TableParameters } from './table-parameters.ts'
+export { checkDataDirs, configErrorAt, validateCustom, validateHyperParameters } from './validate.ts'

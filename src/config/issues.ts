@@ -17,8 +17,8 @@ export interface IssueContext {
   readonly data: unknown
   /** Where the schema's root stands in the yaml: [] or ['hyper_parameters']. */
   readonly base: Path
-  /** Full paths of keys that are often put in the wrong group, by key. */
-  readonly elsewhere?: (key: string) => Path | undefined
+  /** Where a key belongs that is often put in the wrong group or called by another name. */
+  readonly elsewhere?: (path: Path) => Path | undefined
 }
 
 /** Every problem in the issues of one failed parse. */
@@ -34,8 +34,7 @@ export function problemsOf(issues: readonly z.core.$ZodIssue[], context: IssueCo
 function unknownKey(path: Path, context: IssueContext): ConfigProblem {
   const { source, base, schema } = context
   const full = [...base, ...path]
-  const key = String(path.at(-1))
-  const target = context.elsewhere?.(key) ?? siblingGuess(path, schema, base)
+  const target = context.elsewhere?.(path) ?? siblingGuess(path, schema, base)
   const moved = target !== undefined && !samePath(target.slice(0, -1), full.slice(0, -1))
   const override = overrideAt(source, full)
   const guess = target && (moved || override ? target.join('.') : String(target.at(-1)))
@@ -74,7 +73,7 @@ function missingKey(path: Path, { source, schema, base }: IssueContext): ConfigP
   return {
     code: 'CONFIG_MISSING_KEY',
     key: full.join('.'),
-    message: `missing${at ? `, expected ${describeSchema(at)}` : ''}${description ? `: ${description}` : ''}`,
+    message: `missing${at ? `, expected ${describeSchema(at)}` : ''}${description ? ` (${asAside(description)})` : ''}`,
     place: placeOf(source, full, override, 'key'),
     fix: override
       ? rewrite(override, undefined)
@@ -135,6 +134,8 @@ function valueAt(data: unknown, path: Path): unknown {
     data,
   )
 }
+
+const asAside = (sentence: string) => (sentence.charAt(0).toLowerCase() + sentence.slice(1)).replace(/\.$/, '')
 
 function firstLegal(schema: z.ZodType | undefined): unknown {
   return [1, 'value', true, [], {}].find((value) => schema?.safeParse(value).success)

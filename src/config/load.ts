@@ -1,20 +1,22 @@
 /** @file One funnel: yaml text and -o arguments -> checked -> defaulted -> resolved. All problems are found before any is thrown. */
 import { readFileSync } from 'node:fs'
+import { basename, dirname } from 'node:path'
 import { isMap } from 'yaml'
 import type { z } from 'zod'
 import { buildNotices, refusals } from './build.ts'
 import { conflicts } from './conflicts.ts'
-import { type IssueContext, problemsOf } from './issues.ts'
 import { locateConfig } from './locate.ts'
 import { loosen } from './loose.ts'
 import { applyOverrides, isRecord, parseOverrides } from './override.ts'
-import { ConfigError, type ConfigProblem } from './problem.ts'
+import { readerFile, readerProblem, stem } from './paths.ts'
+import { ConfigError } from './problem.ts'
 import { type JobConfig, resolveConfig } from './resolve.ts'
 import { runnerSchema, type UserConfig, userConfigSchema } from './schema.ts'
 import { elsewhere, shapeProblem } from './shape.ts'
-import { type ConfigSource, duplicateKeys, readSource } from './source.ts'
+import { type ConfigSource, duplicateKeys, isWritten, readSource } from './source.ts'
 import { syntaxProblem } from './syntax.ts'
-import { defaultOf } from './walk.ts'
+import { check } from './validate.ts'
+import { bare, defaultOf, defOf, type Path, schemaAt } from './walk.ts'
 
 export interface LoadConfigOptions {
   /** What -m names: a yaml, or `paddlerec.models.rank.dnn` for a model of this package. */
@@ -39,33 +41,30 @@ export function loadConfig({ path, overrides = [], cwd = process.cwd() }: LoadCo
   const source = readSource(path, readFileSync(absolute, 'utf8').replace(/^\uFEFF/, ''), parsed.overrides)
   const broken = syntaxProblem(source) ?? shapeProblem(source)
   if (broken) throw new ConfigError([...parsed.problems, broken], source)
-  const data = applyOverrides(isMap(source.document.contents) ? source.document.toJS() : {}, parsed.overrides)
+  const written = isMap(source.document.contents) ? source.document.toJS() : {}
+  const data = applyOverrides(written, parsed.overrides, isText)
   const { value, problems } = check<UserConfig>({ schema: userConfigSchema, data, source, base: [], elsewhere })
   const sound = value ?? salvage(data)
-  const all = [...parsed.problems, ...problems, ...refusals(sound, source), ...conflicts(sound, source)]
+  const found = [
+    ...refusals(sound, source),
+    ...conflicts(sound, source),
+    ...readerProblems(sound, source, dirname(absolute)),
+  ]
+  const all = [...parsed.problems, ...problems, ...found]
   if (!value || all.length > 0) throw new ConfigError(all, source)
-  const { config, notices } = resolveConfig({ user: value, path: absolute, cwd, source })
-  return { config, source, notices: [...duplicateKeys(source), ...buildNotices(value, source), ...notices] }
+  const config = resolveConfig({ user: value, path: absolute, cwd })
+  const notices = [
+    ...duplicateKeys(source),
+    ...buildNotices(value, source),
+    ...readerNotices(value, source, dirname(absolute)),
+  ]
+  return { config, source, notices }
 }
 
-/** Checks hyper_parameters by the schema that the model declares. Errors look like all others. */
-export function validateHyperParameters<T>(
-  { config, source }: Pick<LoadedConfig, 'config' | 'source'>,
-  schema: z.ZodType<T>,
-): T {
-  const { value, problems } = check<T>({ schema, data: config.hyper_parameters, source, base: ['hyper_parameters'] })
-  if (problems.length > 0) throw new ConfigError(problems, source)
-  return value as T
-}
-
-/** The same for `runner.custom`, whose schema a reader or model declares. */
-export function validateCustom<T>(
-  { config, source }: Pick<LoadedConfig, 'config' | 'source'>,
-  schema: z.ZodType<T>,
-): T {
-  const { value, problems } = check<T>({ schema, data: config.runner.custom, source, base: ['runner', 'custom'] })
-  if (problems.length > 0) throw new ConfigError(problems, source)
-  return value as T
+/** True for keys that hold text, so that `-o runner.test_data_dir=0720` stays what was typed. */
+function isText(path: Path): boolean {
+  const schema = schemaAt(userConfigSchema, path)
+  return schema !== undefined && defOf(bare(schema)).type === 'string'
 }
 
 /** What is sound of a config that is not, so that problems between keys are found in the same pass. */
@@ -85,10 +84,16 @@ function salvage(data: unknown): UserConfig {
   }
 }
 
-function check<T>(context: IssueContext & { readonly schema: z.ZodType }): { value?: T; problems: ConfigProblem[] } {
-  const data = loosen(context.schema, context.data)
-  const result = context.schema.safeParse(data)
-  return result.success
-    ? { value: result.data as T, problems: [] }
-    : { problems: problemsOf(result.error.issues, { ...context, data }) }
+const READER_KEYS = ['train_reader_path', 'infer_reader_path'] as const
+
+function readerProblems({ runner }: UserConfig, source: ConfigSource, dir: string) {
+  return READER_KEYS.flatMap((key) => readerProblem(key, runner[key], { dir, source }) ?? [])
+}
+
+function readerNotices({ runner }: UserConfig, source: ConfigSource, dir: string): string[] {
+  const missing = READER_KEYS.filter((key) => isWritten(source, ['runner', key]) && !readerFile(dir, runner[key]))
+  if (missing.length === 0) return []
+  const files = [...new Set(missing.map((key) => `${stem(runner[key])}.ts`))].join(' and no ')
+  const keys = missing.map((key) => `runner.${key}`).join(', ')
+  return [`${keys}: there is no ${files} beside ${basename(source.file)}; the built-in reader reads the data`]
 }

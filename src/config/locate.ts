@@ -3,6 +3,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { suggest } from '../util/index.ts'
+import { nearestFolder } from './paths.ts'
 import { ConfigError } from './problem.ts'
 
 /** The absolute path of the config. `paddlerec.models.rank.dnn` is the folder of that name in this package. */
@@ -48,19 +49,6 @@ function nearest(absolute: string): string | undefined {
   )
   if (entries.includes(name) && statSync(join(parent, name)).isFile()) return join(parent, name)
   return guess === undefined ? yamlIn(parent) : join(parent, guess)
-}
-
-function nearestFolder(folder: string): string | undefined {
-  const above = dirname(folder)
-  const parent = existsSync(above) ? above : above === folder ? undefined : nearestFolder(above)
-  if (parent === undefined) return undefined
-  if (existsSync(join(parent, basename(folder)))) return join(parent, basename(folder))
-  const folders = readdirSync(parent, { withFileTypes: true }).filter((entry) => entry.isDirectory())
-  const guess = suggest(
-    basename(folder),
-    folders.map((entry) => entry.name),
-  )
-  return guess === undefined ? undefined : join(parent, guess)
 }
 
 function yamlIn(folder: string): string | undefined {

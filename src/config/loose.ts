@@ -19,7 +19,7 @@ const CASTS: Readonly<Record<string, Cast>> = {
   string: (value) => (typeof value === 'number' || typeof value === 'boolean' ? String(value) : value),
   enum: (value, _base, schema) => (typeof value === 'string' ? (metaOf(schema).aliases?.[value] ?? value) : value),
   array: (value, base) => (Array.isArray(value) ? value.map((item) => loosen(defOf(base).element!, item)) : value),
-  object: (value, base) => mapValues(value, (key, item) => loosenEntry(defOf(base).shape?.[key], item)),
+  object: (value, base) => mapValues(value ?? {}, (key, item) => loosenEntry(defOf(base).shape?.[key], item)),
   record: (value, base) => mapValues(value, (_key, item) => loosen(defOf(base).valueType!, item)),
 }
 

@@ -14,14 +14,16 @@ export interface OptionMeta {
   readonly refused?: Readonly<Record<string, string>>
 }
 
+type Shape = Readonly<Record<string, z.ZodType>>
+
 /** A group of keys that docs show together. */
-export interface OptionGroup<S extends z.ZodRawShape = z.ZodRawShape> {
+export interface OptionGroup<S extends Shape = Shape> {
   readonly title: string
   readonly intro: string
   readonly shape: S
 }
 
-export const group = <const S extends z.ZodRawShape>(title: string, intro: string, shape: S): OptionGroup<S> => ({
+export const group = <const S extends Shape>(title: string, intro: string, shape: S): OptionGroup<S> => ({
   title,
   intro,
   shape,

@@ -1,6 +1,7 @@
 /** @file `-o runner.epochs=2`: settings from the command line, laid over those of the yaml. */
 import { parse } from 'yaml'
 import type { ConfigProblem } from './problem.ts'
+import type { Path } from './walk.ts'
 
 export interface Override {
   /** As typed, without the -o. */
@@ -22,15 +23,25 @@ export function parseOverrides(list: readonly string[]): { overrides: Override[]
   return { overrides, problems }
 }
 
-/** A copy of `data` with the overrides set; a value follows the type of what it replaces if that is text, else yaml. */
-export function applyOverrides(data: unknown, overrides: readonly Override[]): unknown {
-  return overrides.reduce((result, { path, text }) => setAt(result, path, text), data)
+/** A copy of `data` with the overrides set. A value is yaml, but text where `isText` or the replaced value says so. */
+export function applyOverrides(
+  data: unknown,
+  overrides: readonly Override[],
+  isText: (path: Path) => boolean,
+): unknown {
+  return overrides.reduce(
+    (result, { path, text }) => setAt(result, path, isText(path) ? { text } : { yaml: text }),
+    data,
+  )
 }
 
-function setAt(data: unknown, [step, ...rest]: readonly string[], text: string): unknown {
-  if (step === undefined) return typeof data === 'string' ? text : parsedValue(text)
+type Written = { readonly text: string } | { readonly yaml: string }
+
+function setAt(data: unknown, [step, ...rest]: readonly string[], written: Written): unknown {
+  if (step === undefined)
+    return 'text' in written ? written.text : typeof data === 'string' ? written.yaml : parsedValue(written.yaml)
   const record = isRecord(data) ? data : {}
-  return { ...record, [step]: setAt(record[step], rest, text) }
+  return { ...record, [step]: setAt(record[step], rest, written) }
 }
 
 function parsedValue(text: string): unknown {

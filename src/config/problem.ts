@@ -1,7 +1,7 @@
 /** @file One problem of a config, all of them as one error, and how they are printed. Every message's form lives here. */
 import { UserError } from '../util/index.ts'
 import { type Fix, formatFix, gutter } from './fix.ts'
-import type { ConfigSource, Span } from './source.ts'
+import { type ConfigSource, lineStart, type Span } from './source.ts'
 
 /** Each has a section in docs/errors.md. */
 export const CONFIG_CODES = [
@@ -77,7 +77,7 @@ const SHOWN_COLUMNS = 110
 
 /** The first line of a span with a caret line under it. */
 function show(text: string, { from, to }: Span) {
-  const start = text.lastIndexOf('\n', from - 1) + 1
+  const start = lineStart(text, from)
   const end = text.indexOf('\n', from)
   const source = text.slice(start, end < 0 ? text.length : end).replace(/\r$/, '')
   const line = text.slice(0, start).split('\n').length

@@ -3,8 +3,8 @@ import { existsSync } from 'node:fs'
 import { dirname, isAbsolute, resolve } from 'node:path'
 import { isRecord } from './override.ts'
 import { ZOO } from './paddlerec-keys.ts'
+import { isRemote, readerFile } from './paths.ts'
 import type { RunnerKeys, UserConfig } from './schema.ts'
-import { type ConfigSource, isWritten } from './source.ts'
 import type { TableParameters } from './table-parameters.ts'
 
 /** The runner as it runs: `infer_batch_size` is settled, and a reader is a file that exists or undefined = the built-in reader. */
@@ -42,27 +42,16 @@ export interface ResolveOptions {
   readonly user: UserConfig
   readonly path: string
   readonly cwd: string
-  readonly source: ConfigSource
 }
 
-export function resolveConfig({ user, path, cwd, source }: ResolveOptions): { config: JobConfig; notices: string[] } {
+export function resolveConfig({ user, path, cwd }: ResolveOptions): JobConfig {
   const dir = dirname(path)
   const workspace = workspaceOf(user.workspace, { cwd, dir })
   const written = substitute(user.runner, workspace) as RunnerKeys
-  const notices: string[] = []
-  const reader = (key: 'train_reader_path' | 'infer_reader_path') => {
-    const file = readerFile(dir, written[key])
-    if (!file && isWritten(source, ['runner', key])) {
-      notices.push(
-        `runner.${key}: there is no ${stem(written[key])}.ts beside ${source.file}; the built-in reader reads the data`,
-      )
-    }
-    return file
-  }
   const runner = {
     ...pathsOf(written, { cwd, dir }),
-    train_reader_path: reader('train_reader_path'),
-    infer_reader_path: reader('infer_reader_path'),
+    train_reader_path: readerFile(dir, written.train_reader_path),
+    infer_reader_path: readerFile(dir, written.infer_reader_path),
     infer_batch_size: written.infer_batch_size ?? written.train_batch_size,
     infer_reader_type: written.infer_reader_type ?? written.reader_type,
     reader_threads: written.reader_threads || written.num_workers,
@@ -78,7 +67,7 @@ export function resolveConfig({ user, path, cwd, source }: ResolveOptions): { co
     hyper_parameters: substitute(user.hyper_parameters, workspace) as Record<string, unknown>,
     table_parameters: user.table_parameters,
   }
-  return { config: deepFreeze(config) as JobConfig, notices }
+  return deepFreeze(config) as JobConfig
 }
 
 /** PaddleRec runs from its own root, so a workspace is relative to the working folder; beside the yaml serves everyone else. */
@@ -110,17 +99,6 @@ function pathsOf(runner: RunnerKeys, { cwd, dir }: { cwd: string; dir: string })
     return path === undefined ? [] : [[key, isRemote(path) || isAbsolute(path) ? path : resolve(base, path)]]
   }
   return { ...runner, ...Object.fromEntries([...BESIDE_YAML.flatMap(absolute(dir)), ...IN_CWD.flatMap(absolute(cwd))]) }
-}
-
-const isRemote = (path: string) => /^(afs|hdfs|s3|file):/.test(path)
-
-const stem = (path: string) => path.replace(/\.(py|ts|mts|js|mjs)$/, '')
-
-/** `criteo_reader` -> /…/criteo_reader.ts, if it exists. */
-function readerFile(dir: string, path: string): string | undefined {
-  return ['.ts', '.mts', '.js', '.mjs']
-    .map((ending) => resolve(dir, stem(path) + ending))
-    .find((file) => existsSync(file))
 }
 
 function zooKeys(runner: RunnerKeys): Record<string, unknown> {

@@ -29,7 +29,10 @@ export const runnerSchema = z
     ...UNNEEDED.shape,
     ...ZOO.shape,
   })
-  .meta({ description: 'The run: data, batches, epochs, readers, saving, cluster.' })
+  .meta({
+    description: 'The run: data, batches, epochs, readers, saving, cluster.',
+    example: { train_data_dir: 'data/train', train_batch_size: 512 },
+  })
 
 export const userConfigSchema = z.strictObject({
   workspace: optionalText(

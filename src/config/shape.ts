@@ -16,6 +16,15 @@ export function shapeProblem(source: ConfigSource): ConfigProblem | undefined {
       fix: { kind: 'advice', text: 'start from models/rank/dnn/config.yaml' },
     }
   }
+  if (isMap(root) && root.items.length > 3 && !keysOf(userConfigSchema).some((key) => root.has(key))) {
+    return {
+      code: 'CONFIG_MISSING_KEY',
+      key: 'runner',
+      message: 'missing; this yaml has none of the groups of a config, so it is probably another kind of file',
+      place: { kind: 'none' },
+      fix: { kind: 'advice', text: 'name a config.yaml such as models/rank/dnn/config.yaml' },
+    }
+  }
   if (!isSeq(findNode(source, ['runner']))) return undefined
   return {
     code: 'CONFIG_NOT_IN_BUILD',
@@ -26,14 +35,26 @@ export function shapeProblem(source: ConfigSource): ConfigProblem | undefined {
   }
 }
 
-/** Where a key belongs that was written under another group. */
-export function elsewhere(key: string): Path | undefined {
+/** Where a key belongs that stands in the wrong group or has the name it bears in other tools. */
+export function elsewhere(path: Path): Path | undefined {
+  const key = String(path.at(-1))
+  if (path.length > 2 || (path.length === 2 && path[0] !== 'runner')) return undefined
   if (keysOf(runnerSchema).includes(key)) return ['runner', key]
   if (keysOf(userConfigSchema).includes(key)) return [key]
-  return HYPER_PARAMETERS[key]
+  return OTHER_NAMES[key]
 }
 
-const HYPER_PARAMETERS: Readonly<Record<string, Path>> = {
+const OTHER_NAMES: Readonly<Record<string, Path>> = {
   optimizer: ['hyper_parameters', 'optimizer'],
   learning_rate: ['hyper_parameters', 'optimizer', 'learning_rate'],
+  lr: ['hyper_parameters', 'optimizer', 'learning_rate'],
+  num_epochs: ['runner', 'epochs'],
+  max_epochs: ['runner', 'epochs'],
+  threads: ['runner', 'thread_num'],
+  num_threads: ['runner', 'thread_num'],
+  random_seed: ['runner', 'seed'],
+  log_interval: ['runner', 'print_interval'],
+  save_path: ['runner', 'model_save_path'],
+  save_dir: ['runner', 'model_save_path'],
+  eval_data_dir: ['runner', 'test_data_dir'],
 }

@@ -125,6 +125,11 @@ export function duplicateKeys({ document, file, lines }: ConfigSource): string[]
   return notices
 }
 
+/** Where the line begins that holds this offset. */
+export function lineStart(text: string, at: number): number {
+  return at === 0 ? 0 : text.lastIndexOf('\n', at - 1) + 1
+}
+
 function trimEnd(text: string, from: number, to: number): number {
   return from + text.slice(from, to).trimEnd().length
 }

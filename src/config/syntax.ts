@@ -1,5 +1,5 @@
 /** @file Yaml that does not parse: one problem, with the change that makes it parse where a likely one does. */
-import { parseDocument } from 'yaml'
+import { parseDocument, visit } from 'yaml'
 import type { Edit } from './edit.ts'
 import type { ConfigProblem } from './problem.ts'
 import type { ConfigSource } from './source.ts'
@@ -7,7 +7,7 @@ import type { ConfigSource } from './source.ts'
 /** The first syntax error; further ones are mostly its echo. */
 export function syntaxProblem(source: ConfigSource): ConfigProblem | undefined {
   const error = source.document.errors[0]
-  if (!error) return undefined
+  if (!error) return aliasProblem(source)
   const fix = likelyFix(source.text, error.pos[0])
   const at = fix?.at ?? error.pos[0]
   return {
@@ -19,6 +19,26 @@ export function syntaxProblem(source: ConfigSource): ConfigProblem | undefined {
       ? { kind: 'edit', edits: [fix.edit] }
       : { kind: 'advice', text: 'write this part as `key: value` lines, indented by spaces' },
   }
+}
+
+/** `data_dir: *.txt` means an anchor named .txt to yaml. */
+function aliasProblem({ document, text }: ConfigSource): ConfigProblem | undefined {
+  let problem: ConfigProblem | undefined
+  visit(document, {
+    Alias(_key, alias) {
+      if (alias.resolve(document) !== undefined) return undefined
+      const [from, to] = [alias.range![0], alias.range![1]]
+      problem = {
+        code: 'CONFIG_SYNTAX',
+        key: '',
+        message: `this is not yaml: there is no anchor &${alias.source}; text that begins with * needs quotes`,
+        place: { kind: 'file', span: { from, to } },
+        fix: { kind: 'edit', edits: [{ from, to, text: JSON.stringify(text.slice(from, to)) }] },
+      }
+      return visit.BREAK
+    },
+  })
+  return problem
 }
 
 interface Candidate {

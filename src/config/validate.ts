@@ -1,0 +1,55 @@
+/** @file Checks against a schema, and those that come later: a model's hyper-parameters, a reader's keys, data folders. */
+import type { z } from 'zod'
+import { type IssueContext, placeOf, problemsOf, rewriteValue, valueFix } from './issues.ts'
+import type { LoadedConfig } from './load.ts'
+import { loosen } from './loose.ts'
+import { folderProblem } from './paths.ts'
+import { ConfigError, type ConfigProblem } from './problem.ts'
+import { overrideAt } from './source.ts'
+
+type Loaded = Pick<LoadedConfig, 'config' | 'source'>
+
+/** Checks hyper_parameters by the schema that the model declares. Errors look like all others. */
+export function validateHyperParameters<T>({ config, source }: Loaded, schema: z.ZodType<T>): T {
+  return validated({ schema, data: config.hyper_parameters, source, base: ['hyper_parameters'] })
+}
+
+/** The same for `runner.custom`, whose schema a reader or a model declares. */
+export function validateCustom<T>({ config, source }: Loaded, schema: z.ZodType<T>): T {
+  return validated({ schema, data: config.runner.custom, source, base: ['runner', 'custom'] })
+}
+
+/** Throws when a data folder is missing, with the nearest one that exists. */
+export function checkDataDirs(
+  { config, source }: Loaded,
+  keys: readonly ('train_data_dir' | 'test_data_dir')[] = ['train_data_dir', 'test_data_dir'],
+): void {
+  const problems = keys.flatMap((key) => {
+    const path = config.runner[key]
+    return path === undefined ? [] : (folderProblem(key, path, { dir: config.dir, source }) ?? [])
+  })
+  if (problems.length > 0) throw new ConfigError(problems, source)
+}
+
+/** An error at a key, for what only a model or a reader can find out. `instead` is a value that would be right. */
+export function configErrorAt({ source }: Loaded, key: string, message: string, instead?: unknown): ConfigError {
+  const path = key.split('.')
+  const override = overrideAt(source, path)
+  const fix = override ? rewriteValue(override, instead) : valueFix(source, path, instead)
+  const problem = { code: 'CONFIG_VALUE', key, message, place: placeOf(source, path, override, 'value') } as const
+  return new ConfigError([{ ...problem, ...(instead !== undefined && { fix }) }], source)
+}
+
+/** The checked value or the problems; values are read loosely first. */
+export function check<T>(context: IssueContext): { value?: T; problems: ConfigProblem[] } {
+  const data = loosen(context.schema, context.data)
+  const result = context.schema.safeParse(data)
+  if (result.success) return { value: result.data as T, problems: [] }
+  return { problems: problemsOf(result.error.issues, { ...context, data }) }
+}
+
+function validated<T>(context: IssueContext): T {
+  const { value, problems } = check<T>(context)
+  if (problems.length > 0) throw new ConfigError(problems, context.source)
+  return value as T
+}
