@@ -1,14 +1,34 @@
-/** @file `oarfish check`: validates a configuration and says what it comes to, without training. */
+/** @file `oarfish check`: validates a configuration, its model and its data folders without training. */
 import { Command } from 'commander'
 import type { CliIo } from './io.ts'
 import { addConfigOptions, type ConfigOptions } from './options.ts'
 
+interface CheckOptions extends ConfigOptions {
+  readonly explain?: boolean
+  readonly json?: boolean
+}
+
 export function checkCommand(io: CliIo): Command {
-  const command = new Command('check').description('Validate a configuration without training.')
-  return addConfigOptions(command).action(async (options: ConfigOptions) => {
-    const { loadConfig } = await import('../config/index.ts')
-    const { notices } = loadConfig({ path: options.config_yaml, overrides: options.opt ?? [] })
-    for (const notice of notices) io.out.write(`note: ${notice}\n`)
-    io.out.write(`${options.config_yaml} is valid.\n`)
-  })
+  const command = new Command('check').description('Validate a configuration, its model and its data folders.')
+  return addConfigOptions(command)
+    .option('--explain', 'print every setting as it will be used')
+    .option('--json', 'print one JSON line: notices and settings, or the error')
+    .action((options: CheckOptions) => check(options, io))
+}
+
+async function check({ config_yaml, opt = [], explain: showSettings, json }: CheckOptions, io: CliIo): Promise<void> {
+  const { checkDataDirs, explain, formatSettings, loadConfig } = await import('../config/index.ts')
+  const { loadModel } = await import('../model/index.ts')
+  const loaded = loadConfig({ path: config_yaml, overrides: opt })
+  checkDataDirs(loaded)
+  await loadModel(loaded)
+  const { notices } = loaded
+  const settings = explain(loaded.config)
+  if (json) {
+    io.out.write(`${JSON.stringify({ kind: 'valid', config: config_yaml, notices, settings })}\n`)
+    return
+  }
+  for (const notice of notices) io.out.write(`note: ${notice}\n`)
+  if (showSettings) io.out.write(`${formatSettings(settings)}\n`)
+  io.out.write(`${config_yaml} is valid.\n`)
 }

@@ -17,7 +17,7 @@ test('--version prints the version of the package', async () => {
 
 test.each([
   [['chek'], "error: unknown command 'chek'\n(Did you mean check?)\n"],
-  [['check', '--jsn', '-m', 'x'], "error: unknown option '--jsn'\n"],
+  [['check', '--jsn', '-m', 'x'], "error: unknown option '--jsn'\n(Did you mean --json?)\n"],
   [['check'], "error: required option '-m, --config_yaml <file>' not specified\n"],
 ])('%j is refused with the nearest name and exit code 2', async (argv, err) => {
   expect(await capture(argv)).toEqual({ code: 2, out: '', err })

@@ -4,7 +4,7 @@
 export type Metrics = Readonly<Record<string, number>>
 
 export type Event =
-  /** A run begins; `settings` is the resolved configuration worth showing. */
+  /** A run begins; `settings` is the resolved configuration worth showing, by dotted key (`runner.epochs`). */
   | {
       readonly kind: 'start'
       readonly command: 'train' | 'infer'

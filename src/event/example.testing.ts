@@ -6,13 +6,13 @@ export const START: EventOf<'start'> = {
   command: 'train',
   model: 'models/rank/dnn',
   settings: {
-    train_data_dir: 'data/train',
-    train_batch_size: 512,
-    thread_num: 2,
-    epochs: 2,
-    print_interval: 10,
-    model_save_path: 'model_output',
-    use_gpu: false,
+    'runner.train_data_dir': 'data/train',
+    'runner.train_batch_size': 512,
+    'runner.thread_num': 2,
+    'runner.epochs': 2,
+    'runner.print_interval': 10,
+    'runner.model_save_path': 'model_output',
+    'runner.use_gpu': false,
   },
 }
 

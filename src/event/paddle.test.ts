@@ -24,8 +24,15 @@ test("prints a run in the lines of PaddleRec's static_trainer", () => {
 })
 
 test('prints the settings that infer logs when the command is infer', () => {
-  const settings = { infer_batch_size: 10, test_data_dir: 'data/test', start_epoch: 0, end_epoch: 2, print_interval: 1 }
+  const settings = {
+    'runner.infer_batch_size': 10,
+    'runner.test_data_dir': 'data/test',
+    'runner.infer_start_epoch': 0,
+    'runner.infer_end_epoch': 2,
+    'runner.infer_load_path': 'model_output',
+    'runner.print_interval': 1,
+  }
   expect(paddleLines({ ...START, command: 'infer', settings }, 'infer')[1]).toMatchInlineSnapshot(
-    `"use_gpu: False, use_xpu: False, use_visual: False, infer_batch_size: 10, test_data_dir: data/test, start_epoch: 0, end_epoch: 2, print_interval: 1, model_load_path: None"`,
+    `"use_gpu: False, use_xpu: False, use_visual: False, infer_batch_size: 10, test_data_dir: data/test, start_epoch: 0, end_epoch: 2, print_interval: 1, model_load_path: model_output"`,
   )
 })

@@ -47,17 +47,20 @@ export function paddleLines(event: Event, command: 'train' | 'infer'): readonly 
 
 const BOX = '**************common.configs**********'
 
+/** What each command's box shows, in order; where PaddleRec's word for a key differs from the key, after a colon. */
 const CONFIGS = {
-  train: 'use_gpu use_xpu use_visual train_batch_size train_data_dir epochs print_interval model_save_path'.split(' '),
+  train: 'use_gpu use_xpu use_visual train_batch_size train_data_dir epochs print_interval model_save_path',
   infer:
-    'use_gpu use_xpu use_visual infer_batch_size test_data_dir start_epoch end_epoch print_interval model_load_path'.split(
-      ' ',
-    ),
+    'use_gpu use_xpu use_visual infer_batch_size test_data_dir infer_start_epoch:start_epoch infer_end_epoch:end_epoch print_interval infer_load_path:model_load_path',
 }
 const ABSENT: Readonly<Record<string, unknown>> = { use_gpu: false, use_xpu: false, use_visual: false }
 
 function configsLine(command: 'train' | 'infer', settings: Readonly<Record<string, unknown>>): string {
-  return CONFIGS[command].map((key) => `${key}: ${pythonText(settings[key] ?? ABSENT[key])}`).join(', ')
+  const fields = CONFIGS[command].split(' ').map((field) => {
+    const [key, shown = key] = field.split(':') as [string, string?]
+    return `${shown}: ${pythonText(settings[`runner.${key}`] ?? ABSENT[key])}`
+  })
+  return fields.join(', ')
 }
 
 function batchLine(event: EventOf<'batch'>): string {

@@ -124,8 +124,9 @@ function metricsText(metrics: Metrics): string {
 }
 
 function startDetails({ settings }: EventOf<'start'>): string {
-  const shown = ['train_batch_size', 'thread_num', 'epochs'].filter((key) => settings[key] !== undefined)
-  return shown.length === 0 ? '' : `  (${shown.map((key) => `${key} ${settings[key]}`).join(', ')})`
+  const values = ['train_batch_size', 'thread_num', 'epochs'].map((key) => [key, settings[`runner.${key}`]] as const)
+  const shown = values.filter(([, value]) => value !== undefined)
+  return shown.length === 0 ? '' : `  (${shown.map(([key, value]) => `${key} ${value}`).join(', ')})`
 }
 
 function doneDetails({ evaluation, digest }: EventOf<'done'>): string {

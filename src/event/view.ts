@@ -15,7 +15,7 @@ export const EMPTY_VIEW: View = { epochs: undefined, begin: undefined, batch: un
 /** The view after one more event that arrived at `nowMs`. */
 export function foldView(view: View, event: Event, nowMs: number): View {
   if (event.kind === 'start') {
-    const { epochs } = event.settings
+    const epochs = event.settings['runner.epochs']
     return { ...EMPTY_VIEW, epochs: typeof epochs === 'number' ? epochs : undefined }
   }
   if (event.kind === 'epochStart') return { ...view, begin: view.begin ?? { atMs: nowMs, epoch: event.epoch } }
