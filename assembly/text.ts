@@ -12,7 +12,6 @@ class State {
   signs: u32
   lines: u32
   position: u32
-  line: u32
   errorCode: u32
   errorPosition: u32
   errorSlot: u32
@@ -33,6 +32,9 @@ class State {
   hashMask: u32
   tokenSlots: u32
   tokenSigns: u32
+  /** 1: count bad lines and go on. */
+  skipBad: u32
+  skipped: u32
 }
 
 /** One declared slot, or a slot found in the text that is not declared (kind IGNORED). */
@@ -124,7 +126,8 @@ export function parseSlotText(from: usize, to: usize): u32 {
     if (<u32>load<u8>(p) != NEWLINE) {
       if (state.samples == state.maxSamples) return finish(FULL, line)
       const status = slotLine(p)
-      if (status != DONE) return finish(status, line)
+      if (status == BAD && state.skipBad != 0) skipLine(p)
+      else if (status != DONE) return finish(status, line)
       p = stop
     }
     p += 1
@@ -143,7 +146,8 @@ export function parseMultiSlotText(from: usize, to: usize): u32 {
     if (<u32>load<u8>(p) != NEWLINE) {
       if (state.samples == state.maxSamples) return finish(FULL, line)
       const status = multiSlotLine(p)
-      if (status != DONE) return finish(status, line)
+      if (status == BAD && state.skipBad != 0) skipLine(p)
+      else if (status != DONE) return finish(status, line)
       p = stop
     }
     p += 1
@@ -156,13 +160,19 @@ function begin(): void {
   state.samples = 0
   state.signs = 0
   state.lines = 0
+  state.skipped = 0
   store<u32>(state.starts, 0)
 }
 
 function finish(status: u32, position: usize): u32 {
   state.position = <u32>position
-  state.line = <u32>position
   return status
+}
+
+function skipLine(p: usize): void {
+  while (<u32>load<u8>(p) != NEWLINE) ++p
+  state.skipped += 1
+  stop = p
 }
 
 function fail(code: u32, position: usize, slot: usize, count: u32): u32 {

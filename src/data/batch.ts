@@ -18,6 +18,8 @@ export interface ParsedChunk {
   readonly starts: Uint32Array<SharedArrayBuffer>
   readonly signs: BigUint64Array<SharedArrayBuffer>
   readonly dense: readonly (Float32Array<SharedArrayBuffer> | BigInt64Array<SharedArrayBuffer>)[]
+  /** Counts samples that were released: the reader uses the memory again when all were. See releaseBatch. */
+  readonly lease?: Int32Array<SharedArrayBuffer>
 }
 
 /** Samples [from, to) of a chunk. */

@@ -11,7 +11,6 @@ export const STATE = [
   'signs',
   'lines',
   'position',
-  'line',
   'errorCode',
   'errorPosition',
   'errorSlot',
@@ -31,6 +30,8 @@ export const STATE = [
   'hashMask',
   'tokenSlots',
   'tokenSigns',
+  'skipBad',
+  'skipped',
 ] as const
 
 export interface TextLayout {
@@ -60,7 +61,7 @@ const COLUMN_BYTES = 16 * 1024 * 1024
 /** The kernel reads words, so it looks at a few bytes behind the text. */
 const PADDING = 64
 
-export function layOutText(slots: readonly TextSlot[], capacity: number, base: number): TextLayout {
+export function layOutText(slots: readonly TextSlot[], capacity: number, skipBad: boolean, base: number): TextLayout {
   const sparseSlots = slots.filter((slot) => slot.kind === 'sparse').length
   const rowBytes = slots.reduce((sum, slot) => sum + (slot.kind === 'sparse' ? 4 : slot.width * 8), 4)
   const maxSamples = Math.max(16, Math.min(MAX_SAMPLES, Math.floor(COLUMN_BYTES / rowBytes)))
@@ -106,6 +107,7 @@ export function layOutText(slots: readonly TextSlot[], capacity: number, base: n
       hashMask: hashSize - 1,
       tokenSlots,
       tokenSigns,
+      skipBad: skipBad ? 1 : 0,
     }
     new Uint32Array(buffer, state, STATE.length).set(STATE.map((name) => values[name] ?? 0))
     let sparse = 0

@@ -40,6 +40,8 @@ export interface TextResult {
   readonly samples: number
   readonly signs: number
   readonly lines: number
+  /** Bad lines among them, with skipBad. */
+  readonly skipped: number
   readonly position: number
   readonly error?: TextError
 }
@@ -69,9 +71,9 @@ interface TextExports {
 /** What the kernel's own constants may take at the start of memory. */
 const STATIC_BYTES = 8 * 1024
 
-/** A parser for `capacity` bytes of text at a time: also the longest line it can hold. */
-export function createTextParser(slots: readonly TextSlot[], capacity: number): TextParser {
-  const layout = layOutText(slots, capacity, STATIC_BYTES)
+/** A parser for `capacity` bytes of text at a time: also the longest line it can hold. `skipBad` counts bad lines and goes on. */
+export function createTextParser(slots: readonly TextSlot[], capacity: number, { skipBad = false } = {}): TextParser {
+  const layout = layOutText(slots, capacity, skipBad, STATIC_BYTES)
   const memory = new WebAssembly.Memory({ initial: pagesFor(layout.end) })
   const buffer = memory.buffer as ArrayBuffer
   const kernel = instantiate(memory)
@@ -121,6 +123,7 @@ function readResult(state: Uint32Array, status: number, base: number): TextResul
     samples: field(state, 'samples'),
     signs: field(state, 'signs'),
     lines: field(state, 'lines'),
+    skipped: field(state, 'skipped'),
     position: field(state, 'position') - base,
   }
   if (status !== 2) return { status: status === 0 ? 'done' : 'full', ...result }

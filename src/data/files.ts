@@ -1,0 +1,48 @@
+/** @file Which files hold the data. */
+import { basename } from 'node:path'
+import { localFiles } from '../fs/index.ts'
+import { UserError } from '../util/index.ts'
+
+/**
+ * The data files of a folder in name order; hidden files and markers such as _SUCCESS are left out, subfolders are not entered.
+ * `key` is the setting that named the folder, for the error when it is missing or empty.
+ */
+export async function listDataFiles(folder: string, key = 'runner.train_data_dir'): Promise<readonly string[]> {
+  const files = await localFiles.list(folder).catch((cause: NodeJS.ErrnoException) => {
+    throw new UserError(`${key}: ${REASONS[cause.code ?? ''] ?? `the folder cannot be read (${cause.message})`}.`, {
+      code: 'data.folder',
+      where: { file: folder },
+      hint: `Set ${key} to the folder that holds your data files, or give one with -o ${key}=FOLDER.`,
+      cause,
+    })
+  })
+  const data = files.filter((file) => !/^[._]/.test(basename(file)))
+  if (data.length > 0) return data
+  throw new UserError(`${key}: the folder holds no data files.`, {
+    code: 'data.folder',
+    where: { file: folder },
+    hint: `Put slot text, MultiSlot text or .gz of them there, or set ${key} to another folder.`,
+  })
+}
+
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'the folder does not exist',
+  ENOTDIR: 'this is a file, not a folder',
+  EACCES: 'the folder may not be read',
+}
+
+/** Sizes of the files to read, each of which must exist. */
+export function measureFiles(files: readonly string[]): readonly { readonly path: string; readonly bytes: number }[] {
+  return files.map((path) => {
+    try {
+      return { path, bytes: localFiles.size(path) }
+    } catch (cause) {
+      throw new UserError(`The data file cannot be read: ${(cause as Error).message}.`, {
+        code: 'data.file',
+        where: { file: path },
+        hint: 'Check the path and its permissions.',
+        cause,
+      })
+    }
+  })
+}

@@ -1,0 +1,14 @@
+/** @file The public face of data/: from files to batches. */
+export * from './batch.ts'
+export { listDataFiles } from './files.ts'
+export { releaseBatch } from './lease.ts'
+export type { UserReaderOptions } from './messages.ts'
+export type { BatchReader, ReadOptions } from './reader.ts'
+export {
+  openReader,
+  openReaderPool,
+  type ReaderOptions,
+  type ReaderPool,
+  type ReaderPoolOptions,
+} from './reader-pool.ts'
+export { BaseRecDataset, type RecDataset, type RecDatasetClass, type Sample, type SampleValue } from './rec-dataset.ts'

@@ -1,0 +1,49 @@
+/** @file What the reader's owner and its threads say to each other. */
+import type { TextFormat } from '../kernel/index.ts'
+import type { PlainError } from '../util/index.ts'
+import type { ParsedChunk, Slot } from './batch.ts'
+import type { Chunk } from './plan.ts'
+
+export interface UserReaderOptions {
+  /** The module that exports RecDataset. */
+  readonly path: string
+  /** Given to its constructor; plain data. */
+  readonly config: unknown
+}
+
+/** What a thread knows from its start. */
+export interface ThreadSettings {
+  readonly slots: readonly Slot[]
+  readonly onBadLine: 'error' | 'skip'
+  readonly userReader?: UserReaderOptions
+  readonly alias: Readonly<Record<string, string>>
+}
+
+/** Parts of a chunk that a thread may be ahead of its consumer. */
+export const PARTS_AHEAD = 4
+
+export type ToThread =
+  /** Read a chunk. `buffer` may be used again. */
+  | {
+      readonly kind: 'chunk'
+      readonly read: number
+      readonly chunk: Chunk
+      readonly format: TextFormat
+      readonly buffer?: SharedArrayBuffer
+    }
+  /** A part was consumed: one more may be sent. */
+  | { readonly kind: 'consumed'; readonly read: number; readonly chunk: number; readonly buffer?: SharedArrayBuffer }
+  /** Drop every chunk of this read. */
+  | { readonly kind: 'cancel'; readonly read: number }
+
+export type FromThread =
+  | {
+      readonly kind: 'part'
+      readonly read: number
+      readonly chunk: number
+      readonly parsed: ParsedChunk
+      readonly bytes: number
+      readonly skipped: number
+      readonly ignored: readonly string[]
+    }
+  | { readonly kind: 'end'; readonly read: number; readonly chunk: number; readonly error?: PlainError }

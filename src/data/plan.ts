@@ -1,0 +1,46 @@
+/** @file The input cut into numbered chunks: a pure function of files, their sizes, seed and epoch. */
+import { createRng, deriveSeed } from '../util/index.ts'
+
+/** One source of samples: a byte range of a plain file (it owns the lines that start in it), or a whole file that must be streamed. */
+export interface Chunk {
+  readonly number: number
+  readonly kind: 'range' | 'gzip' | 'user'
+  readonly file: string
+  readonly from: number
+  readonly to: number
+}
+
+export interface PlanOptions {
+  readonly files: readonly { readonly path: string; readonly bytes: number }[]
+  /** A user's reader takes whole files. */
+  readonly userReader: boolean
+  readonly chunkBytes: number
+  /** Chunks in an order drawn from (seed, epoch) instead of file order. */
+  readonly shuffle: boolean
+  readonly seed: number
+  readonly epoch: number
+}
+
+/** Text per chunk: parsed it is of about the same size, and a chunk is some thousand samples. */
+export const CHUNK_BYTES = 1024 * 1024
+
+export function planChunks({ files, userReader, chunkBytes, shuffle, seed, epoch }: PlanOptions): readonly Chunk[] {
+  const chunks = files.flatMap(({ path, bytes }): Omit<Chunk, 'number'>[] => {
+    if (userReader) return [{ kind: 'user', file: path, from: 0, to: bytes }]
+    if (path.endsWith('.gz')) return [{ kind: 'gzip', file: path, from: 0, to: bytes }]
+    return Array.from({ length: Math.ceil(bytes / chunkBytes) }, (_, i) => ({
+      kind: 'range',
+      file: path,
+      from: i * chunkBytes,
+      to: Math.min(bytes, (i + 1) * chunkBytes),
+    }))
+  })
+  if (shuffle) {
+    const rng = createRng(deriveSeed(seed, `chunk order of epoch ${epoch}`))
+    for (let i = chunks.length - 1; i > 0; i--) {
+      const j = rng.below(i + 1)
+      ;[chunks[i], chunks[j]] = [chunks[j]!, chunks[i]!]
+    }
+  }
+  return chunks.map((chunk, number) => ({ number, ...chunk }))
+}

@@ -1,0 +1,85 @@
+/** @file A reader thread: takes chunks in order, parses them and sends parts, at most PARTS_AHEAD ahead of the consumer. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { toPlainError } from '../util/index.ts'
+import { type FromThread, PARTS_AHEAD, type ThreadSettings, type ToThread } from './messages.ts'
+import { packColumns } from './pack.ts'
+import { createTextSources, type Source } from './text-source.ts'
+import { createUserSource } from './user-source.ts'
+
+type ChunkJob = Extract<ToThread, { kind: 'chunk' }>
+
+interface Running {
+  readonly job: ChunkJob
+  /** Parts sent and not yet consumed. */
+  ahead: number
+  cancelled: boolean
+  wake: () => void
+}
+
+serve(parentPort!, workerData as ThreadSettings)
+
+function serve(port: NonNullable<typeof parentPort>, settings: ThreadSettings): void {
+  const { slots, onBadLine, userReader, alias } = settings
+  const text = userReader ? undefined : createTextSources(slots, onBadLine)
+  const user = userReader ? createUserSource({ slots, userReader, alias }) : undefined
+  const shape = {
+    sparseSlots: slots.filter((slot) => slot.kind === 'sparse').length,
+    widths: slots.flatMap((slot) => (slot.kind === 'dense' ? [slot.width] : [])),
+  }
+  const open = (job: ChunkJob): Source =>
+    job.chunk.kind === 'user' ? user!(job.chunk) : text![job.chunk.kind](job.chunk, job.format)
+
+  const jobs: ChunkJob[] = []
+  const buffers: SharedArrayBuffer[] = []
+  let running: Running | undefined
+
+  const next = () => {
+    const job = running ? undefined : jobs.shift()
+    if (!job) return
+    const mine = { job, ahead: 0, cancelled: false, wake: () => {} }
+    running = mine
+    // setImmediate: messages that came meanwhile (a cancel, a buffer) are seen before the chunk starts.
+    setImmediate(() => {
+      void run(mine).finally(() => {
+        running = undefined
+        next()
+      })
+    })
+  }
+  const run = async (mine: Running) => {
+    const { read, chunk } = mine.job
+    try {
+      for await (const { columns, bytes, skipped, ignored } of open(mine.job)) {
+        if (mine.cancelled) return
+        const parsed = packColumns(columns, shape, buffers.pop())
+        send({ kind: 'part', read, chunk: chunk.number, parsed, bytes, skipped, ignored })
+        mine.ahead++
+        while (mine.ahead >= PARTS_AHEAD && !mine.cancelled) {
+          await new Promise<void>((resolve) => {
+            mine.wake = resolve
+          })
+        }
+      }
+      send({ kind: 'end', read, chunk: chunk.number })
+    } catch (error) {
+      send({ kind: 'end', read, chunk: chunk.number, error: toPlainError(error) })
+    }
+  }
+  const send = (message: FromThread) => port.postMessage(message)
+
+  port.on('message', (message: ToThread) => {
+    if (message.kind !== 'cancel' && message.buffer) buffers.push(message.buffer)
+    if (message.kind === 'chunk') {
+      jobs.push(message)
+      next()
+    } else if (message.kind === 'cancel') {
+      jobs.splice(0, jobs.length, ...jobs.filter((job) => job.read !== message.read))
+      if (running?.job.read !== message.read) return
+      running.cancelled = true
+      running.wake()
+    } else if (running?.job.read === message.read && running.job.chunk.number === message.chunk) {
+      running.ahead--
+      running.wake()
+    }
+  })
+}

@@ -1,0 +1,230 @@
+/** @file One pass over the input: hands chunks to the threads and turns what they parse into batches, in number order. */
+import type { TextFormat } from '../kernel/index.ts'
+import { fromPlainError, UserError } from '../util/index.ts'
+import { createAssembler } from './assemble.ts'
+import type { Batch } from './batch.ts'
+import type { BufferPool } from './buffer-pool.ts'
+import { detectFormat } from './detect.ts'
+import { measureFiles } from './files.ts'
+import { releaseSamples } from './lease.ts'
+import type { FromThread } from './messages.ts'
+import { CHUNK_BYTES, type Chunk, planChunks } from './plan.ts'
+import type { ReaderThreads } from './reader-threads.ts'
+
+export interface ReadOptions {
+  readonly files: readonly string[]
+  /** @default 'auto': by the first line of the first file */
+  readonly format?: 'auto' | TextFormat
+  readonly batchSize: number
+  readonly epoch: number
+  /** Chunks in an order drawn from (seed, epoch). @default false */
+  readonly shuffle?: boolean
+  /** @default 0 */
+  readonly seed?: number
+  /** Goes on behind a batch's cursor; `batch` is the index of the first batch then. @default the beginning */
+  readonly start?: { readonly chunk: number; readonly sample: number; readonly batch?: number }
+  /** Worth telling the user: an undeclared slot (once by name), an empty file, how many bad lines were skipped. */
+  readonly onNotice?: (message: string) => void
+  /** Text per chunk. @default 1 MiB */
+  readonly chunkBytes?: number
+}
+
+/** Batches of one pass; iterate once. Breaking out of the loop closes it. */
+export interface BatchReader extends AsyncIterable<Batch> {
+  readonly totalBytes: number
+  close(): Promise<void>
+}
+
+/** What a pass shares with the others of its pool. */
+export interface ReaderContext {
+  readonly read: number
+  readonly threads: ReaderThreads
+  readonly buffers: BufferPool
+  readonly userReader: boolean
+  /** Undeclared slots already told. */
+  readonly ignored: Set<string>
+}
+
+type ChunkMessage = FromThread | { readonly kind: 'failed'; readonly error: Error } | { readonly kind: 'closed' }
+
+/** Chunks in flight: one that is parsed and one that waits for each thread, two parsed ahead of the consumer. */
+const chunksInFlight = (threads: number) => 2 * threads + 2
+
+export class Reader implements BatchReader {
+  readonly totalBytes: number
+  readonly #options: ReadOptions
+  readonly #context: ReaderContext
+  readonly #chunks: readonly Chunk[]
+  /** Messages of chunks in flight, by chunk number. */
+  readonly #inFlight = new Map<number, { thread: number; messages: ChunkMessage[]; wake: () => void }>()
+  readonly #load: number[]
+  #nextChunk: number
+  #format: TextFormat = 'slot'
+  #skipped = 0
+  #state: 'open' | 'iterating' | 'closed' = 'open'
+  #failure: Error | undefined
+  readonly #started: Promise<void>
+
+  constructor(options: ReadOptions, context: ReaderContext) {
+    this.#options = options
+    this.#context = context
+    const { epoch, shuffle = false, seed = 0, chunkBytes = CHUNK_BYTES, onNotice } = options
+    const measured = measureFiles(options.files)
+    for (const { path, bytes } of measured) if (bytes === 0) onNotice?.(`${path} is empty.`)
+    const files = measured.filter(({ bytes }) => bytes > 0)
+    if (files.length === 0) throw nothingToRead(options.files)
+    this.totalBytes = files.reduce((sum, { bytes }) => sum + bytes, 0)
+    this.#chunks = planChunks({ files, userReader: context.userReader, chunkBytes, shuffle, seed, epoch })
+    this.#nextChunk = options.start?.chunk ?? 0
+    this.#load = new Array<number>(context.threads.count).fill(0)
+    context.threads.listen({
+      message: (message) => this.#receive(message),
+      failed: (error) => this.#fail(error),
+    })
+    this.#started = this.#start(files.map(({ path }) => path))
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Batch> {
+    if (this.#state !== 'open') throw new Error('internal: a reader is iterated once')
+    this.#state = 'iterating'
+    return this.#batches()
+  }
+
+  async close(): Promise<void> {
+    if (this.#state === 'closed') return
+    this.#state = 'closed'
+    const { threads, read } = this.#context
+    for (let thread = 0; thread < threads.count; thread++) threads.post(thread, { kind: 'cancel', read })
+    threads.unlisten()
+    for (const number of this.#inFlight.keys()) this.#tell(number, { kind: 'closed' })
+  }
+
+  /** Begins reading before the first batch is asked for. */
+  async #start(files: readonly string[]): Promise<void> {
+    const { format = 'auto' } = this.#options
+    if (!this.#context.userReader) this.#format = format === 'auto' ? await detectFormat(files) : format
+    for (let i = 0; i < chunksInFlight(this.#context.threads.count); i++) this.#dispatch()
+  }
+
+  #dispatch(): void {
+    const chunk = this.#chunks[this.#nextChunk]
+    if (!chunk || this.#state === 'closed') return
+    this.#nextChunk++
+    const thread = this.#load.indexOf(Math.min(...this.#load))
+    this.#load[thread]!++
+    this.#inFlight.set(chunk.number, { thread, messages: [], wake: () => {} })
+    const { read, threads, buffers } = this.#context
+    const buffer = buffers.take()
+    threads.post(thread, { kind: 'chunk', read, chunk, format: this.#format, ...(buffer && { buffer }) })
+  }
+
+  #receive(message: FromThread): void {
+    if (message.read !== this.#context.read) return
+    if (message.kind === 'part') this.#context.buffers.lend(message.parsed)
+    else this.#load[this.#inFlight.get(message.chunk)!.thread]!--
+    this.#tell(message.chunk, message)
+  }
+
+  #fail(error: Error): void {
+    this.#failure = error
+    for (const number of this.#inFlight.keys()) this.#tell(number, { kind: 'failed', error })
+  }
+
+  #tell(chunk: number, message: ChunkMessage): void {
+    const entry = this.#inFlight.get(chunk)!
+    entry.messages.push(message)
+    entry.wake()
+  }
+
+  async *#batches(): AsyncGenerator<Batch, void> {
+    const { batchSize, epoch, start } = this.#options
+    const assembler = createAssembler({ batchSize, epoch, firstIndex: start?.batch ?? 0, totalBytes: this.totalBytes })
+    try {
+      await this.#started
+      let bytesBefore = 0
+      for (const chunk of this.#chunks) {
+        let bytes = bytesBefore
+        let sample = 0
+        const skip = chunk.number === start?.chunk ? start.sample : 0
+        if (chunk.number >= (start?.chunk ?? 0)) {
+          for await (const part of this.#partsOf(chunk.number)) {
+            const { parsed } = part
+            const skipHere = Math.min(parsed.samples, Math.max(0, skip - sample))
+            releaseSamples(parsed, skipHere)
+            yield* assembler.add({
+              chunk: chunk.number,
+              parsed,
+              firstSample: sample,
+              skip: skipHere,
+              bytesBefore: bytes,
+              bytes: part.bytes,
+            })
+            sample += parsed.samples
+            bytes += part.bytes
+          }
+        }
+        bytesBefore += chunk.to - chunk.from
+      }
+      const last = assembler.finish()
+      if (last) yield last
+      if (this.#skipped > 0)
+        this.#notice(`${this.#skipped} lines could not be parsed and were left out (runner.on_bad_line: skip).`)
+    } finally {
+      await this.close()
+    }
+  }
+
+  /** The parts of one chunk as they come; then its place in flight goes to the next chunk. */
+  async *#partsOf(number: number): AsyncGenerator<Extract<FromThread, { kind: 'part' }>, void> {
+    const { read, threads, buffers } = this.#context
+    for (;;) {
+      const message = await this.#nextMessage(number)
+      if (message.kind === 'closed') return
+      if (message.kind === 'failed') throw message.error
+      if (message.kind === 'end') {
+        if (message.error) throw fromPlainError(message.error)
+        break
+      }
+      this.#skipped += message.skipped
+      for (const name of message.ignored) this.#noticeIgnored(name)
+      yield message
+      const entry = this.#inFlight.get(number)!
+      if (entry.messages.some(({ kind }) => kind === 'end')) continue
+      const buffer = buffers.take()
+      threads.post(entry.thread, { kind: 'consumed', read, chunk: number, ...(buffer && { buffer }) })
+    }
+    this.#inFlight.delete(number)
+    this.#dispatch()
+  }
+
+  async #nextMessage(number: number): Promise<ChunkMessage> {
+    const entry = this.#inFlight.get(number)
+    if (this.#state === 'closed' || !entry) return { kind: 'closed' }
+    if (entry.messages.length === 0) {
+      if (this.#failure) throw this.#failure
+      await new Promise<void>((resolve) => {
+        entry.wake = resolve
+      })
+    }
+    return entry.messages.shift()!
+  }
+
+  #noticeIgnored(name: string): void {
+    if (this.#context.ignored.has(name)) return
+    this.#context.ignored.add(name)
+    this.#notice(`The data has a slot "${name}" that is not declared: it is left out.`)
+  }
+
+  #notice(message: string): void {
+    this.#options.onNotice?.(message)
+  }
+}
+
+function nothingToRead(files: readonly string[]): UserError {
+  const what = files.length === 0 ? 'There are no data files to read.' : `All ${files.length} data files are empty.`
+  return new UserError(what, {
+    code: 'data.empty',
+    ...(files[0] !== undefined && { where: { file: files[0] } }),
+    hint: 'Set runner.train_data_dir (or runner.test_data_dir) to the folder that holds your data files.',
+  })
+}

@@ -1,0 +1,86 @@
+/** @file A user's own reader as a source: loads reader.ts on the reader thread and turns its samples into columns. */
+import { createJiti } from 'jiti'
+import { isUserError, UserError } from '../util/index.ts'
+import type { Slot } from './batch.ts'
+import { type ColumnWriter, createColumnWriter } from './column-writer.ts'
+import type { UserReaderOptions } from './messages.ts'
+import type { Chunk } from './plan.ts'
+import type { RecDataset, RecDatasetClass } from './rec-dataset.ts'
+import type { Source, SourcePart } from './text-source.ts'
+
+export interface UserSourceOptions {
+  readonly slots: readonly Slot[]
+  readonly userReader: UserReaderOptions
+  readonly alias: Readonly<Record<string, string>>
+}
+
+/** Samples of a part: as many as a chunk of text has, more or less. */
+const PART_SAMPLES = 2048
+const PART_SIGNS = 256 * 1024
+
+export function createUserSource({ slots, userReader, alias }: UserSourceOptions): (chunk: Chunk) => Source {
+  const jiti = createJiti(import.meta.url, { alias: { ...alias } })
+  const writer = createColumnWriter(slots)
+  let loading: Promise<RecDatasetClass> | undefined
+
+  return async function* ({ file, to }) {
+    let sample = 0
+    try {
+      loading ??= loadRecDataset(jiti, userReader.path)
+      const dataset = new (await loading)([file], userReader.config)
+      for await (const values of iterable(dataset, userReader.path)) {
+        sample++
+        writer.add(values)
+        if (writer.samples >= PART_SAMPLES || writer.signs >= PART_SIGNS) yield takePart(writer, 0)
+      }
+    } catch (error) {
+      // What was read before the failure still counts.
+      const part = takePart(writer, 0)
+      if (part.columns.samples > 0) yield part
+      throw readerError(error, { path: userReader.path, file, sample })
+    }
+    yield takePart(writer, to)
+  }
+}
+
+async function loadRecDataset(jiti: ReturnType<typeof createJiti>, path: string): Promise<RecDatasetClass> {
+  const module = await jiti.import<Record<string, unknown>>(path)
+  const found = module['RecDataset'] ?? module['default']
+  if (typeof found === 'function') return found as RecDatasetClass
+  throw new UserError('The reader does not export a class RecDataset.', {
+    code: 'data.reader',
+    where: { file: path },
+    hint: 'export class RecDataset { constructor(fileList, config) {} *[Symbol.iterator]() { yield { click: 0 } } }',
+  })
+}
+
+function iterable(dataset: RecDataset, path: string): RecDataset {
+  if (Symbol.asyncIterator in dataset || Symbol.iterator in dataset) return dataset
+  throw new UserError('RecDataset has neither [Symbol.iterator] nor [Symbol.asyncIterator].', {
+    code: 'data.reader',
+    where: { file: path },
+    hint: 'async *[Symbol.asyncIterator]() { yield { click: 0 } }',
+  })
+}
+
+function takePart(writer: ColumnWriter, bytes: number): SourcePart {
+  return { ...writer.take(), bytes, skipped: 0 }
+}
+
+/** The user's error with its own stack, and the sample it is about. */
+function readerError(
+  error: unknown,
+  { path, file, sample }: { path: string; file: string; sample: number },
+): UserError {
+  if (isUserError(error) && error.where) return error
+  const detail =
+    error instanceof Error && !isUserError(error)
+      ? (error.stack ?? error.message)
+      : String((error as Error)?.message ?? error)
+  const place = sample === 0 ? `before its first sample of ${file}` : `at sample ${sample} of ${file}`
+  return new UserError(`RecDataset failed ${place}: ${detail}`, {
+    code: 'data.reader',
+    where: { file: path },
+    cause: error,
+  })
+}

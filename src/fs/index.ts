@@ -1,0 +1,4 @@
+/** @file The public face of fs/: one interface to files. */
+export * from './file-system.ts'
+export * from './gunzip.ts'
+export * from './local.ts'
