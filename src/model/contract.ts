@@ -39,7 +39,9 @@ export interface NetOutput {
 }
 
 /** One optimizer for everything, or others for single tables by name. */
-export type ModelOptimizer = OptimizerSpec | { readonly dense: OptimizerSpec; readonly tables: Readonly<Record<string, OptimizerSpec>> }
+export type ModelOptimizer =
+  | OptimizerSpec
+  | { readonly dense: OptimizerSpec; readonly tables: Readonly<Record<string, OptimizerSpec>> }
 
 /** The class `StaticModel` that `static_model.ts` exports; constructed with the checked hyper-parameters. */
 export interface StaticModel<Inputs = unknown> {

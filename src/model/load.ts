@@ -16,11 +16,14 @@ export async function loadModel(loaded: LoadedConfig): Promise<TracedModel> {
   const module = await blamed(file, 'could not be loaded', () => importUserFile<Partial<ModelModule>>(file))
   const { StaticModel, hyperParameters } = module
   if (typeof StaticModel !== 'function') {
-    throw new UserError(`does not export a class StaticModel; it exports ${Object.keys(module).join(', ') || 'nothing'}`, {
-      code: 'MODEL_CONTRACT',
-      where: { file: shown(file) },
-      hint: 'export class StaticModel { createFeeds(feeds) {...} net(inputs) {...} createOptimizer() {...} }',
-    })
+    throw new UserError(
+      `does not export a class StaticModel; it exports ${Object.keys(module).join(', ') || 'nothing'}`,
+      {
+        code: 'MODEL_CONTRACT',
+        where: { file: shown(file) },
+        hint: 'export class StaticModel { createFeeds(feeds) {...} net(inputs) {...} createOptimizer() {...} }',
+      },
+    )
   }
   const values = hyperParameters ? validateHyperParameters(loaded, hyperParameters) : loaded.config.hyper_parameters
   return blamed(file, 'failed', () => traceModel(new (StaticModel as new (values: unknown) => StaticModel)(values)))
@@ -28,11 +31,14 @@ export async function loadModel(loaded: LoadedConfig): Promise<TracedModel> {
 
 /** Imports a user's TypeScript or JavaScript file. */
 export async function importUserFile<T>(file: string): Promise<T> {
-  // This module runs from src/ (tests) or dist/: `oarfish` must be the same copy.
-  const self = fileURLToPath(import.meta.url)
-  const index = join(dirname(self), '..', self.endsWith('.ts') ? 'index.ts' : 'index.js')
-  const jiti = createJiti(self, { alias: { oarfish: index }, fsCache: false, interopDefault: false })
+  const jiti = createJiti(import.meta.url, { alias: packageAlias(), fsCache: false, interopDefault: false })
   return (await jiti.import(file)) as T
+}
+
+/** What user files mean by `oarfish`: the copy that is running, from src/ (tests) or dist/. */
+export function packageAlias(): Record<string, string> {
+  const self = fileURLToPath(import.meta.url)
+  return { oarfish: join(dirname(self), '..', self.endsWith('.ts') ? 'index.ts' : 'index.js') }
 }
 
 function modelFile(dir: string): string {

@@ -27,7 +27,10 @@ export function traceModel(model: StaticModel): TracedModel {
   return {
     slots: train.slots,
     train: backward(train.program, 'loss'),
-    infer: inference(infer.program, infer.program.fetches.map(({ name }) => name).filter((name) => !name.startsWith('state:'))),
+    infer: inference(
+      infer.program,
+      infer.program.fetches.map(({ name }) => name).filter((name) => !name.startsWith('state:')),
+    ),
     metrics: infer.metrics,
     outputs: infer.outputs,
     ...splitOptimizer(model.createOptimizer()),
@@ -81,5 +84,7 @@ function metricFetches({ metrics = {} }: NetOutput): { fetches: Record<string, T
 }
 
 function splitOptimizer(own: ModelOptimizer): Pick<TracedModel, 'optimizer' | 'tableOptimizers'> {
-  return 'dense' in own ? { optimizer: own.dense, tableOptimizers: own.tables } : { optimizer: own, tableOptimizers: {} }
+  return 'dense' in own
+    ? { optimizer: own.dense, tableOptimizers: own.tables }
+    : { optimizer: own, tableOptimizers: {} }
 }

@@ -105,7 +105,8 @@ export class DenseBlock {
       this.#kernel.setStep(factors.rate * rate, factors.aux, l2)
       this.#kernel.apply(base + 4 * at, 4 * layout.floats, this.#gradients.byteOffset + 4 * at, size)
     }
-    for (const { kind, at, size } of layout.entries) if (kind === 'state') this.#weights.set(from.subarray(at, at + size), at)
+    for (const { kind, at, size } of layout.entries)
+      if (kind === 'state') this.#weights.set(from.subarray(at, at + size), at)
     if (this.#handle.locked) unlock(this.#header)
   }
 

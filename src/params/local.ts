@@ -1,5 +1,6 @@
 /** @file Parameters in this process: tables and the dense block shared by its threads. */
 import { createHash } from 'node:crypto'
+import { performance } from 'node:perf_hooks'
 import { type OptimizerSpec, stepFactors } from '../optim/index.ts'
 import type { Program } from '../program/index.ts'
 import { createTable, digestTable, SparseTable, type TableHandle } from '../table/index.ts'
@@ -23,12 +24,26 @@ export interface LocalParamsHandle {
   readonly tables: readonly (TableHandle & { readonly optimizer: OptimizerSpec })[]
 }
 
-export function createLocalParams({ program, optimizer, tableOptimizers = {}, seed, threads, segments }: LocalParamsOptions): LocalParamsHandle {
+export function createLocalParams({
+  program,
+  optimizer,
+  tableOptimizers = {},
+  seed,
+  threads,
+  segments,
+}: LocalParamsOptions): LocalParamsHandle {
   return {
     dense: createDense({ program, optimizer, seed, threads }),
     tables: program.tables.map(({ name, dim, init }) => {
       const own = tableOptimizers[name] ?? optimizer
-      const options = { name, dim, init: rowInit(init, dim), optimizer: own, seed, ...(segments !== undefined && { segments }) }
+      const options = {
+        name,
+        dim,
+        init: rowInit(init, dim),
+        optimizer: own,
+        seed,
+        ...(segments !== undefined && { segments }),
+      }
       return { ...createTable(options), optimizer: own }
     }),
   }
@@ -38,6 +53,8 @@ export function createLocalParams({ program, optimizer, tableOptimizers = {}, se
 export class LocalParams implements Params {
   readonly dense: DenseBlock
   readonly tables: readonly SparseTable[]
+  /** Time spent on dense weights, both ways. */
+  readonly seconds = { dense: 0 }
   readonly #handle: LocalParamsHandle
 
   constructor(handle: LocalParamsHandle, thread: number) {
@@ -51,7 +68,7 @@ export class LocalParams implements Params {
     for (const { table, distinct, rows } of tables) {
       this.tables[table]!.lookup(distinct, rows, insert, stepFactors(this.#handle.tables[table]!.optimizer, next))
     }
-    this.dense.pull(weights)
+    this.#timed(() => this.dense.pull(weights))
   }
 
   push({ tables, gradients }: ParamsShare): number {
@@ -60,13 +77,19 @@ export class LocalParams implements Params {
       const { optimizer } = this.#handle.tables[table]!
       this.tables[table]!.update(distinct, merged, stepFactors(optimizer, step), optimizer.l2)
     }
-    this.dense.push(gradients, stepFactors(this.#handle.dense.optimizer, step))
+    this.#timed(() => this.dense.push(gradients, stepFactors(this.#handle.dense.optimizer, step)))
     return step
   }
 
   flush(): void {}
 
   close(): void {}
+
+  #timed(work: () => void): void {
+    const started = performance.now()
+    work()
+    this.seconds.dense += (performance.now() - started) / 1000
+  }
 
   /** SHA-256 over all weights, optimizer state and rows. */
   digest(): string {

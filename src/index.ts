@@ -1,0 +1,17 @@
+/** @file The public API: what a model, a reader or a program of a user imports from 'oarfish'. */
+export { z } from 'zod'
+export { type JobConfig, type LoadedConfig, loadConfig } from './config/index.ts'
+export { BaseRecDataset, type RecDataset, type Sample } from './data/index.ts'
+export type { Event, EventSink } from './event/index.ts'
+export {
+  type Feeds,
+  type Metric,
+  type ModelOptimizer,
+  metric,
+  type NetOutput,
+  type StaticModel,
+} from './model/index.ts'
+export * as nn from './nn/index.ts'
+export { type Clip, type OptimizerSpec, optimizer, type Schedule } from './optim/index.ts'
+export * from './program/index.ts'
+export { type TrainOptions, type TrainResult, train } from './train/index.ts'

@@ -1,0 +1,261 @@
+/** @file A trainer thread's buffers for one program: where in the workspace every input and output of a step lies. */
+import type { Slot } from '../data/index.ts'
+import type { TensorData, TensorView } from '../engine/index.ts'
+import { type Region, type Workspace, WorkspacePlan } from '../kernel/index.ts'
+import { AUC_BUCKETS, type MetricSpec } from '../metric/index.ts'
+import type { DenseLayout } from '../params/index.ts'
+import { type DType, evaluateDim, type Program, type ProgramRows, type Shape } from '../program/index.ts'
+
+/** The largest batch the buffers can hold. `lengths` are padded sequence lengths by symbol (T_<slot>). */
+export interface Capacity {
+  readonly samples: number
+  readonly signs: number
+  readonly lengths: Readonly<Record<string, number>>
+}
+
+/** The sparse slots that one or more tables look up, numbered among all sparse slots; their signs are made distinct together. */
+export interface SlotGroup {
+  readonly slots: readonly number[]
+  /** True when these are all sparse slots of the model: signs need not be picked out. */
+  readonly all: boolean
+}
+
+export interface GroupRegions {
+  readonly signs: Region
+  readonly counts: Region
+  readonly wanted: Region
+  readonly table: Region
+  readonly mask: number
+  readonly arrival: Region
+  readonly place: Region
+  readonly inverse: Region
+  readonly distinct: Region
+  readonly lengths: Region
+}
+
+export interface RowsRegions {
+  readonly spec: ProgramRows
+  readonly table: number
+  readonly group: number
+  /** Per slot of the group, its place in the rows or -1 (pooled); the slot's number in the group (sequence). */
+  readonly targets: readonly number[]
+  readonly targetsAt: Region
+  /** Every slot of the group in order: cells need no mapping. */
+  readonly straight: boolean
+  readonly value: Region
+  readonly mask: Region | undefined
+  readonly gradient: Region
+}
+
+export interface StepBuffers {
+  readonly workspace: Workspace
+  readonly capacity: Capacity
+  readonly signs: Region
+  readonly counts: Region
+  readonly groups: readonly (SlotGroup & GroupRegions)[]
+  readonly tables: readonly {
+    readonly group: number
+    readonly dim: number
+    readonly rows: Region
+    readonly gradients: Region
+  }[]
+  readonly rows: readonly RowsRegions[]
+  readonly weights: Region
+  readonly gradients: Region
+  readonly feeds: ReadonlyMap<string, Region>
+  readonly fetches: ReadonlyMap<string, Region>
+  readonly histograms: ReadonlyMap<string, Region>
+}
+
+export interface BufferOptions {
+  readonly program: Program
+  readonly slots: readonly Slot[]
+  readonly metrics: readonly MetricSpec[]
+  readonly layout: DenseLayout
+  readonly segments: number
+  readonly capacity: Capacity
+}
+
+/** Lays out and opens a workspace. Called again, for a larger capacity, when a batch does not fit. */
+export function openBuffers({ program, slots, metrics, layout, segments, capacity }: BufferOptions): StepBuffers {
+  const plan = new WorkspacePlan()
+  const { samples, signs } = capacity
+  const sparse = slots.filter((slot) => slot.kind === 'sparse').map(({ name }) => name)
+  const slotGroups = groupSlots(program, sparse)
+  const shared = { signs: plan.region(8 * signs), counts: plan.region(4 * samples * sparse.length) }
+  const groups = slotGroups.map(({ group }) => ({
+    ...group,
+    ...groupRegions(plan, group, capacity, sparse.length, segments, shared),
+  }))
+  const tables = program.tables.map(({ name, dim }) => ({
+    group: slotGroups.findIndex((item) => item.tables.includes(name)),
+    dim,
+    rows: plan.region(4 * signs * dim),
+    gradients: plan.region(4 * signs * dim),
+  }))
+  const rows = program.rows.map((spec) => rowsRegions(plan, spec, { program, sparse, groups, tables, capacity }))
+  const masks = new Map<string, Region>(
+    rows.flatMap(({ spec, mask }) => (mask ? [[`${spec.name}.mask`, mask] as const] : [])),
+  )
+  const feeds = new Map(
+    program.feeds.map((feed) => [feed.name, masks.get(feed.name) ?? plan.region(bytesOf(feed, capacity))]),
+  )
+  const weights = plan.region(4 * layout.floats)
+  const gradients = plan.region(4 * layout.floats)
+  const fetches = fetchRegions(plan, program, { layout, rows, gradients, capacity })
+  const histograms = new Map(
+    metrics.flatMap(({ kind, name }) => (kind === 'auc' ? [[name, plan.region(4 * AUC_BUCKETS)] as const] : [])),
+  )
+  return {
+    workspace: plan.open(),
+    capacity,
+    ...shared,
+    groups,
+    tables,
+    rows,
+    weights,
+    gradients,
+    feeds,
+    fetches,
+    histograms,
+  }
+}
+
+/** Inputs and outputs as tensors of `samples` samples, for the engine to bind. */
+export function bindViews(
+  program: Program,
+  buffers: StepBuffers,
+  layout: DenseLayout,
+  samples: number,
+  lengths: Capacity['lengths'],
+) {
+  const { buffer } = buffers.workspace
+  const view = (item: { readonly shape: Shape; readonly dtype: DType }, { at }: Region): TensorView => {
+    const dims = item.shape.map((dim) => evaluateDim(dim, (symbol) => (symbol === 'B' ? samples : lengths[symbol]!)))
+    const size = dims.reduce((product, dim) => product * dim, 1)
+    return { data: new ARRAYS[item.dtype](buffer, at, size) as TensorData, dims }
+  }
+  const inputs: Record<string, TensorView> = {}
+  for (const feed of program.feeds) inputs[feed.name] = view(feed, buffers.feeds.get(feed.name)!)
+  for (const { spec, value } of buffers.rows) inputs[spec.name] = view(spec, value)
+  const entries = new Map(layout.entries.map((entry) => [entry.name, entry]))
+  for (const item of [...program.parameters, ...program.state]) {
+    inputs[item.name] = view(item, { at: buffers.weights.at + 4 * entries.get(item.name)!.at, bytes: 0 })
+  }
+  const outputs = Object.fromEntries(
+    program.fetches.map((fetch) => [fetch.name, view(fetch, buffers.fetches.get(fetch.name)!)]),
+  )
+  return { inputs, outputs }
+}
+
+const ARRAYS = {
+  float32: Float32Array,
+  float64: Float64Array,
+  int64: BigInt64Array,
+  int32: Int32Array,
+  bool: Uint8Array,
+} as const
+
+function bytesOf(
+  { shape, dtype }: { readonly shape: Shape; readonly dtype: DType },
+  { samples, lengths }: Capacity,
+): number {
+  const size = shape.reduce<number>(
+    (product, dim) => product * evaluateDim(dim, (symbol) => (symbol === 'B' ? samples : lengths[symbol]!)),
+    1,
+  )
+  return size * ARRAYS[dtype].BYTES_PER_ELEMENT
+}
+
+/** Tables that look up the same slots share one group. */
+function groupSlots(program: Program, sparse: readonly string[]): { group: SlotGroup; tables: string[] }[] {
+  const groups = new Map<string, { group: SlotGroup; tables: string[] }>()
+  for (const { name } of program.tables) {
+    const used = new Set(program.rows.filter((rows) => rows.table === name).flatMap((rows) => rows.slots))
+    const slots = sparse.flatMap((slot, i) => (used.has(slot) ? [i] : []))
+    const key = slots.join()
+    const known = groups.get(key) ?? { group: { slots, all: slots.length === sparse.length }, tables: [] }
+    known.tables.push(name)
+    groups.set(key, known)
+  }
+  return [...groups.values()]
+}
+
+function groupRegions(
+  plan: WorkspacePlan,
+  group: SlotGroup,
+  { samples, signs }: Capacity,
+  sparseSlots: number,
+  segments: number,
+  shared: { readonly signs: Region; readonly counts: Region },
+): GroupRegions {
+  const tableSize = 2 ** Math.ceil(Math.log2(Math.max(2 * signs, segments, 16)))
+  return {
+    signs: group.all ? shared.signs : plan.region(8 * signs),
+    counts: group.all ? shared.counts : plan.region(4 * samples * group.slots.length),
+    wanted: plan.region(sparseSlots),
+    table: plan.region(4 * tableSize),
+    mask: tableSize - 1,
+    arrival: plan.region(8 * signs),
+    place: plan.region(4 * signs),
+    inverse: plan.region(4 * signs),
+    distinct: plan.region(8 * signs),
+    lengths: plan.region(4 * segments),
+  }
+}
+
+interface RowsContext {
+  readonly program: Program
+  readonly sparse: readonly string[]
+  readonly groups: readonly SlotGroup[]
+  readonly tables: readonly { readonly group: number }[]
+  readonly capacity: Capacity
+}
+
+function rowsRegions(
+  plan: WorkspacePlan,
+  spec: ProgramRows,
+  { program, sparse, groups, tables, capacity }: RowsContext,
+): RowsRegions {
+  const table = program.tables.findIndex(({ name }) => name === spec.table)
+  const { group } = tables[table]!
+  const targets = groups[group]!.slots.map((slot) => spec.slots.indexOf(sparse[slot]!))
+  const value = plan.region(bytesOf(spec, capacity))
+  const length = spec.shape[1]!
+  return {
+    spec,
+    table,
+    group,
+    targets,
+    targetsAt: plan.region(4 * targets.length),
+    straight: targets.every((target, i) => target === i),
+    value,
+    mask:
+      spec.pooling === 'sequence'
+        ? plan.region(bytesOf({ shape: ['B', length], dtype: 'float32' }, capacity))
+        : undefined,
+    gradient: plan.region(value.bytes),
+  }
+}
+
+/** Gradients of weights and new state go straight to their place in the gradient run; the rest gets regions of its own. */
+function fetchRegions(
+  plan: WorkspacePlan,
+  program: Program,
+  context: {
+    readonly layout: DenseLayout
+    readonly rows: readonly RowsRegions[]
+    readonly gradients: Region
+    readonly capacity: Capacity
+  },
+): Map<string, Region> {
+  const { layout, rows, gradients, capacity } = context
+  const fixed = new Map<string, Region>()
+  for (const { kind, name, at, size } of layout.entries) {
+    fixed.set(`${kind === 'state' ? 'state' : 'grad'}:${name}`, { at: gradients.at + 4 * at, bytes: 4 * size })
+  }
+  for (const { spec, gradient } of rows) fixed.set(`grad:${spec.name}`, gradient)
+  return new Map(
+    program.fetches.map((fetch) => [fetch.name, fixed.get(fetch.name) ?? plan.region(bytesOf(fetch, capacity))]),
+  )
+}

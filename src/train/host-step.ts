@@ -1,0 +1,253 @@
+/** @file One step on the host: load a batch, pull, run the graph, push. It does not know where the weights live. */
+import { performance } from 'node:perf_hooks'
+import { type Batch, releaseBatch, type Slot } from '../data/index.ts'
+import type { BoundSession, Session } from '../engine/index.ts'
+import { AUC_BUCKETS, AUC_THRESHOLDS, type MetricSpec } from '../metric/index.ts'
+import type { Clip } from '../optim/index.ts'
+import type { DenseLayout, Params, ParamsShare } from '../params/index.ts'
+import type { Program } from '../program/index.ts'
+import { UserError } from '../util/index.ts'
+import { bindViews, type Capacity, openBuffers, type StepBuffers } from './buffers.ts'
+import { clipGradients } from './clip.ts'
+import { type DistinctBatch, distinctSigns, expandRows, type LoadedBatch, mergeGradients } from './rows.ts'
+
+export interface HostStepOptions {
+  readonly program: Program
+  readonly session: Session
+  readonly params: Params
+  readonly slots: readonly Slot[]
+  readonly metrics: readonly MetricSpec[]
+  readonly layout: DenseLayout
+  readonly segments: number
+  readonly batchSize: number
+  /** Training updates weights and creates rows; evaluation does neither. */
+  readonly training: boolean
+  readonly clip?: Clip
+}
+
+/** Values of one batch: the loss and the model's mean metrics. */
+export interface StepResult {
+  readonly loss: number
+  readonly means: Readonly<Record<string, number>>
+}
+
+/** Where a step's time goes, in the order it is spent; seconds. */
+export interface StepSeconds {
+  load: number
+  lookup: number
+  gather: number
+  run: number
+  update: number
+}
+
+export class HostStep {
+  readonly seconds: StepSeconds = { load: 0, lookup: 0, gather: 0, run: 0, update: 0 }
+  readonly #options: HostStepOptions
+  readonly #sparseSlots: number
+  #buffers: StepBuffers
+  #bound = new Map<string, BoundSession>()
+
+  constructor(options: HostStepOptions) {
+    this.#options = options
+    this.#sparseSlots = options.slots.filter(({ kind }) => kind === 'sparse').length
+    this.#buffers = openStepBuffers(options, {
+      samples: options.batchSize,
+      signs: options.batchSize * Math.max(1, this.#sparseSlots),
+      lengths: {},
+    })
+  }
+
+  async run(batch: Batch): Promise<StepResult> {
+    const { params, training, clip, layout } = this.#options
+    const started = performance.now()
+    const loaded = this.#load(batch)
+    const afterLoad = performance.now()
+    const distinct = distinctSigns(this.#buffers, loaded, this.#sparseSlots, this.#options.segments)
+    const share = this.#share(distinct)
+    await params.pull(share, training)
+    const afterLookup = performance.now()
+    expandRows(this.#buffers, distinct)
+    const afterGather = performance.now()
+    await this.#session(loaded).run()
+    const afterRun = performance.now()
+    const result = this.#measure(batch)
+    if (training) {
+      mergeGradients(this.#buffers, distinct)
+      if (clip) clipGradients(clip, this.#buffers.workspace.kernel, share, layout)
+      await params.push(share)
+    }
+    const ended = performance.now()
+    this.seconds.load += (afterLoad - started) / 1000
+    this.seconds.lookup += (afterLookup - afterLoad) / 1000
+    this.seconds.gather += (afterGather - afterLookup) / 1000
+    this.seconds.run += (afterRun - afterGather) / 1000
+    this.seconds.update += (ended - afterRun) / 1000
+    return result
+  }
+
+  /** The AUC histograms since the last reset, as copies. */
+  histograms(): Record<string, Uint32Array> {
+    const { histograms } = this.#buffers
+    return Object.fromEntries(
+      [...histograms].map(([name, { at }]) => [name, new Uint32Array(this.#buffer, at, AUC_BUCKETS).slice()]),
+    )
+  }
+
+  /** Metrics and times start anew. */
+  reset(): void {
+    for (const phase of Object.keys(this.seconds) as (keyof StepSeconds)[]) this.seconds[phase] = 0
+    for (const { at } of this.#buffers.histograms.values()) new Uint32Array(this.#buffer, at, AUC_BUCKETS).fill(0)
+  }
+
+  get #buffer(): ArrayBuffer {
+    return this.#buffers.workspace.buffer
+  }
+
+  /** Copies the batch into the workspace and gives its memory back to the reader. */
+  #load(batch: Batch): LoadedBatch {
+    const signs = batch.pieces.reduce((sum, { chunk, from, to }) => sum + chunk.starts[to]! - chunk.starts[from]!, 0)
+    const loaded = { samples: batch.size, signs, lengths: this.#sequenceLengths(batch) }
+    this.#fit(loaded)
+    const slots = this.#sparseSlots
+    const allSigns = new BigUint64Array(this.#buffer, this.#buffers.signs.at, signs)
+    const counts = new Uint32Array(this.#buffer, this.#buffers.counts.at, batch.size * slots)
+    const feeds = this.#denseFeeds(batch.size)
+    let [sample, sign] = [0, 0]
+    for (const { chunk, from, to } of batch.pieces) {
+      const [first, last] = [chunk.starts[from]!, chunk.starts[to]!]
+      allSigns.set(chunk.signs.subarray(first, last), sign)
+      counts.set(chunk.counts.subarray(from * slots, to * slots), sample * slots)
+      for (const [d, feed] of feeds.entries()) {
+        // The reader made both of one dtype; the union of array types hides it.
+        if (feed)
+          feed.view.set(chunk.dense[d]!.subarray(from * feed.width, to * feed.width) as never, sample * feed.width)
+      }
+      sample += to - from
+      sign += last - first
+    }
+    releaseBatch(batch)
+    return loaded
+  }
+
+  /** Views of the feeds that dense slots fill, in slot order; undefined for one the program does not use. */
+  #denseFeeds(samples: number) {
+    return this.#options.slots.flatMap((slot) => {
+      if (slot.kind === 'sparse') return []
+      const region = this.#buffers.feeds.get(slot.name)
+      const Values = slot.dtype === 'int64' ? BigInt64Array : Float32Array
+      return [region && { view: new Values(this.#buffer, region.at, samples * slot.width), width: slot.width }]
+    })
+  }
+
+  /** Padded length of each sequence slot: a power of two, so that few sizes are bound. */
+  #sequenceLengths(batch: Batch): Record<string, number> {
+    const lengths: Record<string, number> = {}
+    const sparse = this.#options.slots.filter(({ kind }) => kind === 'sparse').map(({ name }) => name)
+    for (const { pooling, slots, shape } of this.#options.program.rows) {
+      if (pooling !== 'sequence' || typeof shape[1] !== 'string') continue
+      const slot = sparse.indexOf(slots[0]!)
+      let most = 1
+      for (const { chunk, from, to } of batch.pieces) {
+        for (let i = from; i < to; i++) most = Math.max(most, chunk.counts[i * sparse.length + slot]!)
+      }
+      lengths[shape[1]] = 2 ** Math.ceil(Math.log2(most))
+    }
+    return lengths
+  }
+
+  /** Opens larger buffers when the batch does not fit; what the histograms hold moves along. */
+  #fit({ samples, signs, lengths }: LoadedBatch): void {
+    const { capacity } = this.#buffers
+    const longer = Object.entries(lengths).some(([symbol, length]) => length > (capacity.lengths[symbol] ?? 1))
+    if (samples <= capacity.samples && signs <= capacity.signs && !longer) return
+    const kept = this.histograms()
+    const grown: Record<string, number> = { ...capacity.lengths }
+    for (const [symbol, length] of Object.entries(lengths)) grown[symbol] = Math.max(length, grown[symbol] ?? 1)
+    const room = signs <= capacity.signs ? capacity.signs : Math.ceil(signs * 1.5)
+    this.#buffers = openStepBuffers(this.#options, {
+      samples: Math.max(samples, capacity.samples),
+      signs: room,
+      lengths: grown,
+    })
+    this.#bound.clear()
+    for (const [name, { at }] of this.#buffers.histograms)
+      new Uint32Array(this.#buffer, at, AUC_BUCKETS).set(kept[name]!)
+  }
+
+  #share({ tables }: DistinctBatch): ParamsShare {
+    const { weights, gradients } = this.#buffers
+    const { floats } = this.#options.layout
+    return {
+      tables,
+      weights: new Float32Array(this.#buffer, weights.at, floats),
+      gradients: new Float32Array(this.#buffer, gradients.at, floats),
+    }
+  }
+
+  #session({ samples, lengths }: LoadedBatch): BoundSession {
+    const key = JSON.stringify([samples, lengths])
+    const known = this.#bound.get(key)
+    if (known) return known
+    const { program, layout, session } = this.#options
+    const { inputs, outputs } = bindViews(program, this.#buffers, layout, samples, lengths)
+    const bound = session.bind(inputs, outputs)
+    if (this.#bound.size >= BOUND_SIZES) this.#bound.delete(this.#bound.keys().next().value!)
+    this.#bound.set(key, bound)
+    return bound
+  }
+
+  /** Reads loss and mean metrics, adds to the histograms; stops on a loss that is not a number before it reaches the weights. */
+  #measure({ epoch, index, size }: Batch): StepResult {
+    const { fetches, histograms } = this.#buffers
+    const scalar = (name: string) => new Float32Array(this.#buffer, fetches.get(name)!.at, 1)[0]!
+    const loss = scalar('loss')
+    if (!Number.isFinite(loss)) throw lossNotFinite(loss, epoch, index)
+    const means: Record<string, number> = {}
+    for (const spec of this.#options.metrics) {
+      if (spec.kind === 'mean') means[spec.name] = scalar(spec.value)
+      else {
+        const prediction = this.#options.program.fetches.find(({ name }) => name === spec.prediction)!
+        const columns = prediction.shape.length > 1 ? (prediction.shape.at(-1) as number) : 1
+        const at = fetches.get(spec.prediction)!.at + 4 * (columns - 1)
+        this.#buffers.workspace.kernel.histogram(
+          at,
+          columns,
+          fetches.get(spec.label)!.at,
+          size,
+          AUC_THRESHOLDS,
+          histograms.get(spec.name)!.at,
+        )
+      }
+    }
+    return { loss, means }
+  }
+}
+
+const BOUND_SIZES = 16 // batch sizes and sequence lengths bound at a time
+
+/** Buffers with the constants the kernels read: which slots a group wants, where a slot goes. */
+function openStepBuffers(options: HostStepOptions, capacity: Capacity): StepBuffers {
+  const lengths = {
+    ...Object.fromEntries(symbolsOf(options.program).map((symbol) => [symbol, 1])),
+    ...capacity.lengths,
+  }
+  const buffers = openBuffers({ ...options, capacity: { ...capacity, lengths } })
+  const { buffer } = buffers.workspace
+  for (const { slots, wanted } of buffers.groups)
+    for (const slot of slots) new Uint8Array(buffer, wanted.at, wanted.bytes)[slot] = 1
+  for (const { targets, targetsAt } of buffers.rows) new Int32Array(buffer, targetsAt.at, targets.length).set(targets)
+  return buffers
+}
+
+function symbolsOf({ rows }: Program): string[] {
+  return rows.flatMap(({ pooling, shape }) =>
+    pooling === 'sequence' && typeof shape[1] === 'string' ? [shape[1]] : [],
+  )
+}
+
+function lossNotFinite(loss: number, epoch: number, index: number): UserError {
+  return new UserError(`the loss became ${loss} at epoch ${epoch}, batch ${index}; its gradients were not applied`, {
+    code: 'LOSS_NOT_FINITE',
+    hint: 'lower hyper_parameters.optimizer.learning_rate, clip gradients, or look for extreme values in the dense features of that batch',
+  })
+}

@@ -1,0 +1,65 @@
+/** @file The loop: read a batch, hand it to a trainer, watch. One call is one phase of one epoch. */
+import { performance } from 'node:perf_hooks'
+import type { BatchReader } from '../data/index.ts'
+import type { EventSink, Metrics } from '../event/index.ts'
+import type { Phase } from './messages.ts'
+import { Meter } from './meter.ts'
+import type { StepReport, TrainerPool } from './trainer-pool.ts'
+
+export interface PassOptions {
+  readonly phase: Phase
+  readonly epoch: number
+  readonly reader: BatchReader
+  readonly trainers: TrainerPool
+  /** Where the pool's step reports go while this pass runs. */
+  readonly reports: { listener: (report: StepReport) => void }
+  readonly printInterval: number
+  readonly emit: EventSink
+  readonly signal: AbortSignal
+}
+
+export interface PassResult {
+  readonly samples: number
+  readonly seconds: number
+  readonly metrics: Metrics
+  readonly breakdown: Readonly<Record<string, number>>
+  readonly lastBatch: number
+  readonly interrupted: boolean
+}
+
+/** Runs every batch of `reader` through the trainers. An abort ends it after the steps under way. */
+export async function runPass({
+  phase,
+  epoch,
+  reader,
+  trainers,
+  reports,
+  printInterval,
+  emit,
+  signal,
+}: PassOptions): Promise<PassResult> {
+  const meter = new Meter(phase, epoch)
+  const wanted = (index: number) => index % printInterval === 0
+  reports.listener = (report) => {
+    meter.add(report)
+    if (wanted(report.index)) emit(meter.batchEvent(report))
+  }
+  let asked = performance.now()
+  for await (const batch of reader) {
+    meter.readerSeconds += (performance.now() - asked) / 1000
+    if (signal.aborted) break
+    await trainers.submit(phase, batch, wanted(batch.index))
+    asked = performance.now()
+  }
+  const { histograms, seconds: breakdown } = await trainers.finish(phase)
+  const [seconds, metrics] = [meter.seconds, meter.metrics(histograms)]
+  if (!signal.aborted) emit(meter.epochEvent(metrics, seconds))
+  return {
+    samples: meter.samples,
+    seconds,
+    metrics,
+    breakdown,
+    lastBatch: meter.lastBatch,
+    interrupted: signal.aborted,
+  }
+}

@@ -1,0 +1,49 @@
+/** @file What the training loop and its trainer threads say to each other. */
+import type { Batch, Slot } from '../data/index.ts'
+import type { MetricSpec } from '../metric/index.ts'
+import type { Clip } from '../optim/index.ts'
+import type { LocalParamsHandle } from '../params/index.ts'
+import type { Program } from '../program/index.ts'
+import type { PlainError } from '../util/index.ts'
+import type { StepResult } from './host-step.ts'
+
+export const ENGINES = ['ort', 'reference', 'null'] as const
+export type EngineName = (typeof ENGINES)[number]
+
+export const PHASES = ['train', 'infer'] as const
+export type Phase = (typeof PHASES)[number]
+
+/** What a thread knows from its start. */
+export interface ThreadSettings {
+  readonly thread: number
+  readonly engine: EngineName
+  readonly programs: Readonly<Record<Phase, Program>>
+  readonly slots: readonly Slot[]
+  readonly metrics: readonly MetricSpec[]
+  readonly params: LocalParamsHandle
+  readonly segments: number
+  readonly batchSizes: Readonly<Record<Phase, number>>
+  readonly clip?: Clip
+}
+
+export type ToThread =
+  /** One step. With `report`, the answer carries the histograms so far. */
+  | { readonly kind: 'step'; readonly phase: Phase; readonly batch: Batch; readonly report: boolean }
+  /** Ends a phase: the answer carries the histograms and the time spent, and both start anew. */
+  | { readonly kind: 'finish'; readonly phase: Phase }
+
+export type Histograms = Readonly<Record<string, Uint32Array>>
+
+export type FromThread =
+  | { readonly kind: 'ready' }
+  | {
+      readonly kind: 'step'
+      readonly phase: Phase
+      readonly index: number
+      readonly size: number
+      readonly fraction: number
+      readonly result: StepResult
+      readonly histograms?: Histograms
+    }
+  | { readonly kind: 'finish'; readonly histograms: Histograms; readonly seconds: Readonly<Record<string, number>> }
+  | { readonly kind: 'error'; readonly error: PlainError }

@@ -1,0 +1,104 @@
+/** @file Rows between tables and graph: distinct signs of a batch, rows to the tensors the graph reads, gradients back. */
+import { POOLINGS } from '../kernel/index.ts'
+import type { TableShare } from '../params/index.ts'
+import type { Capacity, RowsRegions, StepBuffers } from './buffers.ts'
+
+/** A batch in the workspace. */
+export interface LoadedBatch {
+  readonly samples: number
+  readonly signs: number
+  readonly lengths: Capacity['lengths']
+}
+
+/** A batch whose signs were made distinct, group by group. `single`: every cell of the group has exactly one sign. */
+export interface DistinctBatch extends LoadedBatch {
+  readonly groups: readonly { readonly single: boolean }[]
+  readonly tables: readonly TableShare[]
+}
+
+/** Finds the distinct signs of each slot group, and with them what each table is asked for. */
+export function distinctSigns(
+  buffers: StepBuffers,
+  loaded: LoadedBatch,
+  sparseSlots: number,
+  segments: number,
+): DistinctBatch {
+  const { kernel, buffer } = buffers.workspace
+  const groups = buffers.groups.map((group) => {
+    const { signs, counts, wanted, table, mask, arrival, place, inverse, distinct, lengths } = group
+    const n = group.all
+      ? loaded.signs
+      : kernel.select(buffers.signs.at, buffers.counts.at, loaded.samples, sparseSlots, wanted.at, signs.at, counts.at)
+    const bits = Math.log2(segments)
+    const found = kernel.dedupe(
+      signs.at,
+      n,
+      bits,
+      table.at,
+      mask,
+      arrival.at,
+      place.at,
+      inverse.at,
+      distinct.at,
+      lengths.at,
+    )
+    const cells = loaded.samples * group.slots.length
+    return {
+      single: n === cells && kernel.largest(counts.at, cells) === 1,
+      distinct: {
+        signs: new BigUint64Array(buffer, distinct.at, found),
+        lengths: new Uint32Array(buffer, lengths.at, segments),
+      },
+    }
+  })
+  const tables = buffers.tables.map(({ group, dim, rows, gradients }, table): TableShare => {
+    const { distinct } = groups[group]!
+    const size = distinct.signs.length * dim
+    return {
+      table,
+      distinct,
+      rows: new Float32Array(buffer, rows.at, size),
+      gradients: new Float32Array(buffer, gradients.at, size),
+    }
+  })
+  return { ...loaded, groups, tables }
+}
+
+/** From rows of distinct signs to the tensors the graph reads. */
+export function expandRows(buffers: StepBuffers, batch: DistinctBatch): void {
+  const { kernel } = buffers.workspace
+  for (const rows of buffers.rows) {
+    const { inverse, counts, slots } = buffers.groups[rows.group]!
+    const { rows: from, dim } = buffers.tables[rows.table]!
+    const [cells, out] = [[inverse.at, counts.at, batch.samples, slots.length] as const, rows.value.at]
+    if (rows.mask)
+      kernel.expandSequence(...cells, rows.targets.indexOf(0), from.at, dim, lengthOf(rows, batch), out, rows.mask.at)
+    else if (rows.straight && batch.groups[rows.group]!.single)
+      kernel.expandSingle(inverse.at, batch.samples * slots.length, from.at, dim, out)
+    else kernel.expandPooled(...cells, rows.targetsAt.at, from.at, dim, rows.spec.slots.length, out, poolingOf(rows))
+  }
+}
+
+/** From gradients of the graph's row tensors to one gradient per distinct sign. */
+export function mergeGradients(buffers: StepBuffers, batch: DistinctBatch): void {
+  const { kernel } = buffers.workspace
+  for (const { gradients } of batch.tables) gradients.fill(0)
+  for (const rows of buffers.rows) {
+    const { inverse, counts, slots } = buffers.groups[rows.group]!
+    const { gradients: to, dim } = buffers.tables[rows.table]!
+    const [cells, from] = [[inverse.at, counts.at, batch.samples, slots.length] as const, rows.gradient.at]
+    if (rows.mask) kernel.mergeSequence(...cells, rows.targets.indexOf(0), from, dim, lengthOf(rows, batch), to.at)
+    else if (rows.straight && batch.groups[rows.group]!.single)
+      kernel.mergeSingle(inverse.at, batch.samples * slots.length, from, dim, to.at)
+    else kernel.mergePooled(...cells, rows.targetsAt.at, from, dim, rows.spec.slots.length, to.at, poolingOf(rows))
+  }
+}
+
+function lengthOf({ spec }: RowsRegions, { lengths }: LoadedBatch): number {
+  const length = spec.shape[1]!
+  return typeof length === 'number' ? length : lengths[length]!
+}
+
+function poolingOf({ spec }: RowsRegions): number {
+  return POOLINGS[spec.pooling as keyof typeof POOLINGS]
+}

@@ -1,0 +1,113 @@
+/** @file The trainer threads of a process: hands batches to whichever is free, gathers results. */
+import { Worker } from 'node:worker_threads'
+import type { Batch } from '../data/index.ts'
+import { fromPlainError } from '../util/index.ts'
+import type { FromThread, Histograms, Phase, ThreadSettings, ToThread } from './messages.ts'
+
+export type StepReport = Extract<FromThread, { kind: 'step' }> & { readonly thread: number }
+
+export interface PhaseEnd {
+  readonly histograms: readonly Histograms[]
+  /** Time per part of a step, summed over threads. */
+  readonly seconds: Readonly<Record<string, number>>
+}
+
+/** Batches handed to a thread ahead of its step: one runs, one waits. */
+const AHEAD = 2
+
+interface Trainer {
+  readonly worker: Worker
+  outstanding: number
+}
+
+export class TrainerPool {
+  readonly #trainers: Trainer[]
+  readonly #onStep: (report: StepReport) => void
+  #failure: Error | undefined
+  #closing = false
+  /** Resolves whoever waits for a change: a result or a failure. */
+  #wake: () => void = () => {}
+  #finished: Extract<FromThread, { kind: 'finish' }>[] = []
+
+  private constructor(trainers: Trainer[], onStep: (report: StepReport) => void) {
+    this.#trainers = trainers
+    this.#onStep = onStep
+  }
+
+  /** Starts the threads; resolves when every one of them has compiled its programs. */
+  static async open(settings: readonly ThreadSettings[], onStep: (report: StepReport) => void): Promise<TrainerPool> {
+    const trainers = settings.map((workerData) => ({
+      worker: new Worker(new URL('../../dist/train/trainer-thread.js', import.meta.url), { workerData }),
+      outstanding: 1,
+    }))
+    const pool = new TrainerPool(trainers, onStep)
+    for (const [thread, trainer] of trainers.entries()) pool.#listen(trainer, thread)
+    try {
+      await pool.#until(() => trainers.every(({ outstanding }) => outstanding === 0))
+    } catch (error) {
+      await pool.close()
+      throw error
+    }
+    return pool
+  }
+
+  /** Hands a batch to the thread with the least to do; waits while all have enough. */
+  async submit(phase: Phase, batch: Batch, report: boolean): Promise<void> {
+    await this.#until(() => this.#trainers.some(({ outstanding }) => outstanding < AHEAD))
+    const free = this.#trainers.reduce((best, trainer) => (trainer.outstanding < best.outstanding ? trainer : best))
+    this.#post(free, { kind: 'step', phase, batch, report })
+  }
+
+  /** Waits for every batch handed out, then collects metrics and times. */
+  async finish(phase: Phase): Promise<PhaseEnd> {
+    await this.#until(() => this.#trainers.every(({ outstanding }) => outstanding === 0))
+    this.#finished = []
+    for (const trainer of this.#trainers) this.#post(trainer, { kind: 'finish', phase })
+    await this.#until(() => this.#trainers.every(({ outstanding }) => outstanding === 0))
+    const seconds: Record<string, number> = {}
+    for (const end of this.#finished) {
+      for (const [part, spent] of Object.entries(end.seconds)) seconds[part] = (seconds[part] ?? 0) + spent
+    }
+    return { histograms: this.#finished.map(({ histograms }) => histograms), seconds }
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true
+    await Promise.all(this.#trainers.map(({ worker }) => worker.terminate()))
+  }
+
+  #post(trainer: Trainer, message: ToThread): void {
+    trainer.outstanding++
+    trainer.worker.postMessage(message)
+  }
+
+  #listen(trainer: Trainer, thread: number): void {
+    trainer.worker.on('message', (message: FromThread) => {
+      if (message.kind === 'error') return this.#fail(fromPlainError(message.error))
+      trainer.outstanding--
+      if (message.kind === 'finish') this.#finished.push(message)
+      if (message.kind === 'step') this.#onStep({ ...message, thread })
+      this.#wake()
+    })
+    trainer.worker.on('error', (error) => this.#fail(error as Error))
+    trainer.worker.on('exit', (code) => {
+      if (!this.#closing) this.#fail(new Error(`internal: trainer thread ${thread} ended with code ${code}`))
+    })
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error
+    this.#wake()
+  }
+
+  /** Waits for a condition on the threads; a thread that fails or dies ends the wait. */
+  async #until(condition: () => boolean): Promise<void> {
+    for (;;) {
+      if (this.#failure) throw this.#failure
+      if (condition()) return
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve
+      })
+    }
+  }
+}
