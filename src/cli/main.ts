@@ -4,8 +4,9 @@ import { Command } from 'commander'
 import { checkCommand } from './check.ts'
 import { reportFailure } from './failure.ts'
 import { type CliIo, processIo } from './io.ts'
+import { trainCommand } from './train.ts'
 
-const COMMANDS = [checkCommand]
+const COMMANDS = [trainCommand, checkCommand]
 
 const EXAMPLES = `
 Examples

@@ -8,14 +8,9 @@ export interface ConfigOptions {
 
 export function addConfigOptions(command: Command): Command {
   return command
-    .requiredOption('-m, --config_yaml <file>', "the model's config.yaml, or the folder it is in")
+    .requiredOption(
+      '-m, --config_yaml <file>',
+      "the model's config.yaml, or paddlerec.models.rank.dnn for one that ships with oarfish",
+    )
     .option('-o, --opt <key=value...>', 'change keys of the configuration, for example runner.epochs=2')
-}
-
-export interface JsonOption {
-  readonly json?: boolean
-}
-
-export function addJsonOption(command: Command): Command {
-  return command.option('--json', 'print events as JSON lines')
 }

@@ -54,7 +54,7 @@ export function keptText(event: Event, view: View, style: ProgressStyle): string
       paint('yellow', `stopped in epoch ${epoch + 1} after batch ${batch} (${countText(samples)} samples)`),
     error: ({ message, where, hint }) =>
       `${paint('red', 'error:')} ${where ? `${where} ` : ''}${message}${hint ? `\n  ${hint.replaceAll('\n', '\n  ')}` : ''}`,
-    done: (done) => `${paint('green', 'done')}  ${totals(done)}${doneDetails(done)}`,
+    done: (done) => `${view.interrupted ? 'so far' : paint('green', 'done')}  ${totals(done)}${doneDetails(done)}`,
   }
   return byKind(texts, event)
 }

@@ -6,7 +6,7 @@ import { EMPTY_VIEW, foldView, type View } from './view.ts'
 
 const PLAIN = { color: false, unicode: true }
 const NOW_MS = 10_000
-const view: View = { epochs: 2, begin: { atMs: 0, epoch: 0 }, batch: batch() }
+const view: View = { epochs: 2, begin: { atMs: 0, epoch: 0 }, batch: batch(), interrupted: false }
 
 /** A terminal that records what is written and can be resized. */
 function terminal(columns: number) {
@@ -77,9 +77,13 @@ test('what stays above the bar tells the run', () => {
     stopped in epoch 2 after batch 12 (6,144 samples)
     error: part-0:7 Expected a number.
       Remove the line.
-    done  loss 0.4900  auc 0.7300  800,000 samples in 10.4 s (76.9k/s)
+    so far  loss 0.4900  auc 0.7300  800,000 samples in 10.4 s (76.9k/s)
     test  loss 0.5012  auc 0.7198"
   `)
+})
+
+test('a run that was not stopped ends with done', () => {
+  expect(keptText(DONE, EMPTY_VIEW, PLAIN)).toMatch(/^done {2}loss/)
 })
 
 test('a redraw covers the old bar in a single write', () => {

@@ -8,9 +8,11 @@ export interface View {
   readonly begin: { readonly atMs: number; readonly epoch: number } | undefined
   /** The newest batch of the phase under way. */
   readonly batch: EventOf<'batch'> | undefined
+  /** The run was asked to stop before its end. */
+  readonly interrupted: boolean
 }
 
-export const EMPTY_VIEW: View = { epochs: undefined, begin: undefined, batch: undefined }
+export const EMPTY_VIEW: View = { epochs: undefined, begin: undefined, batch: undefined, interrupted: false }
 
 /** The view after one more event that arrived at `nowMs`. */
 export function foldView(view: View, event: Event, nowMs: number): View {
@@ -20,7 +22,8 @@ export function foldView(view: View, event: Event, nowMs: number): View {
   }
   if (event.kind === 'epochStart') return { ...view, begin: view.begin ?? { atMs: nowMs, epoch: event.epoch } }
   if (event.kind === 'batch') return { ...view, batch: event }
-  return ENDS_PHASE.has(event.kind) ? { ...view, batch: undefined } : view
+  if (!ENDS_PHASE.has(event.kind)) return view
+  return { ...view, batch: undefined, interrupted: view.interrupted || event.kind === 'interrupted' }
 }
 
 const ENDS_PHASE: ReadonlySet<Event['kind']> = new Set(['epoch', 'interrupted', 'error', 'done'])

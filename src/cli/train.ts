@@ -1,0 +1,59 @@
+/** @file `oarfish train`: trains as a config says and evaluates after each epoch. */
+import { Command } from 'commander'
+import type { EngineName } from '../train/index.ts'
+import { suggest, UserError } from '../util/index.ts'
+import { untilInterrupted } from './interrupt.ts'
+import type { CliIo } from './io.ts'
+import { addConfigOptions, type ConfigOptions } from './options.ts'
+import { openOutput } from './output.ts'
+
+interface TrainCliOptions extends ConfigOptions {
+  readonly json?: boolean
+  readonly digest?: boolean
+  readonly engine: string
+}
+
+export function trainCommand(io: CliIo): Command {
+  const command = new Command('train').description(
+    'Train a model, and evaluate it on runner.test_data_dir after each epoch.',
+  )
+  return addConfigOptions(command)
+    .option('--json', 'print events as JSON lines, the last one {"kind":"done",...}')
+    .option('--digest', 'end with a SHA-256 over weights, optimizer state and rows: equal for equal runs of one thread')
+    .option(
+      '--engine <name>',
+      'what computes: ort, reference (slow and exact) or null (nothing: times the input)',
+      'ort',
+    )
+    .action((options: TrainCliOptions) => runTrain(options, io))
+}
+
+async function runTrain({ config_yaml, opt = [], json = false, digest = false, engine }: TrainCliOptions, io: CliIo) {
+  const { checkDataDirs, loadConfig } = await import('../config/index.ts')
+  const { ENGINES, train } = await import('../train/index.ts')
+  const config = loadConfig({ path: config_yaml, overrides: opt })
+  checkDataDirs(config)
+  const engineName = oneOf(ENGINES, engine)
+  const output = openOutput(io, { json })
+  const message = 'Stopping after the step under way; Ctrl+C again leaves at once.'
+  const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
+  try {
+    await untilInterrupted(io, hooks, (signal) =>
+      train({ config, emit: output.emit, signal, digest, engine: engineName }),
+    )
+  } finally {
+    output.close()
+  }
+}
+
+function oneOf(engines: readonly EngineName[], typed: string): EngineName {
+  const found = engines.find((name) => name === typed)
+  if (found) return found
+  const guess = suggest(typed, engines)
+  throw new UserError(
+    `--engine: expected ${engines.join(' | ')}, got "${typed}"${guess ? ` - did you mean "${guess}"?` : ''}`,
+    {
+      code: 'CLI_OPTION',
+    },
+  )
+}
