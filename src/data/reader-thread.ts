@@ -4,7 +4,6 @@ import { toPlainError } from '../util/index.ts'
 import { type FromThread, PARTS_AHEAD, type ThreadSettings, type ToThread } from './messages.ts'
 import { packColumns } from './pack.ts'
 import { createTextSources, type Source } from './text-source.ts'
-import { createUserSource } from './user-source.ts'
 
 type ChunkJob = Extract<ToThread, { kind: 'chunk' }>
 
@@ -16,18 +15,27 @@ interface Running {
   wake: () => void
 }
 
-serve(parentPort!, workerData as ThreadSettings)
+const settings = workerData as ThreadSettings
+serve(parentPort!, settings, await sourcesOf(settings))
 
-function serve(port: NonNullable<typeof parentPort>, settings: ThreadSettings): void {
-  const { slots, onBadLine, userReader, alias } = settings
-  const text = userReader ? undefined : createTextSources(slots, onBadLine)
-  const user = userReader ? createUserSource({ slots, userReader, alias }) : undefined
+type OpenSource = (job: ChunkJob) => Source
+
+async function sourcesOf({ slots, onBadLine, userReader, alias }: ThreadSettings): Promise<OpenSource> {
+  if (userReader) {
+    // Loaded only here: jiti takes longer to start than the rest of the thread.
+    const { createUserSource } = await import('./user-source.ts')
+    const user = createUserSource({ slots, userReader, alias })
+    return ({ chunk }) => user(chunk)
+  }
+  const text = createTextSources(slots, onBadLine)
+  return ({ chunk, format }) => (chunk.kind === 'gzip' ? text.gzip(chunk, format) : text.range(chunk, format))
+}
+
+function serve(port: NonNullable<typeof parentPort>, { slots }: ThreadSettings, open: OpenSource): void {
   const shape = {
     sparseSlots: slots.filter((slot) => slot.kind === 'sparse').length,
     widths: slots.flatMap((slot) => (slot.kind === 'dense' ? [slot.width] : [])),
   }
-  const open = (job: ChunkJob): Source =>
-    job.chunk.kind === 'user' ? user!(job.chunk) : text![job.chunk.kind](job.chunk, job.format)
 
   const jobs: ChunkJob[] = []
   const buffers: SharedArrayBuffer[] = []
