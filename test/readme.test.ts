@@ -1,8 +1,11 @@
 /** @file The READMEs: both say the same in code, and what they show works. */
 import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
+import { oarfish, writeSlotText } from './oarfish.testing.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const read = (name: string) => readFileSync(join(ROOT, name), 'utf8')
@@ -33,6 +36,30 @@ test('the table of folders in the README names every folder of the import table'
   const inReadme = [...table.matchAll(/`(\w+)`/g)].map(([, name]) => name)
   expect(inReadme.sort()).toEqual(inArchitecture.sort())
 })
+
+test("the README's own model is valid, trains and learns", async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'oarfish-readme-'))
+  try {
+    await writeFile(join(folder, 'config.yaml'), codeOf('yaml'))
+    await writeFile(join(folder, 'static_model.ts'), codeOf('ts'))
+    await writeSlotText(join(folder, 'data/train'), 4000)
+    await writeSlotText(join(folder, 'data/test'), 400)
+    const arguments_ = ['-m', 'config.yaml', '-o', 'runner.epochs=20', 'runner.train_batch_size=20', '--json']
+    expect(await oarfish(['check', ...arguments_], folder)).toMatchObject({ code: 0, err: '' })
+    const { code, out, err } = await oarfish(['train', ...arguments_], folder)
+    expect([code, err]).toEqual([0, ''])
+    const done = JSON.parse(out.trim().split('\n').at(-1)!)
+    expect(done).toMatchObject({ kind: 'done', samples: 80_000 })
+    expect(done.evaluation.auc).toBeGreaterThan(0.9)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+})
+
+function codeOf(language: string): string {
+  const block = blocks(english).find((text) => text.startsWith(`\`\`\`${language}\n`))
+  return block!.split('\n').slice(1, -1).join('\n')
+}
 
 function blocks(markdown: string): string[] {
   return [...markdown.matchAll(/^```[\s\S]*?^```/gm)].map(([block]) => block)

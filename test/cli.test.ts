@@ -1,0 +1,91 @@
+/** @file The command line in a process of its own: exit codes, streams and signals, which no in-process test can show. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { oarfish, writeSlotText } from './oarfish.testing.ts'
+
+const CONFIG = `runner:
+  train_data_dir: "data"
+  train_batch_size: 10
+  print_interval: 1
+hyper_parameters: {}
+`
+const MODEL = `import { mean, nn, optimizer } from 'oarfish'
+export class StaticModel {
+  createFeeds({ label, dense }) { return { click: label('click'), x: dense('dense_feature', 13) } }
+  net({ click, x }) { return { loss: mean(nn.sigmoidCrossEntropy(nn.linear(x, { name: 'sum', out: 1 }), click)) } }
+  createOptimizer() { return optimizer.sgd({ learningRate: 0.1 }) }
+}
+`
+
+describe('oarfish train', () => {
+  let folder: string
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'oarfish-cli-'))
+    await writeFile(join(folder, 'config.yaml'), CONFIG)
+    await writeFile(join(folder, 'static_model.ts'), MODEL)
+    await writeSlotText(join(folder, 'data'), 200)
+  })
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  test("prints PaddleRec's lines when output is not a terminal", async () => {
+    const { code, out, err } = await oarfish(['train', '-m', 'config.yaml'], folder)
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toMatch(/ - INFO - use_gpu: False, use_xpu: False, use_visual: False, train_batch_size: 10, /)
+    expect(out).toMatch(/ - INFO - epoch: 0, batch_id: 19, loss: 0\.\d+, avg_reader_cost: .* ins\/s\n/)
+    expect(out).toMatch(/ - INFO - epoch: 0 done, loss: 0\.\d+, epoch time: \d+\.\d\d s\n/)
+  })
+
+  test('prints nothing but JSON lines with --json, the last of them done', async () => {
+    const { code, out, err } = await oarfish(['train', '-m', 'config.yaml', '--json', '--digest'], folder)
+    expect([code, err]).toEqual([0, ''])
+    const events = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(events.at(-1)).toMatchObject({ kind: 'done', samples: 200, digest: expect.stringMatching(/^[0-9a-f]{64}$/) })
+    expect(events.filter(({ kind }) => kind === 'batch')).toHaveLength(20)
+  })
+
+  test('finishes the step on Ctrl+C, says where it stopped and exits with 130', async () => {
+    let asked = false
+    const arguments_ = ['train', '-m', 'config.yaml', '-o', 'runner.epochs=100000', '--json']
+    const { code, out } = await oarfish(arguments_, folder, (text, child) => {
+      if (!asked && text.includes('"kind":"batch"')) asked = child.kill('SIGINT')
+    })
+    expect(code).toBe(130)
+    const events = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(events.find(({ kind }) => kind === 'interrupted')).toMatchObject({
+      epoch: expect.any(Number),
+      batch: expect.any(Number),
+    })
+  })
+
+  test('ends with an error event and exit code 2 when a key is wrong', async () => {
+    const { code, out, err } = await oarfish(['train', '-m', 'config.yaml', '-o', 'runner.epoch=2', '--json'], folder)
+    expect([code, err]).toEqual([2, ''])
+    expect(JSON.parse(out)).toMatchObject({
+      kind: 'error',
+      code: 'CONFIG_UNKNOWN_KEY',
+      message: expect.stringContaining('epochs'),
+    })
+  })
+
+  test('shows the stack of a model that throws, in the words of the model, not as a bug of oarfish', async () => {
+    const broken = join(folder, 'broken')
+    await writeSlotText(join(broken, 'data'), 10)
+    await writeFile(join(broken, 'config.yaml'), CONFIG)
+    await writeFile(
+      join(broken, 'static_model.ts'),
+      MODEL.replace('return { loss', "throw new Error('my own mistake'); return { loss"),
+    )
+    const { code, err } = await oarfish(['train', '-m', 'config.yaml'], broken)
+    expect(code).toBe(2)
+    expect(err).toContain('my own mistake')
+    expect(err).toContain('static_model.ts:4')
+  })
+})
