@@ -7,13 +7,17 @@ import {
   addDims,
   cast,
   count,
+  cumsum,
   type Dim,
   div,
   equal,
+  exp,
   expand,
+  flip,
   gatherNd,
   gemm,
   greater,
+  log,
   matmul,
   mul,
   neg,
@@ -21,15 +25,21 @@ import {
   type OpKind,
   oneHot,
   pad,
+  pow,
+  prod,
   reshape,
   scatterAdd,
+  scatterAlong,
   sigmoid,
+  sign,
   slice,
   softmax,
+  square,
   sub,
   subDims,
   sum,
   type Tensor,
+  takeAlong,
   transpose,
   unsqueeze,
   where,
@@ -49,6 +59,7 @@ const none = (): readonly null[] => []
 export const GRADIENT_RULES: GradientRules = {
   constant: none,
   iota: none,
+  random_bits: none,
   count: none,
 
   // d(-x) = -dx
@@ -60,15 +71,21 @@ export const GRADIENT_RULES: GradientRules = {
   // d sqrt(x) = dx / (2 sqrt(x))
   sqrt: (g, { y }) => [div(mul(g, 0.5), y)],
   // d |x| = sign(x) dx
-  abs: (g, { inputs: [x] }) => [mul(g, signOf(x!))],
+  abs: (g, { inputs: [x] }) => [mul(g, sign(x!))],
   // d x^2 = 2x dx
   square: (g, { inputs: [x] }) => [mul(g, mul(x!, 2))],
+  // d erf(x) = 2 / sqrt(pi) e^-x^2 dx
+  erf: (g, { inputs: [x] }) => [mul(g, mul(exp(neg(square(x!))), 2 / Math.sqrt(Math.PI)))],
+  floor: none,
   // d max(x, 0) = [y > 0] dx
   relu: (g, { y }) => [mul(g, indicator(greater(y, 0), g))],
+  // d = dx where x > 0, else slope dx
+  leaky_relu: (g, { inputs: [x], op: { slope } }) => [where(greater(x!, 0), g, mul(g, slope))],
   // d s(x) = s (1 - s) dx
   sigmoid: (g, { y }) => [mul(g, mul(y, sub(1, y)))],
   // d tanh(x) = (1 - tanh^2) dx
   tanh: (g, { y }) => [mul(g, sub(1, mul(y, y)))],
+  not: none,
   cast: (g, { inputs: [x] }) => [cast(g, x!.dtype)],
   stop_gradient: none,
 
@@ -79,11 +96,17 @@ export const GRADIENT_RULES: GradientRules = {
   mul: (g, { inputs: [a, b] }) => [sumTo(mul(g, b!), a!), sumTo(mul(g, a!), b!)],
   // d(a/b) = da/b - (a/b) db/b
   div: (g, { inputs: [a, b], y }) => [sumTo(div(g, b!), a!), sumTo(neg(mul(g, div(y, b!))), b!)],
+  // d a^b = b a^(b-1) da + a^b ln(a) db; the second only where a > 0
+  pow: (g, { inputs: [a, b], y }) => [
+    sumTo(mul(g, mul(b!, pow(a!, sub(b!, 1)))), a!),
+    sumTo(mul(g, mul(y, logOrZero(a!))), b!),
+  ],
   // the smaller one gets it; equal ones share it
   minimum: (g, { inputs: [a, b] }) => shareOf(g, a!, b!, greater(b!, a!)),
   maximum: (g, { inputs: [a, b] }) => shareOf(g, a!, b!, greater(a!, b!)),
   greater: none,
   equal: none,
+  and: none,
   where: (g, { inputs: [condition, a, b] }) => [
     null,
     sumTo(where(condition!, g, 0), a!),
@@ -103,15 +126,18 @@ export const GRADIENT_RULES: GradientRules = {
   sum: (g, { inputs: [x], op }) => [expand(keepAxes(g, x!, op.axes), x!.shape)],
   // the same over the group's size
   mean: (g, { inputs: [x], op }) => [expand(keepAxes(mul(g, reciprocalCount(x!, op.axes)), x!, op.axes), x!.shape)],
-  // the largest gets it; equal ones share it
-  max: (g, { inputs: [x], op, y }) => {
-    const winners = indicator(equal(x!, keepAxes(y, x!, op.axes)), g)
-    return [mul(winners, div(keepAxes(g, x!, op.axes), sum(winners, op.axes, true)))]
-  },
+  // the largest (smallest) gets it; equal ones share it
+  max: (g, { inputs: [x], op, y }) => [toWinners(g, x!, y, op.axes)],
+  min: (g, { inputs: [x], op, y }) => [toWinners(g, x!, y, op.axes)],
+  // dx_i = g times the product of all the others
+  prod: (g, { inputs: [x], op: { axes } }) => [mul(keepAxes(g, x!, axes), productOfOthers(x!, axes))],
   // dx = y (g - sum(g y))
   softmax: (g, { y, op: { axis } }) => [mul(y, sub(g, sum(mul(g, y), axis, true)))],
   // dx = g - softmax(x) sum(g)
   log_softmax: (g, { inputs: [x], op: { axis } }) => [sub(g, mul(softmax(x!, axis), sum(g, axis, true)))],
+  // each element is in the sums from its place on: the same sums, run the other way
+  cumsum: (g, { op: { axis, exclusive, reverse } }) => [cumsum(g, axis, { exclusive, reverse: !reverse })],
+  top_k: none,
 
   reshape: (g, { inputs: [x] }) => [reshape(g, x!.shape)],
   expand: (g, { inputs: [x] }) => [sumTo(g, x!)],
@@ -129,6 +155,7 @@ export const GRADIENT_RULES: GradientRules = {
       return slice(g, axis, from, start)
     })
   },
+  flip: (g, { op: { axis } }) => [flip(g, axis)],
   slice: (g, { inputs: [x], op: { axis, start, end } }) => [pad(g, axis, start, subDims(x!.shape[axis]!, end))],
   pad: (g, { inputs: [x], op: { axis, before } }) => [slice(g, axis, before, addDims(before, x!.shape[axis]!))],
 
@@ -136,6 +163,8 @@ export const GRADIENT_RULES: GradientRules = {
   gather: (g, { inputs: [x, indices] }) => [scatterAdd(unsqueeze(indices!, -1), g, x!.shape), null],
   gather_nd: (g, { inputs: [x, indices] }) => [scatterAdd(indices!, g, x!.shape), null],
   scatter_add: (g, { inputs: [indices] }) => [null, gatherNd(g, indices!)],
+  take_along: (g, { inputs: [x, indices], op: { axis } }) => [scatterAlong(indices!, g, axis, x!.shape[axis]!), null],
+  scatter_along: (g, { inputs: [indices], op: { axis } }) => [null, takeAlong(g, indices!, axis)],
 
   // L = -ln softmax(x)[label]:  dx = (softmax(x) - onehot(label)) g
   softmax_cross_entropy: (g, { inputs: [x, label] }) => [mul(sub(softmax(x!), oneHot(label!, classesOf(x!))), g), null],
@@ -178,8 +207,23 @@ function indicator(condition: Tensor, like: Tensor): Tensor {
   return cast(condition, like.dtype)
 }
 
-function signOf(x: Tensor): Tensor {
-  return sub(indicator(greater(x, 0), x), indicator(greater(0, x), x))
+function logOrZero(x: Tensor): Tensor {
+  return log(where(greater(x, 0), x, 1))
+}
+
+function toWinners(g: Tensor, x: Tensor, y: Tensor, axes: readonly number[]): Tensor {
+  const winners = indicator(equal(x, keepAxes(y, x, axes)), g)
+  return mul(winners, div(keepAxes(g, x, axes), sum(winners, axes, true)))
+}
+
+/** Exact where elements are 0: of one zero only the zero gets the product of the rest, of two nobody does. */
+function productOfOthers(x: Tensor, axes: readonly number[]): Tensor {
+  const isZero = equal(x, 0)
+  const zeros = sum(indicator(isZero, x), axes, true)
+  const nonZero = where(isZero, 1, x)
+  const product = prod(nonZero, axes, true)
+  const othersZero = sub(zeros, indicator(isZero, x)) // zeros among the others
+  return mul(div(product, nonZero), indicator(equal(othersZero, 0), x))
 }
 
 /** g to `a` where it won, to `b` where it lost, half to each where they are equal. */

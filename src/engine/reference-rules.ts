@@ -1,5 +1,5 @@
 /** @file The fourth table: what each op means, in plain loops. The other engines are compared with this one. */
-import type { Op, OpKind } from '../program/index.ts'
+import { elementBits, type Op, type OpKind, rowWords, streamWords } from '../program/index.ts'
 import { type Arr, broadcastDims, build, type Evaluation, each, offset, read, reduce } from './array.ts'
 
 export type ReferenceRule<K extends OpKind> = (run: Evaluation, inputs: readonly Arr[], op: Op<K>) => Arr
@@ -13,7 +13,7 @@ const map =
 
 const reduction =
   (fold: (values: readonly number[]) => number) =>
-  (run: Evaluation, [x]: readonly Arr[], { axes, keepdims }: Op<'sum'> | Op<'mean'> | Op<'max'>): Arr => {
+  (run: Evaluation, [x]: readonly Arr[], { axes, keepdims }: Op<'sum' | 'mean' | 'max' | 'min' | 'prod'>): Arr => {
     const kept = reduce(run, x!, axes, fold)
     return keepdims ? kept : { dims: x!.dims.filter((_, i) => !axes.includes(i)), data: kept.data }
   }
@@ -29,6 +29,16 @@ export const REFERENCE_RULES: ReferenceRules = {
     return out
   },
   iota: (run, _, { size }) => build(run, [size], ([i]) => i!),
+  random_bits: (run, [seed], { shape, stream }) => {
+    const columns = typeof shape.at(-1) === 'number' ? Number(shape.at(-1)) : 1
+    const words = streamWords(stream, columns)
+    const dims = shape.map((dim) => run.size(dim))
+    let position = 0
+    return build(run, dims, () => {
+      const [row, column] = [Math.floor(position / columns), position++ % columns]
+      return elementBits(rowWords(seed!.data[0]!, words.start, row), words.columns[column]!)
+    })
+  },
   count: (run, _, { dims }) => build(run, [], () => dims.reduce<number>((n, dim) => n * run.size(dim), 1)),
 
   neg: map((x) => -x),
@@ -37,9 +47,13 @@ export const REFERENCE_RULES: ReferenceRules = {
   sqrt: map(Math.sqrt),
   abs: map(Math.abs),
   square: map((x) => x * x),
+  erf: map(erf),
+  floor: map(Math.floor),
+  leaky_relu: (run, inputs, { slope }) => map((x) => (x! > 0 ? x! : slope * x!))(run, inputs),
   relu: map((x) => Math.max(x, 0)),
   sigmoid: map(sigmoid),
   tanh: map(Math.tanh),
+  not: map((x) => Number(!x)),
   cast: (run, [x], { to }) =>
     map(to === 'bool' ? (v) => Number(v !== 0) : to.startsWith('int') ? Math.trunc : (v) => v)(run, [x!]),
   stop_gradient: (_, [x]) => x!,
@@ -48,10 +62,12 @@ export const REFERENCE_RULES: ReferenceRules = {
   sub: map((a, b) => a! - b!),
   mul: map((a, b) => a! * b!),
   div: map((a, b) => a! / b!),
+  pow: map(Math.pow),
   minimum: map(Math.min),
   maximum: map(Math.max),
   greater: map((a, b) => Number(a! > b!)),
   equal: map((a, b) => Number(a === b)),
+  and: map((a, b) => Number(a && b)),
   where: map((condition, a, b) => (condition ? a! : b!)),
   phase: map((training) => training!),
 
@@ -79,8 +95,25 @@ export const REFERENCE_RULES: ReferenceRules = {
   sum: reduction(total),
   mean: reduction((values) => total(values) / values.length),
   max: reduction((values) => Math.max(...values)),
+  min: reduction((values) => Math.min(...values)),
+  prod: reduction((values) => values.reduce((a, b) => a * b, 1)),
   softmax: (run, [x], { axis }) => map((v, norm) => Math.exp(v! - norm!))(run, [x!, logSumExp(run, x!, axis)]),
   log_softmax: (run, [x], { axis }) => map((v, norm) => v! - norm!)(run, [x!, logSumExp(run, x!, axis)]),
+  cumsum: (run, [x], { axis, exclusive, reverse }) =>
+    build(run, x!.dims, (at) => {
+      const here = at[axis]!
+      let sum = 0
+      for (let i = 0; i < x!.dims[axis]!; i++) {
+        const counts = i === here ? !exclusive : reverse ? i > here : i < here
+        if (counts) sum += read(x!, at.with(axis, i))
+      }
+      return sum
+    }),
+  top_k: (run, [x], { axis, k }) =>
+    build(run, x!.dims.with(axis, k), (at) => {
+      const line = Array.from({ length: x!.dims[axis]! }, (_, i) => ({ i, value: read(x!, at.with(axis, i)) }))
+      return line.sort((a, b) => b.value - a.value || a.i - b.i)[at[axis]!]!.i
+    }),
 
   reshape: (run, [x], { shape }) => ({ dims: shape.map((dim) => run.size(dim)), data: x!.data }),
   expand: (run, [x], { shape }) =>
@@ -108,6 +141,7 @@ export const REFERENCE_RULES: ReferenceRules = {
       return read(inputs[piece]!, at.with(axis, position))
     })
   },
+  flip: (run, [x], { axis }) => build(run, x!.dims, (at) => read(x!, at.with(axis, x!.dims[axis]! - 1 - at[axis]!))),
   slice: (run, [x], { axis, start, end }) => {
     const from = run.size(start)
     return build(run, x!.dims.with(axis, run.size(end) - from), (at) => read(x!, at.with(axis, at[axis]! + from)))
@@ -141,12 +175,38 @@ export const REFERENCE_RULES: ReferenceRules = {
     })
     return out
   },
+  take_along: (run, [x, indices], { axis }) =>
+    build(run, indices!.dims, (at) => read(x!, at.with(axis, read(indices!, at)))),
+  scatter_along: (run, [indices, updates], { axis, size }) => {
+    const out = run.zeros(updates!.dims.with(axis, run.size(size)))
+    each(updates!, (value, at) => {
+      out.data[offset(out.dims, at.with(axis, read(indices!, at)))]! += value
+    })
+    return out
+  },
 
   softmax_cross_entropy: (run, [x, label]) => {
     const norm = logSumExp(run, x!, x!.dims.length - 1)
     return build(run, label!.dims, (at) => read(norm, at) - read(x!, at.with(-1, read(label!, at))))
   },
   sigmoid_cross_entropy: map((x, z) => softplus(x!) - x! * z!),
+}
+
+/** The error function to double precision: its series near 0, a continued fraction of erfc beyond. */
+function erf(x: number): number {
+  const size = Math.abs(x)
+  if (size > 6) return Math.sign(x)
+  if (size < 2.5) {
+    let [term, sum] = [x, x]
+    for (let n = 1; Math.abs(term) > 1e-17 * Math.abs(sum); n++) {
+      term *= (-x * x) / n
+      sum += term / (2 * n + 1)
+    }
+    return (2 / Math.sqrt(Math.PI)) * sum
+  }
+  let fraction = size
+  for (let n = 60; n > 0; n--) fraction = size + n / 2 / fraction
+  return Math.sign(x) * (1 - Math.exp(-x * x) / (fraction * Math.sqrt(Math.PI)))
 }
 
 /** ln(sum(e^x)) along an axis, kept at size 1. */

@@ -41,17 +41,23 @@ function evaluate(
   precision: 'float32' | 'float64',
 ): ReadonlyMap<number, Arr> {
   const sizes = checkInputs(program, inputs)
-  const make = (length: number) => (precision === 'float64' ? new Float64Array(length) : new Float32Array(length))
-  const run: Evaluation = {
-    size: (dim) => evaluateDim(dim, (symbol) => sizes.get(symbol)!),
-    zeros: (dims) => ({ dims, data: make(dims.reduce((a, b) => a * b, 1)) }),
+  const size: Evaluation['size'] = (dim) => evaluateDim(dim, (symbol) => sizes.get(symbol)!)
+  // Integers stay exact in doubles whatever the precision of floats.
+  const doubles: Evaluation = {
+    size,
+    zeros: (dims) => ({ dims, data: new Float64Array(dims.reduce((a, b) => a * b, 1)) }),
+  }
+  const singles: Evaluation = {
+    size,
+    zeros: (dims) => ({ dims, data: new Float32Array(dims.reduce((a, b) => a * b, 1)) }),
   }
   const values = new Map<number, Arr>()
   for (const { name, value } of programInputs(program)) {
     const { dims, data } = inputs[name]!
     values.set(value, { dims, data: Float64Array.from(data as ArrayLike<number | bigint>, Number) })
   }
-  for (const { value, op, inputs: ids } of program.nodes) {
+  for (const { value, op, inputs: ids, dtype } of program.nodes) {
+    const run = precision === 'float32' && dtype === 'float32' ? singles : doubles
     const rule = REFERENCE_RULES[op.kind] as ReferenceRule<OpKind>
     values.set(
       value,

@@ -20,12 +20,17 @@ export class OnnxGraph {
   }
 
   /** Appends a node, unless it is there already, and returns the name of its output; the slash keeps it apart from names a user gives. */
-  node(type: string, inputs: readonly string[], attributes: Readonly<Record<string, OnnxAttribute>> = {}): string {
-    const key = JSON.stringify([type, inputs, attributes])
+  node(
+    type: string,
+    inputs: readonly string[],
+    attributes: Readonly<Record<string, OnnxAttribute>> = {},
+    outputIndex = 0,
+  ): string {
+    const key = JSON.stringify([type, inputs, attributes, outputIndex])
     const known = this.#known.get(key)
     if (known) return known
     const output = `/${type}_${this.nodes.length}`
-    this.nodes.push({ type, inputs, output, attributes })
+    this.nodes.push({ type, inputs, output, attributes, ...(outputIndex > 0 && { outputIndex }) })
     this.#known.set(key, output)
     return output
   }

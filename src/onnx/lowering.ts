@@ -5,6 +5,7 @@
 import { type Dim, type Op, type OpKind, type Shape, subDims, type TensorType } from '../program/index.ts'
 import type { OnnxGraph } from './graph.ts'
 import { dataType } from './messages.ts'
+import { randomBits } from './random.ts'
 
 /** A node to lower: names and types of its operands, its own type. */
 export interface Lowered<K extends OpKind> {
@@ -27,7 +28,7 @@ const named =
 const same = (_: OnnxGraph, { inputs }: { readonly inputs: readonly string[] }): string => inputs[0]!
 const reduction =
   (type: string) =>
-  (graph: OnnxGraph, { op, inputs }: Lowered<'sum' | 'mean' | 'max'>): string =>
+  (graph: OnnxGraph, { op, inputs }: Lowered<'sum' | 'mean' | 'max' | 'min' | 'prod'>): string =>
     graph.node(type, [inputs[0]!, graph.ints(op.axes)], { keepdims: Number(op.keepdims) })
 
 export const LOWERING_RULES: LoweringRules = {
@@ -38,6 +39,7 @@ export const LOWERING_RULES: LoweringRules = {
       [op.size],
       'int32',
     ),
+  random_bits: (graph, node) => randomBits(graph, node),
   count: (graph, { op }) => {
     const size = op.dims.map((dim) => graph.size(dim)).reduce((a, b) => graph.node('Mul', [a, b]))
     return graph.node('Squeeze', [graph.node('Cast', [size], { to: dataType('float32') })])
@@ -49,9 +51,13 @@ export const LOWERING_RULES: LoweringRules = {
   sqrt: named('Sqrt'),
   abs: named('Abs'),
   square: (graph, { inputs: [x] }) => graph.node('Mul', [x!, x!]),
+  erf: named('Erf'),
+  floor: named('Floor'),
+  leaky_relu: (graph, { op, inputs }) => graph.node('LeakyRelu', inputs, { alpha: { float: op.slope } }),
   relu: named('Relu'),
   sigmoid: named('Sigmoid'),
   tanh: named('Tanh'),
+  not: named('Not'),
   cast: (graph, { op, inputs }) => graph.node('Cast', inputs, { to: dataType(op.to) }),
   stop_gradient: same,
 
@@ -59,10 +65,12 @@ export const LOWERING_RULES: LoweringRules = {
   sub: named('Sub'),
   mul: named('Mul'),
   div: named('Div'),
+  pow: named('Pow'),
   minimum: named('Min'),
   maximum: named('Max'),
   greater: named('Greater'),
   equal: named('Equal'),
+  and: named('And'),
   where: named('Where'),
   phase: (graph, { inputs, types, type }) => expanded(graph, inputs[0]!, types[0]!.shape, type.shape),
 
@@ -75,14 +83,24 @@ export const LOWERING_RULES: LoweringRules = {
   sum: reduction('ReduceSum'),
   mean: reduction('ReduceMean'),
   max: reduction('ReduceMax'),
+  min: reduction('ReduceMin'),
+  prod: reduction('ReduceProd'),
   softmax: (graph, { op, inputs }) => graph.node('Softmax', inputs, { axis: op.axis }),
   log_softmax: (graph, { op, inputs }) => logSoftmax(graph, inputs[0]!, op.axis),
+  cumsum: (graph, { op, inputs }) =>
+    graph.node('CumSum', [inputs[0]!, graph.scalar(op.axis, 'int64')], {
+      exclusive: Number(op.exclusive),
+      reverse: Number(op.reverse),
+    }),
+  top_k: (graph, { op, inputs }) => graph.node('TopK', [inputs[0]!, graph.ints([op.k])], { axis: op.axis }, 1),
 
   reshape: (graph, { op, inputs, types }) =>
     graph.node('Reshape', [inputs[0]!, reshapeTarget(graph, types[0]!.shape, op.shape)]),
   expand: (graph, { op, inputs, types }) => expanded(graph, inputs[0]!, types[0]!.shape, op.shape),
   transpose: (graph, { op, inputs }) => graph.node('Transpose', inputs, { perm: op.permutation }),
   concat: (graph, { op, inputs }) => graph.node('Concat', inputs, { axis: op.axis }),
+  flip: (graph, { op, inputs }) =>
+    graph.node('Slice', [inputs[0]!, graph.ints([-1]), graph.ints([-TO_END]), graph.ints([op.axis]), graph.ints([-1])]),
   slice: (graph, { op, inputs, types }) => {
     const size = types[0]!.shape[op.axis]!
     const bounds = [graph.size(op.start), sliceEnd(graph, op.end, size)]
@@ -102,6 +120,15 @@ export const LOWERING_RULES: LoweringRules = {
   scatter_add: (graph, { op, inputs: [indices, updates], types, type }) => {
     const zeros = expanded(graph, graph.scalar(0, type.dtype), [], op.shape)
     return graph.node('ScatterND', [zeros, int64(graph, indices!, types[0]!), updates!], { reduction: 'add' })
+  },
+  take_along: (graph, { op, inputs: [x, indices], types }) =>
+    graph.node('GatherElements', [x!, int64(graph, indices!, types[1]!)], { axis: op.axis }),
+  scatter_along: (graph, { op, inputs: [indices, updates], types, type }) => {
+    const zeros = expanded(graph, graph.scalar(0, type.dtype), [], type.shape)
+    return graph.node('ScatterElements', [zeros, int64(graph, indices!, types[0]!), updates!], {
+      axis: op.axis,
+      reduction: 'add',
+    })
   },
 
   // -sum(onehot(label) * log_softmax(x)): finite for any logits, unlike Log(Softmax(x))

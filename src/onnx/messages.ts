@@ -14,6 +14,8 @@ export interface OnnxNode {
   readonly inputs: readonly string[]
   readonly output: string
   readonly attributes: Readonly<Record<string, OnnxAttribute>>
+  /** Which of the op's outputs is wanted; those before it stay unnamed. @default 0 */
+  readonly outputIndex?: number
 }
 export interface OnnxValue {
   readonly name: string
@@ -61,8 +63,9 @@ function graph(writer: BinaryWriter, { nodes, name, initializers, inputs, output
   return writer
 }
 
-function node(writer: BinaryWriter, { inputs, output, type, attributes }: OnnxNode): BinaryWriter {
+function node(writer: BinaryWriter, { inputs, output, type, attributes, outputIndex = 0 }: OnnxNode): BinaryWriter {
   for (const input of inputs) text(writer, 1, input)
+  for (let i = 0; i < outputIndex; i++) text(writer, 2, '')
   text(text(writer, 2, output), 3, output)
   text(writer, 4, type)
   for (const [name, value] of Object.entries(attributes)) message(writer, 5, (w) => attribute(w, name, value))

@@ -1,6 +1,7 @@
 /** @file The builder: declares inputs, appends ops in SSA form (equal ops on equal operands are one value), freezes a Program. */
-import { suggest, UserError } from '../util/index.ts'
-import { type Dim, formatShape, isSymbol, type Shape, sameShape } from './dim.ts'
+import { UserError } from '../util/index.ts'
+import { checkDim, checkParameter, checkRows } from './checks.ts'
+import { type Dim, formatShape, type Shape, sameShape } from './dim.ts'
 import type { DType, Op, OpKind } from './op.ts'
 import type {
   Feed,
@@ -20,6 +21,9 @@ import type {
 import { programInputs } from './program.ts'
 import { SHAPE_RULES, ShapeError, type ShapeRule } from './shape-rules.ts'
 import { verify } from './verify.ts'
+
+/** The feed that randomness in the graph comes from: one int32, another at every step. */
+export const RANDOM_SEED = 'random.seed'
 
 /** A symbolic value: what ops take and return. It holds no numbers. */
 export interface Tensor extends TensorType {
@@ -51,6 +55,12 @@ export class Builder {
       builder.#known.set(keyOf(node.op, node.inputs), builder.tensor(node.value))
     }
     return builder
+  }
+
+  /** The step's random seed, one int32 that whoever runs the program feeds anew at every step; declared at first use. */
+  seed(): Tensor {
+    const known = this.#feeds.find(({ name }) => name === RANDOM_SEED)
+    return known ? this.tensor(known.value) : this.feed(RANDOM_SEED, [1], 'int32')
   }
 
   /** What the data gives: shape with the symbol `B` for the batch, e.g. `feed('dense', ['B', 13], 'float32')`. */
@@ -90,13 +100,7 @@ export class Builder {
   parameter(spec: ParameterSpec): Tensor {
     const name = this.path(spec.name)
     this.#claim(name, 'parameter')
-    for (const dim of spec.shape) {
-      if (!Number.isInteger(dim) || dim < 1)
-        throw new UserError(`Parameter ${name} has the shape ${formatShape(spec.shape)}.`, {
-          code: 'program-shape',
-          hint: 'A weight needs whole, positive dimensions; reshape a symbolic one away.',
-        })
-    }
+    checkParameter(name, spec)
     const tensor = this.#add({ shape: spec.shape, dtype: 'float32' })
     this.#parameters.push({ ...spec, name, dtype: 'float32', value: tensor.id })
     return tensor
@@ -142,7 +146,7 @@ export class Builder {
     return [...this.#path, name].join('.')
   }
 
-  /** Appends an op; the functions in functions.ts are the comfortable way. */
+  /** Appends an op; the functions beside this file are the comfortable way. */
   emit<K extends OpKind>(op: Op<K>, inputs: readonly Tensor[]): Tensor {
     const foreign = inputs.find(({ builder }) => builder !== this)
     if (foreign)
@@ -264,29 +268,6 @@ function reachable(nodes: readonly Node[], outputs: readonly Fetch[]): Node[] {
     return true
   })
   return kept.reverse()
-}
-
-function checkRows({ name, slots, dim, pooling }: RowsSpec): void {
-  const fail = (message: string, hint: string): never => {
-    throw new UserError(`Embedding ${name}: ${message}`, { code: 'program-rows', hint })
-  }
-  if (slots.length === 0) fail('no slots were given.', 'Name at least one sparse slot.')
-  if (pooling === 'sequence' && slots.length !== 1)
-    fail(
-      `sequence pooling takes one slot, not ${slots.length}.`,
-      'Make one embedding per sequence slot; they may share a table.',
-    )
-  if (!Number.isInteger(dim) || dim < 1) fail(`dim is ${dim}.`, 'Give a whole number of 1 or more.')
-  const repeated = slots.find((slot, i) => slots.indexOf(slot) !== i)
-  if (repeated !== undefined) fail(`slot ${repeated} stands twice.`, 'Name each slot once.')
-}
-
-function checkDim(name: string, dim: Dim): void {
-  if (typeof dim === 'number' ? Number.isInteger(dim) && dim > 0 : isSymbol(dim)) return
-  throw new UserError(`Feed ${name} has the dimension ${JSON.stringify(dim)}.`, {
-    code: 'program-shape',
-    hint: `Use a whole number or a symbol such as ${JSON.stringify(suggest(String(dim), ['B', 'T']) ?? 'B')}.`,
-  })
 }
 
 function keyOf(op: object, inputs: readonly number[]): string {

@@ -23,6 +23,8 @@ export interface OpAttributes {
   constant: { readonly values: readonly number[]; readonly shape: readonly number[]; readonly dtype: DType }
   /** int32 0, 1, .. size - 1. */
   iota: { readonly size: number }
+  /** Random int32 from (seed, stream, position): the operand is the step's seed, the stream names the draw. */
+  random_bits: { readonly shape: Shape; readonly stream: string }
   /** The number of elements of a shape, as a float32 scalar known at run time. */
   count: { readonly dims: Shape }
 
@@ -33,9 +35,13 @@ export interface OpAttributes {
   sqrt: None
   abs: None
   square: None
+  erf: None
+  floor: None
   relu: None
+  leaky_relu: { readonly slope: number }
   sigmoid: None
   tanh: None
+  not: None
   cast: { readonly to: DType }
   /** The operand; no gradient passes. */
   stop_gradient: None
@@ -45,10 +51,12 @@ export interface OpAttributes {
   sub: None
   mul: None
   div: None
+  pow: None
   minimum: None
   maximum: None
   greater: None
   equal: None
+  and: None
   where: None
   /** The first operand while training, the second at inference (dropout, batch norm); backward() and inference() resolve it. */
   phase: None
@@ -63,14 +71,21 @@ export interface OpAttributes {
   sum: Reduction
   mean: Reduction
   max: Reduction
+  min: Reduction
+  prod: Reduction
   softmax: Axis
   log_softmax: Axis
+  /** Running sums; `exclusive` leaves an element's own value out, `reverse` runs from the end. */
+  cumsum: { readonly axis: number; readonly exclusive: boolean; readonly reverse: boolean }
+  /** Positions (int64) of the k largest along an axis, largest first. */
+  top_k: { readonly axis: number; readonly k: number }
 
   // layout
   reshape: { readonly shape: Shape }
   expand: { readonly shape: Shape }
   transpose: { readonly permutation: readonly number[] }
   concat: Axis
+  flip: Axis
   slice: { readonly axis: number; readonly start: Dim; readonly end: Dim }
   pad: { readonly axis: number; readonly before: Dim; readonly after: Dim }
 
@@ -81,6 +96,10 @@ export interface OpAttributes {
   scatter_add: { readonly shape: Shape }
   /** Elements of the first operand by integer tuples [.., r] into its first r axes. */
   gather_nd: None
+  /** Elements by position along one axis: y[.., i, ..] = x[.., indices[.., i, ..], ..]. */
+  take_along: Axis
+  /** Zeros with `size` elements along the axis, plus updates at positions along it; the gradient of take_along. */
+  scatter_along: { readonly axis: number; readonly size: Dim }
 
   // losses, per sample
   /** logits [.., C], integer labels [.., 1] -> [.., 1]. */

@@ -21,6 +21,7 @@ const float = (inputs: readonly TensorType[]) => same([requireFloat(inputs[0]!)]
 export const SHAPE_RULES: ShapeRules = {
   constant: (_, { shape, dtype }) => ({ shape, dtype }),
   iota: (_, { size }) => ({ shape: [size], dtype: 'int32' }),
+  random_bits: (_, { shape }) => ({ shape, dtype: 'int32' }),
   count: () => ({ shape: [], dtype: 'float32' }),
 
   neg: same,
@@ -29,20 +30,26 @@ export const SHAPE_RULES: ShapeRules = {
   sqrt: float,
   abs: same,
   square: same,
+  erf: float,
+  floor: float,
   relu: float,
+  leaky_relu: float,
   sigmoid: float,
   tanh: float,
   cast: ([x], { to }) => ({ shape: x!.shape, dtype: to }),
   stop_gradient: same,
+  not: (inputs) => requireBool(inputs),
 
   add: (inputs) => elementwise(inputs),
   sub: (inputs) => elementwise(inputs),
   mul: (inputs) => elementwise(inputs),
   div: (inputs) => elementwise(inputs),
+  pow: (inputs) => elementwise(inputs.map(requireFloat)),
   minimum: (inputs) => elementwise(inputs),
   maximum: (inputs) => elementwise(inputs),
   greater: (inputs) => ({ ...elementwise(inputs), dtype: 'bool' }),
   equal: (inputs) => ({ ...elementwise(inputs), dtype: 'bool' }),
+  and: (inputs) => requireBool(inputs),
   where: ([condition, a, b]) => {
     if (condition!.dtype !== 'bool')
       throw new ShapeError('the condition is not bool', "compare first, or cast(x, 'bool')")
@@ -64,8 +71,17 @@ export const SHAPE_RULES: ShapeRules = {
   sum: ([x], op) => reduced(x!, op),
   mean: ([x], op) => reduced(requireFloat(x!), op),
   max: ([x], op) => reduced(x!, op),
+  min: ([x], op) => reduced(x!, op),
+  prod: ([x], op) => reduced(requireFloat(x!), op),
   softmax: float,
   log_softmax: float,
+  cumsum: same,
+  top_k: ([x], { axis, k }) => {
+    const size = x!.shape[axis]!
+    if (typeof size === 'number' && k > size)
+      throw new ShapeError(`axis ${axis} has ${size} elements, fewer than ${k}`, 'ask for fewer')
+    return { shape: x!.shape.with(axis, k), dtype: 'int64' }
+  },
 
   reshape: ([x], { shape }) => {
     if (sizeOf(x!.shape) !== sizeOf(shape)) {
@@ -92,6 +108,7 @@ export const SHAPE_RULES: ShapeRules = {
     return { shape: permutation.map((axis) => x!.shape[axis]!), dtype: x!.dtype }
   },
   concat: (inputs, { axis }) => concat(inputs, axis),
+  flip: same,
   slice: ([x], { axis, start, end }) => replaceDim(x!, axis, subDims(end, start)),
   pad: ([x], { axis, before, after }) => replaceDim(x!, axis, addDims(addDims(before, x!.shape[axis]!), after)),
 
@@ -115,6 +132,17 @@ export const SHAPE_RULES: ShapeRules = {
       throw new ShapeError(`the last axis of the indices is ${depth}`, `it must be a number up to ${x!.shape.length}`)
     }
     return { shape: [...indices!.shape.slice(0, -1), ...x!.shape.slice(depth)], dtype: x!.dtype }
+  },
+
+  take_along: ([x, indices], { axis }) => {
+    requireAlong(x!.shape, indices!, axis)
+    return { shape: indices!.shape, dtype: x!.dtype }
+  },
+  scatter_along: ([indices, updates], { axis, size }) => {
+    if (!sameShape(indices!.shape, updates!.shape))
+      throw new ShapeError('indices and updates differ in shape', 'give one update per index')
+    requireAlong(updates!.shape, indices!, axis)
+    return { shape: updates!.shape.with(axis, size), dtype: updates!.dtype }
   },
 
   softmax_cross_entropy: ([logits, labels]) => {
@@ -169,6 +197,23 @@ function requireInteger(x: TensorType): TensorType {
   if (x.dtype !== 'int64' && x.dtype !== 'int32')
     throw new ShapeError(`${x.dtype} cannot index`, "cast(x, 'int64') first")
   return x
+}
+
+function requireBool(inputs: readonly TensorType[]): TensorType {
+  const other = inputs.find(({ dtype }) => dtype !== 'bool')
+  if (other) throw new ShapeError(`${other.dtype} is not bool`, "compare first, or cast(x, 'bool')")
+  return elementwise(inputs)
+}
+
+/** Indices along an axis have the operand's shape everywhere else. */
+function requireAlong(shape: Shape, indices: TensorType, axis: number): void {
+  requireInteger(indices)
+  if (sameShape(shape.toSpliced(axis, 1), indices.shape.toSpliced(axis, 1)) && shape.length === indices.shape.length)
+    return
+  throw new ShapeError(
+    `the indices differ in an axis other than ${axis}`,
+    'expand them to the shape of the operand there',
+  )
 }
 
 function gemm([a, b, bias]: readonly TensorType[], op: Op<'gemm'>): TensorType {
