@@ -38,10 +38,12 @@ export function backward(program: Program, lossFetch: string, rules: GradientRul
   )
 }
 
-/** Values that change when a source changes: the only ones whose gradient anybody needs. */
+/** Float values that change when a source changes: the only ones whose gradient anybody needs. */
 function dependents(program: Program, sources: readonly number[]): ReadonlySet<number> {
   const found = new Set(sources)
-  for (const { value, inputs } of program.nodes) if (inputs.some((id) => found.has(id))) found.add(value)
+  for (const { value, inputs, dtype } of program.nodes) {
+    if (dtype.startsWith('float') && inputs.some((id) => found.has(id))) found.add(value)
+  }
   return found
 }
 

@@ -14,7 +14,7 @@ export interface OnnxNode {
   readonly inputs: readonly string[]
   readonly output: string
   readonly attributes: Readonly<Record<string, OnnxAttribute>>
-  /** Which of the op's outputs is wanted; those before it stay unnamed. @default 0 */
+  /** Which of the op's outputs is wanted; those before it get names nobody uses. @default 0 */
   readonly outputIndex?: number
 }
 export interface OnnxValue {
@@ -65,7 +65,7 @@ function graph(writer: BinaryWriter, { nodes, name, initializers, inputs, output
 
 function node(writer: BinaryWriter, { inputs, output, type, attributes, outputIndex = 0 }: OnnxNode): BinaryWriter {
   for (const input of inputs) text(writer, 1, input)
-  for (let i = 0; i < outputIndex; i++) text(writer, 2, '')
+  for (let i = 0; i < outputIndex; i++) text(writer, 2, `${output}.${i}`)
   text(text(writer, 2, output), 3, output)
   text(writer, 4, type)
   for (const [name, value] of Object.entries(attributes)) message(writer, 5, (w) => attribute(w, name, value))
