@@ -59,6 +59,7 @@ let stateInit: f32 = 0;
 let clocked: bool = false;             // a u32 behind the state holds the step of the row's last update (Adam that is not lazy)
 let now: u32 = 0;
 let baseRate: f64 = 0;
+export let sink: u32 = 0;              // keeps the compiler from dropping reads made for the cache's sake
 
 /** Called once per instance: which thread this is and what a row looks like. */
 export function attach(thread_: i32, dim_: i32, states_: i32, clocked_: bool, seed_: u64, kind: i32, a: f64, b: f64, stateInit_: f32): void {
@@ -97,7 +98,15 @@ export function lookup(signs: usize, n: u32, addresses: usize, rows: usize, inse
   enter();
   let created = 0;
   let bits: u64 = (<u64>1 << atomic.load<u32>(DEPTH)) - 1;
-  // First all addresses, then all rows: independent cache misses overlap.
+  // A first read of every slot, with nothing decided by it, lets the cache misses overlap; a search that branches on
+  // what it reads would wait for each in turn.
+  let touched: u32 = 0;
+  for (let i: usize = 0; i < n; i++) {
+    let hash = mix64(load<u64>(signs + (i << 3)));
+    let page = load<u32>(DIRECTORY + (<usize>((hash >> 8) & bits) << 2));
+    touched += load<u32>(page + (<u32>hash & (PAGE_SLOTS - 1)) * SLOT_BYTES);
+  }
+  sink = touched;
   for (let i: usize = 0; i < n; i++) {
     let sign = load<u64>(signs + (i << 3));
     let hash = mix64(sign);
@@ -122,6 +131,12 @@ export function lookup(signs: usize, n: u32, addresses: usize, rows: usize, inse
 /** Applies the configured optimizer to `n` rows with gradients [n, dim]. */
 export function update(addresses: usize, gradients: usize, n: u32): void {
   let bytes = dim << 2;
+  let touched: u32 = 0;
+  for (let i: usize = 0; i < n; i++) {
+    let row = <usize>load<u32>(addresses + (i << 2));
+    for (let at = row; at < row + rowBytes; at += 64) touched += load<u32>(at);
+  }
+  sink = touched;
   for (let i: usize = 0; i < n; i++, gradients += bytes) {
     let row = <usize>load<u32>(addresses + (i << 2));
     if (clocked) { catchUp(row, now); store<u32>(row + rowBytes - 4, now); }

@@ -1,5 +1,5 @@
 /** @file The static-graph model: inputs, loss and metrics around net.ts. */
-import { type Feeds, metric, type NetOutput, nn, optimizer, softmax, type Tensor, z } from 'oarfish'
+import { type Feeds, mean, metric, type NetOutput, nn, optimizer, softmax, type Tensor, z } from 'oarfish'
 import { dnn } from './net.ts'
 
 export const hyperParameters = z.strictObject({
@@ -47,7 +47,7 @@ export class StaticModel {
     const logits = dnn(slots, dense, { embeddingDim: sparse_feature_dim, layerSizes: fc_sizes })
     const predict = softmax(logits)
     return {
-      loss: nn.softmaxCrossEntropy(logits, click),
+      loss: mean(nn.softmaxCrossEntropy(logits, click)),
       metrics: { auc: metric.auc(predict, click) },
       outputs: { predict },
     }
