@@ -1,10 +1,10 @@
 /** @file What this build does not have yet, and what Oarfish will not have: one row a feature, taken out when the feature comes. */
 
-import { placeOf, rewriteValue, valueFix } from './issues.ts'
+import { placeOf, setFix } from './mend.ts'
 import { UNNEEDED } from './paddlerec-keys.ts'
 import type { ConfigProblem } from './problem.ts'
 import { runnerSchema, type UserConfig } from './schema.ts'
-import { type ConfigSource, isWritten, overrideAt } from './source.ts'
+import { type ConfigSource, isWritten } from './source.ts'
 import { defaultOf, type Path } from './walk.ts'
 
 /** Values that would change the result if they were ignored. `instead`: what to write; undefined = leave the key out. */
@@ -64,7 +64,8 @@ const REFUSALS: readonly Refusal[] = [
 /** Keys whose feature is still to come and whose absence leaves the trained model as it is. */
 const WITHOUT_EFFECT: readonly string[] = [
   'collective', 'dataset_debug', 'dump_fields', 'dump_param', 'end_day', 'example_count_method', 'fs_client', 'fs_name', 'fs_ugi',
-  'geo_step', 'infer_reader_type', 'need_dump', 'need_infer_dump', 'need_train_dump', 'parse_content', 'parse_ins_id', 'pipe_command',
+  'geo_step', 'infer_reader_type',
+  'model_save_path', 'need_dump', 'need_infer_dump', 'need_train_dump', 'parse_content', 'parse_ins_id', 'pipe_command',
   'prefetch', 'runner_result_dump_path', 'split_file_list', 'sync_mode', 'use_fleet', 'use_inference', 'warmup_model_path',
 ] // biome-ignore format: a list
 
@@ -80,9 +81,13 @@ export function refusals(user: UserConfig, source: ConfigSource): ConfigProblem[
 }
 
 function refused({ code, message, instead }: Refusal, path: Path, source: ConfigSource): ConfigProblem {
-  const override = overrideAt(source, path)
-  const fix = override ? rewriteValue(override, instead) : valueFix(source, path, instead)
-  return { code, key: path.join('.'), message, place: placeOf(source, path, override, 'value'), fix }
+  return {
+    code,
+    key: path.join('.'),
+    message,
+    place: placeOf(source, path, 'value'),
+    fix: setFix(source, path, instead),
+  }
 }
 
 /** What is worth saying once about keys that have no effect here. */

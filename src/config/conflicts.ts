@@ -1,9 +1,8 @@
 /** @file Keys that are right alone and wrong together. */
-import { insertKey } from './edit.ts'
-import { placeOf, rewriteValue, valueFix } from './issues.ts'
+import { placeOf, setFix } from './mend.ts'
 import type { ConfigProblem } from './problem.ts'
 import type { RunnerKeys, UserConfig } from './schema.ts'
-import { type ConfigSource, isWritten, overrideAt } from './source.ts'
+import type { ConfigSource } from './source.ts'
 
 interface Conflict {
   /** The key whose value is to change. */
@@ -32,18 +31,12 @@ const CONFLICTS: readonly Conflict[] = [
 export function conflicts({ runner }: UserConfig, source: ConfigSource): ConfigProblem[] {
   return CONFLICTS.filter(({ when }) => when(runner)).map(({ key, message, instead }) => {
     const path = ['runner', key]
-    const override = overrideAt(source, path)
-    const value = instead(runner)
     return {
       code: 'CONFIG_CONFLICT',
       key: path.join('.'),
       message: message(runner),
-      place: placeOf(source, path, override, 'value'),
-      fix: override
-        ? rewriteValue(override, value)
-        : isWritten(source, path)
-          ? valueFix(source, path, value)
-          : { kind: 'edit', edits: insertKey(source, ['runner'], key, value) },
+      place: placeOf(source, path, 'value'),
+      fix: setFix(source, path, instead(runner)),
     }
   })
 }

@@ -46,7 +46,7 @@ export function removeKey(source: ConfigSource, path: Path): readonly Edit[] {
   return [{ from, to, text: '' }]
 }
 
-/** Adds `key: value` as the first entry of the map at `parent`, which is made if it is missing. */
+/** Adds `key: value` as the first entry of the map at `parent`, which is made if it is missing; a new group goes to the end. */
 export function insertKey(source: ConfigSource, parent: Path, key: string, value: unknown): readonly Edit[] {
   if (parent.length > 0 && !findPair(source, parent)) {
     return insertKey(source, parent.slice(0, -1), String(parent.at(-1)), { [key]: value })
@@ -57,7 +57,7 @@ export function insertKey(source: ConfigSource, parent: Path, key: string, value
   if (first !== undefined && (node as YAMLMap).flow) {
     return [{ from: first, to: first, text: `${key}: ${yamlValue(value, true)}, ` }]
   }
-  if (first !== undefined) {
+  if (first !== undefined && parent.length > 0) {
     const start = lineStart(text, first)
     return [{ from: start, to: start, text: entry(text.slice(start, first), key, value) }]
   }

@@ -2,12 +2,11 @@
 import type { z } from 'zod'
 import { suggest } from '../util/index.ts'
 import { describeSchema, describeValue } from './describe.ts'
-import { insertKey, moveKey, removeKey, renameKey, replaceValue, yamlValue } from './edit.ts'
 import type { Fix } from './fix.ts'
-import type { Override } from './override.ts'
+import { placeOf, renameFix, samePath, setFix, valueAt } from './mend.ts'
 import type { ConfigProblem } from './problem.ts'
 import { repair } from './repair.ts'
-import { type ConfigSource, keySpan, overrideAt, valueSpan } from './source.ts'
+import { type ConfigSource, overrideAt } from './source.ts'
 import { defaultOf, keysOf, metaOf, type Path, schemaAt } from './walk.ts'
 
 export interface IssueContext {
@@ -23,65 +22,59 @@ export interface IssueContext {
 
 /** Every problem in the issues of one failed parse. */
 export function problemsOf(issues: readonly z.core.$ZodIssue[], context: IssueContext): ConfigProblem[] {
-  return issues.flatMap((issue) => {
-    const path = issue.path as Path
-    if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey([...path, key], context))
-    const missing = valueAt(context.data, path) === undefined
-    return [missing ? missingKey(path, context) : wrongValue(path, issue, context)]
-  })
+  const unknown = issues.flatMap((issue) =>
+    issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...(issue.path as Path), key]) : [],
+  )
+  const targets = unknown.map((path) => targetOf(path, context))
+  const others = issues.filter(({ code }) => code !== 'unrecognized_keys')
+  return [
+    ...unknown.map((path, i) => unknownKey(path, targets[i], context)),
+    ...others.flatMap((issue) => {
+      const path = issue.path as Path
+      if (valueAt(context.data, path) !== undefined) return [wrongValue(path, issue, context)]
+      // A mistyped key is not missing as well.
+      const mistyped = targets.some((target) => target && samePath(target, [...context.base, ...path]))
+      return mistyped ? [] : [missingKey(path, context)]
+    }),
+  ]
 }
 
-function unknownKey(path: Path, context: IssueContext): ConfigProblem {
-  const { source, base, schema } = context
+/** The key that was probably meant: of another group, or one of the same group that looks alike. */
+function targetOf(path: Path, { schema, base, elsewhere }: IssueContext): Path | undefined {
+  const parent = path.slice(0, -1)
+  const near = suggest(String(path.at(-1)), keysOf(schemaAt(schema, parent)))
+  return elsewhere?.(path) ?? (near === undefined ? undefined : [...base, ...parent, near])
+}
+
+function unknownKey(path: Path, target: Path | undefined, { source, base }: IssueContext): ConfigProblem {
   const full = [...base, ...path]
-  const target = context.elsewhere?.(path) ?? siblingGuess(path, schema, base)
-  const moved = target !== undefined && !samePath(target.slice(0, -1), full.slice(0, -1))
-  const override = overrideAt(source, full)
-  const guess = target && (moved || override ? target.join('.') : String(target.at(-1)))
-  const edit = () => {
-    if (!target) return removeKey(source, full)
-    return moved ? moveKey(source, full, target.slice(0, -1), String(target.at(-1))) : renameKey(source, full, guess!)
-  }
+  const sameGroup = target && samePath(target.slice(0, -1), full.slice(0, -1)) && !overrideAt(source, full)
+  const custom = full[0] === 'runner' && full.length === 2 && !target
   return {
     code: 'CONFIG_UNKNOWN_KEY',
     key: full.join('.'),
-    message:
-      full[0] === 'runner' && !target
-        ? 'unknown key; keys of your own reader or model go under runner.custom'
-        : 'unknown key',
-    guess,
-    place: placeOf(source, full, override, 'key'),
-    fix: override
-      ? rewrite(override, target && { ...override, path: target.map(String) })
-      : { kind: 'edit', edits: edit() },
+    message: `unknown key${custom ? '; keys of your own reader or model go under runner.custom' : ''}`,
+    guess: target && (sameGroup ? String(target.at(-1)) : target.join('.')),
+    place: placeOf(source, full, 'key'),
+    fix: target ? renameFix(source, full, target) : setFix(source, full, undefined),
   }
-}
-
-/** A key of the same group that looks alike. */
-function siblingGuess(path: Path, schema: z.ZodType, base: Path): Path | undefined {
-  const parent = path.slice(0, -1)
-  const near = suggest(String(path.at(-1)), keysOf(schemaAt(schema, parent)))
-  return near === undefined ? undefined : [...base, ...parent, near]
 }
 
 function missingKey(path: Path, { source, schema, base }: IssueContext): ConfigProblem {
   const full = [...base, ...path]
   const at = schemaAt(schema, path)
   const { description, example } = at ? metaOf(at) : {}
-  const value = example ?? (at && (defaultOf(at) ?? repair(at, undefined).value)) ?? firstLegal(at)
-  const override = overrideAt(source, full)
   return {
     code: 'CONFIG_MISSING_KEY',
     key: full.join('.'),
-    message: `missing${at ? `, expected ${describeSchema(at)}` : ''}${description ? ` (${asAside(description)})` : ''}`,
-    place: placeOf(source, full, override, 'key'),
-    fix: override
-      ? rewrite(override, undefined)
-      : { kind: 'edit', edits: insertKey(source, full.slice(0, -1), String(full.at(-1)), value) },
+    message: `missing${at ? `, expected ${describeSchema(at)}` : ''}${description ? `. ${description.replace(/\.$/, '')}` : ''}`,
+    place: placeOf(source, full, 'key'),
+    fix: setFix(source, full, example ?? firstLegal(at)),
   }
 }
 
-function wrongValue(path: Path, issue: z.core.$ZodIssue, { source, schema, data, base }: IssueContext): ConfigProblem {
+function wrongValue(path: Path, issue: z.core.$ZodIssue, context: IssueContext): ConfigProblem {
+  const { source, schema, data, base } = context
   const full = [...base, ...path]
   const value = valueAt(data, path)
   const at = schemaAt(schema, path)
@@ -90,55 +83,28 @@ function wrongValue(path: Path, issue: z.core.$ZodIssue, { source, schema, data,
   const mended = !at ? { value: undefined } : refused ? { value: defaultOf(at) } : repair(at, value)
   const ownWords = issue.code === 'custom' && !meta.expected
   const expected = ownWords ? issue.message : `expected ${at ? describeSchema(at) : 'another value'}`
-  const override = overrideAt(source, full)
   return {
     code: refused ? 'CONFIG_NOT_SUPPORTED' : 'CONFIG_VALUE',
     key: full.join('.'),
     message: refused ?? `${expected}, got ${describeValue(value)}`,
     guess: mended.guess,
-    place: placeOf(source, full, override, 'value'),
-    fix: override ? rewriteValue(override, mended.value) : valueFix(source, full, mended.value),
+    place: placeOf(source, full, 'value'),
+    fix: mended.value === undefined ? leaveOut(full, context) : setFix(source, full, mended.value),
   }
 }
 
-/** Writes another value, or takes the key out where there is none to write. */
-export function valueFix(source: ConfigSource, path: Path, value: unknown): Fix {
-  return { kind: 'edit', edits: value === undefined ? removeKey(source, path) : replaceValue(source, path, value) }
-}
-
-export const rewriteValue = (override: Override, value: unknown): Fix =>
-  rewrite(
-    override,
-    value === undefined
-      ? undefined
-      : { path: override.path, text: typeof value === 'string' ? value : yamlValue(value) },
-  )
-
-export function placeOf(
-  source: ConfigSource,
-  path: Path,
-  override: Override | undefined,
-  part: 'key' | 'value',
-): ConfigProblem['place'] {
-  if (override) return { kind: 'override', argument: override.argument }
-  return { kind: 'file', span: part === 'key' ? keySpan(source, path) : valueSpan(source, path) }
-}
-
-function rewrite(override: Override, to: Pick<Override, 'path' | 'text'> | undefined): Fix {
-  return { kind: 'override', from: override.argument, to: to && `${to.path.join('.')}=${to.text}` }
-}
-
-function valueAt(data: unknown, path: Path): unknown {
-  return path.reduce<unknown>(
-    (value, step) => (value as Record<string | number, unknown> | null | undefined)?.[step],
-    data,
+/** Takes a key out, or an item out of its list. */
+function leaveOut(full: Path, { source, data, base }: IssueContext): Fix {
+  const index = full.at(-1)
+  if (typeof index !== 'number') return setFix(source, full, undefined)
+  const list = valueAt(data, full.slice(base.length, -1)) as readonly unknown[]
+  return setFix(
+    source,
+    full.slice(0, -1),
+    list.filter((_item, i) => i !== index),
   )
 }
-
-const asAside = (sentence: string) => (sentence.charAt(0).toLowerCase() + sentence.slice(1)).replace(/\.$/, '')
 
 function firstLegal(schema: z.ZodType | undefined): unknown {
   return [1, 'value', true, [], {}].find((value) => schema?.safeParse(value).success)
 }
-
-const samePath = (a: Path, b: Path) => a.length === b.length && a.every((step, i) => step === b[i])

@@ -91,7 +91,9 @@ function readerProblems({ runner }: UserConfig, source: ConfigSource, dir: strin
 }
 
 function readerNotices({ runner }: UserConfig, source: ConfigSource, dir: string): string[] {
-  const missing = READER_KEYS.filter((key) => isWritten(source, ['runner', key]) && !readerFile(dir, runner[key]))
+  const missing = READER_KEYS.filter(
+    (key) => isWritten(source, ['runner', key]) && runner[key] !== '' && !readerFile(dir, runner[key]),
+  )
   if (missing.length === 0) return []
   const files = [...new Set(missing.map((key) => `${stem(runner[key])}.ts`))].join(' and no ')
   const keys = missing.map((key) => `runner.${key}`).join(', ')

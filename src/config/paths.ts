@@ -2,9 +2,9 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
 import { editDistance, suggest } from '../util/index.ts'
-import { placeOf, rewriteValue, valueFix } from './issues.ts'
+import { placeOf, setFix } from './mend.ts'
 import type { ConfigProblem } from './problem.ts'
-import { type ConfigSource, isWritten, overrideAt } from './source.ts'
+import { type ConfigSource, isWritten } from './source.ts'
 
 /** `afs:/…` and the like, which are not looked for on this machine. */
 export const isRemote = (path: string) => /^(afs|hdfs|s3|file):/.test(path)
@@ -13,6 +13,7 @@ const ENDINGS = ['.ts', '.mts', '.js', '.mjs'] as const
 
 /** The reader module's file: `criteo_reader` -> …/criteo_reader.ts, or undefined where none exists. */
 export function readerFile(dir: string, path: string): string | undefined {
+  if (path === '') return undefined
   return ENDINGS.map((ending) => resolve(dir, stem(path) + ending)).find((file) => existsSync(file))
 }
 
@@ -25,12 +26,15 @@ export function readerProblem(
   { dir, source }: { dir: string; source: ConfigSource },
 ): ConfigProblem | undefined {
   const folder = dirname(resolve(dir, path))
-  if (!isWritten(source, ['runner', key]) || readerFile(dir, path) || !existsSync(folder)) return undefined
+  if (path === '' || !isWritten(source, ['runner', key]) || readerFile(dir, path) || !existsSync(folder))
+    return undefined
   const name = basename(stem(path))
   const stems = readdirSync(folder)
     .filter((file) => ENDINGS.some((ending) => file.endsWith(ending)))
     .map(stem)
-  const near = stems.find((candidate) => editDistance(candidate.toLowerCase(), name.toLowerCase()) <= 2)
+  const near = stems.find(
+    (candidate) => editDistance(candidate.toLowerCase(), name.toLowerCase()) <= Math.min(2, name.length / 3),
+  )
   const asScript = stem(path) !== path && !path.endsWith('.py')
   if (near === undefined && !asScript) return undefined
   const instead = near === undefined ? undefined : join(dirname(path), near)
@@ -70,15 +74,13 @@ function pathProblem(
   { message, instead }: { message: string; instead: string | undefined },
 ): ConfigProblem {
   const path = ['runner', key]
-  const override = overrideAt(source, path)
   const advice = { kind: 'advice', text: 'write a path that exists, relative to the folder of the yaml' } as const
-  const fix = override ? rewriteValue(override, instead) : valueFix(source, path, instead)
   return {
     code: 'CONFIG_PATH',
     key: path.join('.'),
     message,
     guess: instead,
-    place: placeOf(source, path, override, 'value'),
-    fix: instead === undefined ? advice : fix,
+    place: placeOf(source, path, 'value'),
+    fix: instead === undefined ? advice : setFix(source, path, instead),
   }
 }

@@ -48,8 +48,10 @@ const CANDIDATES: Readonly<Record<string, (value: unknown, text: string, schema:
       : Number.NaN
     return [number, Math.round(number)].filter(Number.isFinite)
   },
-  string: (value, text) =>
-    Array.isArray(value) && value.length === 1 ? [String(value[0])] : [text.replaceAll(/[-/.]/g, '')],
+  string: (value, text) => {
+    if (Array.isArray(value)) return value.length > 0 ? [String(value[0])] : []
+    return typeof value === 'string' ? [text.replaceAll(/[-/.]/g, '')] : [] // a day as 2019-07-20
+  },
   array: (value, text, schema) => {
     const parts = typeof value === 'string' ? text.split(/[\s,]+/).filter((part) => part !== '') : [value].flat()
     const element = defOf(bare(schema)).element!

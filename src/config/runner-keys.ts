@@ -23,7 +23,7 @@ const isPowerOfTwo = (value: number) => Number.isInteger(Math.log2(value))
 
 export const TRAINING = group('Training', 'What is trained, on what, and for how long.', {
   train_data_dir: z.string().min(1).meta({
-    description: 'Folder whose files are the training data (every file in it, no recursion), relative to the yaml.',
+    description: 'Training data: every file of this folder (no recursion), relative to the yaml.',
     example: 'data/train',
     expected: 'a folder',
   }),

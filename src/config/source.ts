@@ -53,7 +53,7 @@ export function findPair({ document }: ConfigSource, path: Path): Found | undefi
       continue
     }
     if (!isMap<Node, Node | null>(node)) return undefined
-    const pair = node.items.findLast(({ key }) => isScalar(key) && String(key.value) === String(step))
+    const pair = node.items.findLast(({ key }) => keyName(key) === String(step))
     if (!pair) return undefined
     found = { pair, map: node }
     node = pair.value
@@ -68,7 +68,7 @@ export function findNode({ document }: ConfigSource, path: Path): Node | undefin
     node = isAlias(node) ? node.resolve(document) : node
     if (isSeq(node)) node = node.items[step as number]
     else if (isMap<Node, Node | null>(node)) {
-      node = node.items.findLast(({ key }) => isScalar(key) && String(key.value) === String(step))?.value
+      node = node.items.findLast(({ key }) => keyName(key) === String(step))?.value
     } else return undefined
   }
   return (node as Node | null | undefined) ?? undefined
@@ -99,6 +99,13 @@ export function overrideAt({ overrides }: ConfigSource, path: Path): Override | 
   )
 }
 
+/** An -o argument that goes on below a path, as if the value there were a group. */
+export function overrideBelow({ overrides }: ConfigSource, path: Path): Override | undefined {
+  return overrides.findLast(
+    (override) => override.path.length > path.length && path.every((step, i) => String(step) === override.path[i]),
+  )
+}
+
 /** True when the path was written in the yaml or on the command line. */
 export function isWritten(source: ConfigSource, path: Path): boolean {
   return overrideAt(source, path) !== undefined || findPair(source, path) !== undefined
@@ -112,7 +119,7 @@ export function duplicateKeys({ document, file, lines }: ConfigSource): string[]
     if (!isMap<Node, Node | null>(node)) return
     const seen = new Map<string, number>()
     for (const { key, value } of node.items) {
-      const name = `${path}${isScalar(key) ? key.value : ''}`
+      const name = `${path}${keyName(key)}`
       const { line, col } = lines.linePos(key.range?.[0] ?? 0)
       const first = seen.get(name)
       if (first !== undefined)
@@ -124,6 +131,9 @@ export function duplicateKeys({ document, file, lines }: ConfigSource): string[]
   visit(document.contents, '')
   return notices
 }
+
+/** A key as text; the merge key `<<` has a symbol for its value. */
+const keyName = (key: unknown) => (isScalar(key) ? String(key.value) : '')
 
 /** Where the line begins that holds this offset. */
 export function lineStart(text: string, at: number): number {

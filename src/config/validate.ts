@@ -1,11 +1,11 @@
 /** @file Checks against a schema, and those that come later: a model's hyper-parameters, a reader's keys, data folders. */
 import type { z } from 'zod'
-import { type IssueContext, placeOf, problemsOf, rewriteValue, valueFix } from './issues.ts'
+import { type IssueContext, problemsOf } from './issues.ts'
 import type { LoadedConfig } from './load.ts'
 import { loosen } from './loose.ts'
+import { placeOf, setFix } from './mend.ts'
 import { folderProblem } from './paths.ts'
 import { ConfigError, type ConfigProblem } from './problem.ts'
-import { overrideAt } from './source.ts'
 
 type Loaded = Pick<LoadedConfig, 'config' | 'source'>
 
@@ -34,9 +34,8 @@ export function checkDataDirs(
 /** An error at a key, for what only a model or a reader can find out. `instead` is a value that would be right. */
 export function configErrorAt({ source }: Loaded, key: string, message: string, instead?: unknown): ConfigError {
   const path = key.split('.')
-  const override = overrideAt(source, path)
-  const fix = override ? rewriteValue(override, instead) : valueFix(source, path, instead)
-  const problem = { code: 'CONFIG_VALUE', key, message, place: placeOf(source, path, override, 'value') } as const
+  const fix = setFix(source, path, instead)
+  const problem = { code: 'CONFIG_VALUE', key, message, place: placeOf(source, path, 'value') } as const
   return new ConfigError([{ ...problem, ...(instead !== undefined && { fix }) }], source)
 }
 
