@@ -2,18 +2,19 @@
 import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { checkCommand } from './check.ts'
+import { dataCommand } from './data.ts'
 import { reportFailure } from './failure.ts'
 import { type CliIo, processIo } from './io.ts'
 import { trainCommand } from './train.ts'
 
-const COMMANDS = [trainCommand, checkCommand]
+const COMMANDS = [trainCommand, checkCommand, dataCommand]
 
 const EXAMPLES = `
 Examples
   oarfish train -m models/rank/dnn/config.yaml
   oarfish train -m models/rank/dnn/config.yaml -o runner.epochs=2 runner.thread_num=2
   oarfish check -m models/rank/dnn/config.yaml
-  oarfish data criteo-like --rows 400000 --seed 1 --parts 8 --format slot --out data/criteo
+  oarfish data criteo-like --rows 400000 --out data/criteo
 
 Exit codes: 0 done, 1 a bug in oarfish, 2 something to mend in a file or on the command line, 130 stopped by Ctrl+C.
 `

@@ -1,5 +1,6 @@
-/** @file Options that several commands share, with PaddleRec's names. */
-import type { Command } from 'commander'
+/** @file Options that several commands share, with PaddleRec's names, and how typed values are checked. */
+import { type Command, InvalidArgumentError } from 'commander'
+import { suggest, UserError } from '../util/index.ts'
 
 export interface ConfigOptions {
   readonly config_yaml: string
@@ -13,4 +14,21 @@ export function addConfigOptions(command: Command): Command {
       "the model's config.yaml, or paddlerec.models.rank.dnn for one that ships with oarfish",
     )
     .option('-o, --opt <key=value...>', 'change keys of the configuration, for example runner.epochs=2')
+}
+
+/** Parses a whole number that is not negative. */
+export function wholeNumber(typed: string): number {
+  const value = Number(typed)
+  if (typed.trim() === '' || !Number.isSafeInteger(value) || value < 0)
+    throw new InvalidArgumentError('Expected a whole number.')
+  return value
+}
+
+/** The member of `names` that was typed. Checked when the command runs, so that lists may come from folders loaded then. */
+export function oneOf<Name extends string>(option: string, names: readonly Name[], typed: string): Name {
+  const found = names.find((name) => name === typed)
+  if (found) return found
+  const guess = suggest(typed, names)
+  const question = guess ? ` - did you mean "${guess}"?` : ''
+  throw new UserError(`${option}: expected ${names.join(' | ')}, got "${typed}"${question}`, { code: 'CLI_OPTION' })
 }

@@ -1,10 +1,8 @@
 /** @file `oarfish train`: trains as a config says and evaluates after each epoch. */
 import { Command } from 'commander'
-import type { EngineName } from '../train/index.ts'
-import { suggest, UserError } from '../util/index.ts'
 import { untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
-import { addConfigOptions, type ConfigOptions } from './options.ts'
+import { addConfigOptions, type ConfigOptions, oneOf } from './options.ts'
 import { openOutput } from './output.ts'
 
 interface TrainCliOptions extends ConfigOptions {
@@ -33,7 +31,7 @@ async function runTrain({ config_yaml, opt = [], json = false, digest = false, e
   const { ENGINES, train } = await import('../train/index.ts')
   const config = loadConfig({ path: config_yaml, overrides: opt })
   checkDataDirs(config)
-  const engineName = oneOf(ENGINES, engine)
+  const engineName = oneOf('--engine', ENGINES, engine)
   const output = openOutput(io, { json })
   const message = 'Stopping after the step under way; Ctrl+C again leaves at once.'
   const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
@@ -44,16 +42,4 @@ async function runTrain({ config_yaml, opt = [], json = false, digest = false, e
   } finally {
     output.close()
   }
-}
-
-function oneOf(engines: readonly EngineName[], typed: string): EngineName {
-  const found = engines.find((name) => name === typed)
-  if (found) return found
-  const guess = suggest(typed, engines)
-  throw new UserError(
-    `--engine: expected ${engines.join(' | ')}, got "${typed}"${guess ? ` - did you mean "${guess}"?` : ''}`,
-    {
-      code: 'CLI_OPTION',
-    },
-  )
 }
