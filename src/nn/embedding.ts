@@ -1,6 +1,6 @@
 /** @file Embeddings over sparse tables: an input of kind `rows`, looked up and pooled outside the graph. */
 
-import type { Builder, Initializer, Pooling, Tensor } from '../program/index.ts'
+import { type Builder, gather, type Initializer, type Pooling, type Tensor } from '../program/index.ts'
 import { UserError } from '../util/index.ts'
 
 /** A sparse input of a model: signs, any number per sample. */
@@ -67,4 +67,23 @@ export function sequenceEmbedding(
     ...(length !== undefined && { length }),
   })
   return { x, mask: builder.maskOf(x) }
+}
+
+export interface DenseEmbeddingOptions {
+  /** The parameter is `<name>.weight` [size, dim]. */
+  readonly name: string
+  /** Ids are below this. */
+  readonly size: number
+  readonly dim: number
+  /** @default uniform in [-0.05, 0.05] */
+  readonly init?: Initializer
+}
+
+/** A small embedding as an ordinary parameter: integer ids of any shape -> [.., dim]; returns the weight too, to tie it. */
+export function denseEmbedding(
+  ids: Tensor,
+  { name, size, dim, init = DEFAULT_INIT }: DenseEmbeddingOptions,
+): { readonly x: Tensor; readonly weight: Tensor } {
+  const weight = ids.builder.parameter({ name: `${name}.weight`, shape: [size, dim], init })
+  return { x: gather(weight, ids), weight }
 }

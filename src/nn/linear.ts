@@ -1,8 +1,8 @@
 /** @file Fully connected layers, named by their path: `fc0` has the parameters `fc0.weight` [in, out] and `fc0.bias` [out]. */
 
 import { gemm, type Initializer, reshape, type Tensor } from '../program/index.ts'
-import { UserError } from '../util/index.ts'
 import { ACTIVATIONS, type Activation } from './activation.ts'
+import { widthOf } from './shape.ts'
 
 export interface LinearOptions {
   readonly name: string
@@ -24,12 +24,7 @@ export function linear(
   { name, out, activation, init = { kind: 'xavier_uniform' }, biasInit = { kind: 'zeros' }, l2 }: LinearOptions,
 ): Tensor {
   const { builder, shape } = x
-  const width = shape.at(-1)
-  if (typeof width !== 'number')
-    throw new UserError(
-      `linear ${name}: the last dimension of [${shape.join(', ')}] is not known, so its weight has no shape.`,
-      { code: 'nn-shape', hint: 'Reshape so that the last dimension is a number.' },
-    )
+  const width = widthOf(x, `linear ${name}`)
   const weight = builder.parameter({
     name: `${name}.weight`,
     shape: [width, out],

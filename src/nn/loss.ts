@@ -1,17 +1,20 @@
-/** @file Losses: one number per sample unless said otherwise; take `mean` of them to train. */
+/** @file Losses: one number per sample or element; take `mean` of them to train. */
 import {
   add,
   cast,
+  greater,
   log,
   mul,
   neg,
   type Operand,
+  relu,
   reshape,
   sigmoidCrossEntropy as sigmoidLoss,
   softmaxCrossEntropy as softmaxLoss,
   square,
   sub,
   type Tensor,
+  where,
 } from '../program/index.ts'
 
 /** logits [B, C] and integer classes [B, 1] or [B] -> [B, 1]. */
@@ -34,6 +37,27 @@ export function logLoss(probability: Tensor, label: Tensor, { epsilon = 1e-4 }: 
 /** (x - y)^2, elementwise. */
 export function squareError(x: Tensor, label: Tensor): Tensor {
   return square(sub(x, labelLike(label, x)))
+}
+
+/** max(0, 1 - s x) with s = -1 for label 0 and 1 for label 1. */
+export function hinge(x: Tensor, label: Tensor): Tensor {
+  const side = sub(mul(labelLike(label, x), 2), 1)
+  return relu(sub(1, mul(side, x)))
+}
+
+/** max(0, margin - s (left - right)): label s = 1 wants left ahead, -1 right. */
+export function marginRank(
+  left: Tensor,
+  right: Tensor,
+  label: Tensor,
+  { margin = 0.1 }: { margin?: number } = {},
+): Tensor {
+  return relu(sub(margin, mul(labelLike(label, left), sub(left, right))))
+}
+
+/** p (ln p - logQ), elementwise: sum it for the divergence of q, given as logarithms, from p; 0 where p is 0. */
+export function klDivergence(logQ: Tensor, p: Tensor): Tensor {
+  return mul(p, sub(log(where(greater(p, 0), p, 1)), logQ))
 }
 
 /** A label in the shape and dtype of what it is compared with. */

@@ -1,13 +1,15 @@
 /** @file Every gradient rule against finite differences. */
 import { describe, expect, test } from 'vitest'
 import { GRADIENT_RULES } from '../../src/autodiff/index.ts'
+import type { OpCase } from './case.ts'
 import { gradientError } from './gradient-check.ts'
+import { LAYER_CASES } from './layer-cases.ts'
 import { OP_CASES } from './op-cases.ts'
 
 const TOLERANCE = 1e-7
 
 describe('the gradient of', () => {
-  const differentiable = Object.entries(OP_CASES).filter(
+  const differentiable = Object.entries<OpCase>({ ...OP_CASES, ...LAYER_CASES }).filter(
     ([, { differentiable = true, numeric = true }]) => differentiable && numeric,
   )
   test.each(differentiable)('%s agrees with finite differences', async (_, op) => {

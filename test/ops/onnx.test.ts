@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { backward } from '../../src/autodiff/index.ts'
 import { ortEngine, referenceEngine, type TensorView } from '../../src/engine/index.ts'
 import { asFloat32, caseInputs, caseProgram, type OpCase, type Sizes } from './case.ts'
+import { LAYER_CASES } from './layer-cases.ts'
 import { OP_CASES } from './op-cases.ts'
 
 const sizes: fc.Arbitrary<Sizes> = fc.record({
@@ -15,7 +16,7 @@ const sizes: fc.Arbitrary<Sizes> = fc.record({
 })
 
 describe('onnxruntime agrees with the reference engine on', () => {
-  test.each(Object.entries(OP_CASES))('%s', async (_, op) => {
+  test.each(Object.entries<OpCase>({ ...OP_CASES, ...LAYER_CASES }))('%s', async (_, op) => {
     await fc.assert(
       fc.asyncProperty(sizes, fc.integer({ min: 1, max: 1000 }), async (size, seed) => {
         expect(await engineError(op, size, seed)).toBeLessThan(1e-4)

@@ -1,0 +1,97 @@
+/** @file GRU and LSTM, unrolled over a padded sequence: one product for all inputs, then one small product per element. */
+import {
+  add,
+  gemm,
+  type Initializer,
+  mul,
+  reshape,
+  sigmoid,
+  slice,
+  split,
+  stack,
+  sub,
+  type Tensor,
+  tanh,
+} from '../program/index.ts'
+import { keepWhereMasked, zeroState } from './sequence.ts'
+import { lengthOf, widthOf } from './shape.ts'
+
+export interface RecurrentOptions {
+  readonly name: string
+  /** Columns of the state. */
+  readonly units: number
+  /** [B, T]: where it is 0 the state stays as it was. @default all ones */
+  readonly mask?: Tensor
+}
+
+/** States after each element [B, T, units], and the last one [B, units]. */
+export interface RecurrentResult {
+  readonly outputs: Tensor
+  readonly last: Tensor
+}
+
+/**
+ * r = s(x Wr + h Ur), z = s(x Wz + h Uz), n = tanh(x Wn + r (h Un)), h' = (1 - z) n + z h, each product with its bias.
+ * Parameters: `<name>.input_weight` [d, 3 units] (r, z, n side by side), `.state_weight` [units, 3 units], and both biases.
+ */
+export function gru(x: Tensor, { name, units, mask }: RecurrentOptions): RecurrentResult {
+  const { inputs, project } = projections(x, name, units, 3)
+  const cell = (input: Tensor, h: Tensor): Tensor => {
+    const [xr, xz, xn] = split(input, 3, -1)
+    const [hr, hz, hn] = split(project(h), 3, -1)
+    const r = sigmoid(add(xr!, hr!))
+    const z = sigmoid(add(xz!, hz!))
+    const n = tanh(add(xn!, mul(r, hn!)))
+    return add(n, mul(z, sub(h, n)))
+  }
+  return unroll(inputs, [zeroState(x, units)], ([h], input) => [cell(input, h!)], mask)
+}
+
+/**
+ * i, f, o = s(...), g = tanh(...), c' = f c + i g, h' = o tanh(c'). Parameters as in gru, with i, f, g, o side by side.
+ */
+export function lstm(x: Tensor, { name, units, mask }: RecurrentOptions): RecurrentResult {
+  const { inputs, project } = projections(x, name, units, 4)
+  const cell = (input: Tensor, h: Tensor, c: Tensor): readonly Tensor[] => {
+    const [i, f, g, o] = split(add(input, project(h)), 4, -1)
+    const next = add(mul(sigmoid(f!), c), mul(sigmoid(i!), tanh(g!)))
+    return [mul(sigmoid(o!), tanh(next)), next]
+  }
+  const zero = zeroState(x, units)
+  return unroll(inputs, [zero, zero], ([h, c], input) => cell(input, h!, c!), mask)
+}
+
+/** The input's part of every gate for all elements at once, and the function that gives the state's part. */
+function projections(x: Tensor, name: string, units: number, gates: number) {
+  const [width, length] = [widthOf(x, name), lengthOf(x, name)]
+  const init: Initializer = { kind: 'uniform', low: -1 / Math.sqrt(units), high: 1 / Math.sqrt(units) }
+  const parameter = (part: string, shape: readonly number[]) =>
+    x.builder.parameter({ name: `${name}.${part}`, shape, init })
+  const inputWeight = parameter('input_weight', [width, gates * units])
+  const stateWeight = parameter('state_weight', [units, gates * units])
+  const [inputBias, stateBias] = [parameter('input_bias', [gates * units]), parameter('state_bias', [gates * units])]
+  const flat = gemm(reshape(x, [-1, width]), inputWeight, { bias: inputBias })
+  return {
+    inputs: reshape(flat, [x.shape[0]!, length, gates * units]),
+    project: (h: Tensor) => gemm(h, stateWeight, { bias: stateBias }),
+  }
+}
+
+/** Runs the cell over T; the first state is the output. */
+function unroll(
+  inputs: Tensor,
+  start: readonly Tensor[],
+  cell: (states: readonly Tensor[], input: Tensor) => readonly Tensor[],
+  mask?: Tensor,
+): RecurrentResult {
+  const at = (x: Tensor, t: number) => reshape(slice(x, 1, t, t + 1), x.shape.toSpliced(1, 1))
+  const outputs: Tensor[] = []
+  let states = start
+  for (let t = 0; t < Number(inputs.shape[1]); t++) {
+    const next = cell(states, at(inputs, t))
+    const previous = states
+    states = mask ? next.map((state, i) => keepWhereMasked(state, previous[i]!, at(mask, t))) : next
+    outputs.push(states[0]!)
+  }
+  return { outputs: stack(outputs, 1), last: states[0]! }
+}

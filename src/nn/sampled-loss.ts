@@ -1,0 +1,88 @@
+/** @file Losses over many classes by a few drawn ones. Negatives are drawn once a step, shared by the batch, from the step's seed. */
+import {
+  add,
+  cast,
+  concat,
+  constant,
+  div,
+  equal,
+  exp,
+  expand,
+  floor,
+  gather,
+  gemm,
+  log,
+  minimum,
+  mul,
+  randomUniform,
+  reshape,
+  sub,
+  sum,
+  type Tensor,
+  where,
+} from '../program/index.ts'
+import { sigmoidCrossEntropy, softmaxCrossEntropy } from './loss.ts'
+import { widthOf } from './shape.ts'
+
+export interface SampledOptions {
+  /** The parameters are `<name>.weight` [classes, d] and `<name>.bias` [classes]. */
+  readonly name: string
+  readonly classes: number
+  /** Negatives a step. */
+  readonly samples: number
+  /** log_uniform suits classes numbered from the most frequent on. @default 'log_uniform' */
+  readonly sampler?: keyof typeof SAMPLERS
+}
+
+/** Cross-entropy of the true class among the drawn ones: x [B, d], label [B, 1] -> [B, 1]. */
+export function sampledSoftmax(x: Tensor, label: Tensor, options: SampledOptions): Tensor {
+  const { positive, negative } = sampledLogits(x, label, options)
+  const first = cast(mul(label, 0), 'int64')
+  return softmaxCrossEntropy(concat([positive, negative], 1), first)
+}
+
+/** Noise-contrastive estimation: each of true and drawn classes told apart by itself; [B, 1]. */
+export function nce(x: Tensor, label: Tensor, options: SampledOptions): Tensor {
+  const { positive, negative } = sampledLogits(x, label, options)
+  const target = (logits: Tensor, value: number) => expand(constant(x.builder, value), logits.shape)
+  const missed = sigmoidCrossEntropy(positive, target(positive, 1))
+  return add(missed, sum(sigmoidCrossEntropy(negative, target(negative, 0)), 1, true))
+}
+
+/** How classes are drawn from u in [0, 1], and how likely a class is. */
+const SAMPLERS = {
+  uniform: {
+    draw: (u: Tensor, classes: number) => floor(mul(u, classes)),
+    probability: (id: Tensor, classes: number) => add(mul(id, 0), 1 / classes),
+  },
+  // P(c) = ln((c + 2) / (c + 1)) / ln(classes + 1)
+  log_uniform: {
+    draw: (u: Tensor, classes: number) => sub(floor(exp(mul(u, Math.log(classes + 1)))), 1),
+    probability: (id: Tensor, classes: number) => div(log(div(add(id, 2), add(id, 1))), Math.log(classes + 1)),
+  },
+} as const
+
+/** Logits less ln(expected draws), [B, 1] and [B, samples]; a negative that is the true class is out of the race. */
+function sampledLogits(x: Tensor, label: Tensor, { name, classes, samples, sampler = 'log_uniform' }: SampledOptions) {
+  const { builder } = x
+  const { draw, probability } = SAMPLERS[sampler]
+  const weight = builder.parameter({
+    name: `${name}.weight`,
+    shape: [classes, widthOf(x, name)],
+    init: { kind: 'xavier_uniform' },
+  })
+  const bias = builder.parameter({ name: `${name}.bias`, shape: [classes], init: { kind: 'zeros' } })
+  const drawn = minimum(draw(randomUniform(builder, [samples], name), classes), classes - 1) // [samples]
+  const ids = cast(drawn, 'int64')
+  const truth = reshape(label, [-1]) // [B]
+
+  const correction = (id: Tensor) => log(mul(probability(id, classes), samples))
+  const own = add(sum(mul(x, gather(weight, truth)), 1, true), reshape(gather(bias, truth), [-1, 1]))
+  const positive = sub(own, correction(cast(reshape(label, [-1, 1]), 'float32')))
+  const others = sub(gemm(x, gather(weight, ids), { bias: gather(bias, ids), transposeB: true }), correction(drawn))
+  const collides = equal(cast(reshape(label, [-1, 1]), 'int32'), cast(ids, 'int32')) // [B, samples]
+  return { positive, negative: where(collides, OUT_OF_RACE, others) }
+}
+
+/** Low enough for a probability of 0. */
+const OUT_OF_RACE = -1e9

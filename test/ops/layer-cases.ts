@@ -1,0 +1,101 @@
+/** @file Cases for what is composed of ops: functions of program/ and layers of nn/. */
+import * as nn from '../../src/nn/index.ts'
+import {
+  clip,
+  gather,
+  gelu,
+  logSoftmax,
+  maskedSoftmax,
+  reshape,
+  sigmoid,
+  slice,
+  softmax,
+  softplus,
+  split,
+  stack,
+  type Tensor,
+  tile,
+  variance,
+} from '../../src/program/index.ts'
+import type { OpCase, Sizes } from './case.ts'
+
+const batch = ({ n }: Sizes) => [['B', n]] as const
+const two = ({ n }: Sizes) =>
+  [
+    ['B', n],
+    ['B', n],
+  ] as const
+const sequence = ({ n }: Sizes) => [['B', 'T', n]] as const
+/** T known when the program is built, as recurrent layers need it. */
+const unrolled = ({ T, n }: Sizes) => [['B', T, n]] as const
+const classes = ({ n }: Sizes) => [{ shape: ['B', 1], below: n }] as const
+const bits = ({ n }: Sizes) => [{ shape: ['B', n], below: 2 }] as const
+
+const layer = (build: (x: Tensor, sizes: Sizes) => Tensor, shapes: OpCase['shapes'] = batch): OpCase => ({
+  shapes,
+  build: ([x], _, sizes) => build(x!, sizes),
+})
+const mask = (x: Tensor) => x.builder.maskOf(x)
+
+export const LAYER_CASES = {
+  gelu: layer(gelu),
+  softplus: layer(softplus),
+  prelu: layer((x) => nn.prelu(x, { name: 'act' })),
+  clip: layer((x) => clip(x, -1, 0.5)),
+  variance: layer((x) => variance(x, 1)),
+  tile: layer((x) => tile(x, [2, 3])),
+  stack_split: layer((x) =>
+    stack(
+      split(x, [1, Number(x.shape[1]) - 1], 1).map((part) => reshape(slice(part, 1, 0, 1), [-1])),
+      1,
+    ),
+  ),
+  gather_axis: {
+    shapes: ({ m, n, k }) => [[m, n, k]],
+    ints: ({ n }) => [{ shape: [4], below: n }],
+    build: ([x], [i]) => gather(x!, i!, 1),
+  },
+  masked_softmax: layer((x) => maskedSoftmax(x, reshape(mask(x), [...mask(x).shape, 1]), 1), sequence),
+
+  linear: layer((x, { m }) => nn.linear(x, { name: 'fc', out: m, activation: 'tanh' }), sequence),
+  mlp: layer((x, { m }) => nn.mlp(x, { name: 'mlp', sizes: [4, m], activation: 'sigmoid' })),
+  dense_embedding: {
+    shapes: ({ n }) => [[n]],
+    ints: ({ k }) => [{ shape: ['B', 2], below: k }],
+    build: (_, [i], { k, m }) => nn.denseEmbedding(i!, { name: 'item', size: k, dim: m }).x,
+  },
+  layer_norm: layer((x) => nn.layerNorm(x, { name: 'norm' }), sequence),
+  batch_norm: layer((x) => nn.batchNorm(x, { name: 'norm', epsilon: 0.01 }), sequence),
+  l2_normalize: layer((x) => nn.l2Normalize(x)),
+  cosine_similarity: { shapes: two, build: ([a, b]) => nn.cosineSimilarity(a!, b!) },
+  dropout: layer((x) => nn.dropout(x, { name: 'drop', rate: 0.3 }), sequence),
+
+  masked_mean: layer((x) => nn.maskedMean(x, mask(x)), sequence),
+  attention: layer((x) => nn.dotProductAttention(x, x, x, { mask: mask(x) }), sequence),
+  conv1d: layer((x, { m }) => nn.conv1d(x, { name: 'conv', out: m, kernel: 3 }), sequence),
+  conv1d_valid: layer((x, { m }) => nn.conv1d(x, { name: 'conv', out: m, kernel: 2, padding: 'valid' }), sequence),
+  gru: layer((x, { m }) => nn.gru(x, { name: 'gru', units: m, mask: mask(x) }).outputs, unrolled),
+  lstm: layer((x, { m }) => nn.lstm(x, { name: 'lstm', units: m, mask: mask(x) }).last, unrolled),
+
+  nn_softmax_cross_entropy: {
+    shapes: batch,
+    ints: classes,
+    build: ([x], [i]) => nn.softmaxCrossEntropy(x!, reshape(i!, [-1])),
+  },
+  nn_sigmoid_cross_entropy: { shapes: batch, ints: bits, build: ([x], [z]) => nn.sigmoidCrossEntropy(x!, z!) },
+  log_loss: { shapes: batch, ints: bits, build: ([x], [z]) => nn.logLoss(sigmoid(x!), z!) },
+  square_error: { shapes: two, build: ([a, b]) => nn.squareError(a!, b!) },
+  hinge: { shapes: batch, ints: bits, build: ([x], [z]) => nn.hinge(x!, z!) },
+  margin_rank: { shapes: two, ints: bits, build: ([a, b], [z]) => nn.marginRank(a!, b!, z!) },
+  kl_divergence: { shapes: two, build: ([a, b]) => nn.klDivergence(logSoftmax(a!), softmax(b!)) },
+  sampled_softmax: {
+    shapes: batch,
+    ints: ({ n }) => [{ shape: ['B', 1], below: n + 4 }],
+    build: ([x], [i], { n }) => nn.sampledSoftmax(x!, i!, { name: 'out', classes: n + 4, samples: 3 }),
+  },
+  nce: {
+    shapes: batch,
+    ints: ({ n }) => [{ shape: ['B', 1], below: n + 4 }],
+    build: ([x], [i], { n }) => nn.nce(x!, i!, { name: 'out', classes: n + 4, samples: 3, sampler: 'uniform' }),
+  },
+} as const satisfies Readonly<Record<string, OpCase>>
