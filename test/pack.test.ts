@@ -9,7 +9,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const INSTALL_MS = 3 * 60 * 1000 // onnxruntime-node is large
-const run = promisify(execFile)
 
 describe('the packed package', () => {
   let folder: string
@@ -17,8 +16,8 @@ describe('the packed package', () => {
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'oarfish-pack-'))
-    await run(process.execPath, ['scripts/build.mjs'], { cwd: ROOT })
-    const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: ROOT })
+    await run(process.execPath, ['scripts/build.mjs'], ROOT)
+    const stdout = await run('npm', ['pack', '--json', '--pack-destination', folder], ROOT)
     packed = JSON.parse(stdout)[0]
   }, INSTALL_MS)
   afterAll(() => rm(folder, { recursive: true, force: true }))
@@ -49,11 +48,9 @@ describe('the packed package', () => {
       const [line] = /^npm install .*$/m.exec(await readFile(join(ROOT, 'README.md'), 'utf8')) ?? []
       expect(line).toBe('npm install --ignore-scripts oarfish')
       const install = ['install', '--ignore-scripts', join(folder, packed.filename)]
-      await run('npm', [...install, '--prefer-offline', '--no-audit', '--no-fund'], { cwd: folder })
+      await run('npm', [...install, '--prefer-offline', '--no-audit', '--no-fund'], folder)
       const config = 'node_modules/oarfish/models/rank/dnn/config.yaml'
-      const { stdout } = await run('npx', ['oarfish', 'train', '-m', config, '-o', 'runner.epochs=1', '--json'], {
-        cwd: folder,
-      })
+      const stdout = await run('npx', ['oarfish', 'train', '-m', config, '-o', 'runner.epochs=1', '--json'], folder)
       const done = JSON.parse(stdout.trim().split('\n').at(-1)!)
       expect(done.kind).toBe('done')
       expect(done.samples).toBeGreaterThan(0)
@@ -62,3 +59,13 @@ describe('the packed package', () => {
     INSTALL_MS,
   )
 })
+
+/** Runs a program; what it printed is part of the error when it fails. */
+async function run(file: string, args: readonly string[], cwd: string): Promise<string> {
+  try {
+    return (await promisify(execFile)(file, args, { cwd })).stdout
+  } catch (error) {
+    const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string }
+    throw new Error(`${file} ${args.join(' ')} failed:\n${stdout}${stderr}`, { cause: error })
+  }
+}
