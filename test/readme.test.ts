@@ -23,7 +23,7 @@ test('the Chinese README has the headings and tables of the English one', () => 
 })
 
 test('every file that the READMEs and the documents link to exists', () => {
-  for (const name of ['README.md', 'README.zh-CN.md', 'docs/architecture.md']) {
+  for (const name of ['README.md', 'README.zh-CN.md', 'docs/architecture.md', 'docs/config.md', 'docs/errors.md']) {
     for (const [, target] of read(name).matchAll(/\]\((?!https?:)([^)#]+)/g)) {
       expect(() => read(join(name, '..', target!)), `${name} links to ${target}`).not.toThrow()
     }
