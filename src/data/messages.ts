@@ -16,7 +16,6 @@ export interface ThreadSettings {
   readonly slots: readonly Slot[]
   readonly onBadLine: 'error' | 'skip'
   readonly userReader?: UserReaderOptions
-  readonly alias: Readonly<Record<string, string>>
 }
 
 /** Parts of a chunk that a thread may be ahead of its consumer. */

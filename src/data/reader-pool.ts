@@ -12,8 +12,6 @@ export interface ReaderPoolOptions {
   readonly onBadLine?: 'error' | 'skip'
   /** Reads the files with the user's own RecDataset instead of as text. */
   readonly userReader?: UserReaderOptions
-  /** Where a user's module finds packages it imports by name: `oarfish` is the running package's index. */
-  readonly alias?: Readonly<Record<string, string>>
 }
 
 export interface ReaderPool {
@@ -27,14 +25,8 @@ export type ReaderOptions = ReaderPoolOptions & ReadOptions
 /** Chunk buffers remembered for use again: those in flight, and as many with trainers. */
 const buffersRemembered = (threads: number) => 8 * threads + 16
 
-export function openReaderPool({
-  slots,
-  threads,
-  onBadLine = 'error',
-  userReader,
-  alias = {},
-}: ReaderPoolOptions): ReaderPool {
-  const workers = new ReaderThreads(threads, { slots, onBadLine, alias, ...(userReader && { userReader }) })
+export function openReaderPool({ slots, threads, onBadLine = 'error', userReader }: ReaderPoolOptions): ReaderPool {
+  const workers = new ReaderThreads(threads, { slots, onBadLine, ...(userReader && { userReader }) })
   const buffers = createBufferPool(buffersRemembered(workers.count))
   const ignored = new Set<string>()
   let read = 0

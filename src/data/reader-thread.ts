@@ -20,11 +20,11 @@ serve(parentPort!, settings, await sourcesOf(settings))
 
 type OpenSource = (job: ChunkJob) => Source
 
-async function sourcesOf({ slots, onBadLine, userReader, alias }: ThreadSettings): Promise<OpenSource> {
+async function sourcesOf({ slots, onBadLine, userReader }: ThreadSettings): Promise<OpenSource> {
   if (userReader) {
     // Loaded only here: jiti takes longer to start than the rest of the thread.
     const { createUserSource } = await import('./user-source.ts')
-    const user = createUserSource({ slots, userReader, alias })
+    const user = createUserSource({ slots, userReader })
     return ({ chunk }) => user(chunk)
   }
   const text = createTextSources(slots, onBadLine)

@@ -1,6 +1,5 @@
 /** @file A user's own reader as a source: loads reader.ts on the reader thread and turns its samples into columns. */
-import { createJiti } from 'jiti'
-import { isUserError, UserError } from '../util/index.ts'
+import { importUserModule, isUserError, UserError } from '../util/index.ts'
 import type { Slot } from './batch.ts'
 import { type ColumnWriter, createColumnWriter } from './column-writer.ts'
 import type { UserReaderOptions } from './messages.ts'
@@ -11,22 +10,20 @@ import type { Source, SourcePart } from './text-source.ts'
 export interface UserSourceOptions {
   readonly slots: readonly Slot[]
   readonly userReader: UserReaderOptions
-  readonly alias: Readonly<Record<string, string>>
 }
 
 /** Samples of a part: as many as a chunk of text has, more or less. */
 const PART_SAMPLES = 2048
 const PART_SIGNS = 256 * 1024
 
-export function createUserSource({ slots, userReader, alias }: UserSourceOptions): (chunk: Chunk) => Source {
-  const jiti = createJiti(import.meta.url, { alias: { ...alias } })
+export function createUserSource({ slots, userReader }: UserSourceOptions): (chunk: Chunk) => Source {
   const writer = createColumnWriter(slots)
   let loading: Promise<RecDatasetClass> | undefined
 
   return async function* ({ file, to }) {
     let sample = 0
     try {
-      loading ??= loadRecDataset(jiti, userReader.path)
+      loading ??= loadRecDataset(userReader.path)
       const dataset = new (await loading)([file], userReader.config)
       for await (const values of iterable(dataset, userReader.path)) {
         sample++
@@ -43,8 +40,8 @@ export function createUserSource({ slots, userReader, alias }: UserSourceOptions
   }
 }
 
-async function loadRecDataset(jiti: ReturnType<typeof createJiti>, path: string): Promise<RecDatasetClass> {
-  const module = await jiti.import<Record<string, unknown>>(path)
+async function loadRecDataset(path: string): Promise<RecDatasetClass> {
+  const module = await importUserModule<Record<string, unknown>>(path)
   const found = module['RecDataset'] ?? module['default']
   if (typeof found === 'function') return found as RecDatasetClass
   throw new UserError('The reader does not export a class RecDataset.', {

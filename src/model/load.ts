@@ -1,10 +1,8 @@
 /** @file Loads a user's model file (.ts or .js) through jiti, with `oarfish` meaning the running package. */
 import { existsSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { createJiti } from 'jiti'
+import { join, relative } from 'node:path'
 import { type LoadedConfig, validateHyperParameters } from '../config/index.ts'
-import { isUserError, UserError } from '../util/index.ts'
+import { importUserModule, isUserError, UserError } from '../util/index.ts'
 import type { ModelModule, StaticModel } from './contract.ts'
 import { type TracedModel, traceModel } from './trace.ts'
 
@@ -13,7 +11,7 @@ const CANDIDATES = ['static_model.ts', 'static_model.js', 'static_model.mjs', 'm
 /** The model beside a config file, traced. Errors of the model's own code keep their stack. */
 export async function loadModel(loaded: LoadedConfig): Promise<TracedModel> {
   const file = modelFile(loaded.config.dir)
-  const module = await blamed(file, 'could not be loaded', () => importUserFile<Partial<ModelModule>>(file))
+  const module = await blamed(file, 'could not be loaded', () => importUserModule<Partial<ModelModule>>(file))
   const { StaticModel, hyperParameters } = module
   if (typeof StaticModel !== 'function') {
     throw new UserError(
@@ -27,18 +25,6 @@ export async function loadModel(loaded: LoadedConfig): Promise<TracedModel> {
   }
   const values = hyperParameters ? validateHyperParameters(loaded, hyperParameters) : loaded.config.hyper_parameters
   return blamed(file, 'failed', () => traceModel(new (StaticModel as new (values: unknown) => StaticModel)(values)))
-}
-
-/** Imports a user's TypeScript or JavaScript file. */
-export async function importUserFile<T>(file: string): Promise<T> {
-  const jiti = createJiti(import.meta.url, { alias: packageAlias(), fsCache: false, interopDefault: false })
-  return (await jiti.import(file)) as T
-}
-
-/** What user files mean by `oarfish`: the copy that is running, from src/ (tests) or dist/. */
-export function packageAlias(): Record<string, string> {
-  const self = fileURLToPath(import.meta.url)
-  return { oarfish: join(dirname(self), '..', self.endsWith('.ts') ? 'index.ts' : 'index.js') }
 }
 
 function modelFile(dir: string): string {

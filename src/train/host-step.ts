@@ -5,8 +5,8 @@ import type { BoundSession, Session } from '../engine/index.ts'
 import { AUC_BUCKETS, AUC_THRESHOLDS, type MetricSpec } from '../metric/index.ts'
 import type { Clip } from '../optim/index.ts'
 import type { DenseLayout, Params, ParamsShare } from '../params/index.ts'
-import type { Program } from '../program/index.ts'
-import { UserError } from '../util/index.ts'
+import { type Program, RANDOM_SEED } from '../program/index.ts'
+import { deriveSeed, UserError } from '../util/index.ts'
 import { bindViews, type Capacity, openBuffers, type StepBuffers } from './buffers.ts'
 import { clipGradients } from './clip.ts'
 import { type DistinctBatch, distinctSigns, expandRows, type LoadedBatch, mergeGradients } from './rows.ts'
@@ -22,6 +22,8 @@ export interface HostStepOptions {
   readonly batchSize: number
   /** Training updates weights and creates rows; evaluation does neither. */
   readonly training: boolean
+  /** The job's seed: with epoch and batch it gives each step its random numbers. */
+  readonly seed: number
   readonly clip?: Clip
 }
 
@@ -126,6 +128,8 @@ export class HostStep {
       sign += last - first
     }
     releaseBatch(batch)
+    const random = this.#buffers.feeds.get(RANDOM_SEED)
+    if (random) new Int32Array(this.#buffer, random.at, 1)[0] = stepSeed(this.#options.seed, batch)
     return loaded
   }
 
@@ -243,6 +247,11 @@ function symbolsOf({ rows }: Program): string[] {
   return rows.flatMap(({ pooling, shape }) =>
     pooling === 'sequence' && typeof shape[1] === 'string' ? [shape[1]] : [],
   )
+}
+
+/** A pure function of (seed, epoch, batch): a resumed or repeated step draws the same numbers. */
+function stepSeed(seed: number, { epoch, index }: Batch): number {
+  return Number(BigInt.asIntN(32, deriveSeed(seed, `step ${epoch}.${index}`)))
 }
 
 function lossNotFinite(loss: number, epoch: number, index: number): UserError {

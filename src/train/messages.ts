@@ -23,6 +23,7 @@ export interface ThreadSettings {
   readonly params: LocalParamsHandle
   readonly segments: number
   readonly batchSizes: Readonly<Record<Phase, number>>
+  readonly seed: number
   readonly clip?: Clip
 }
 

@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks'
 import { explain, type JobConfig, type LoadedConfig } from '../config/index.ts'
 import { listDataFiles, openReaderPool, type ReaderPool } from '../data/index.ts'
 import type { EventSink, Metrics } from '../event/index.ts'
-import { loadModel, packageAlias, type TracedModel } from '../model/index.ts'
+import { loadModel, type TracedModel } from '../model/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../params/index.ts'
 import { type PassResult, runPass } from './loop.ts'
 import type { EngineName, Phase, ThreadSettings } from './messages.ts'
@@ -139,7 +139,6 @@ function openReaders({ runner, hyper_parameters }: JobConfig, { slots }: TracedM
       slots,
       threads: runner.reader_threads || automaticReaders(runner.thread_num),
       onBadLine: runner.on_bad_line,
-      alias: packageAlias(),
       ...(path !== undefined && existsSync(path) && { userReader: { path, config: { runner, hyper_parameters } } }),
     })
   const train = open(runner.train_reader_path)
@@ -175,6 +174,7 @@ function openTrainers(
       metrics,
       params,
       segments: runner.table_segments,
+      seed: runner.seed,
       batchSizes: { train: runner.train_batch_size, infer: runner.infer_batch_size },
       ...(optimizer.clip && { clip: optimizer.clip }),
     }),

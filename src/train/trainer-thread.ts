@@ -40,12 +40,21 @@ async function run(port: MessagePort, settings: ThreadSettings): Promise<void> {
 }
 
 async function compile(settings: ThreadSettings, params: LocalParams): Promise<Record<Phase, HostStep>> {
-  const { programs, slots, metrics, segments, batchSizes, clip } = settings
+  const { programs, slots, metrics, segments, batchSizes, seed, clip } = settings
   const engine = ENGINE_BY_NAME[settings.engine]()
   const steps = await Promise.all(
     PHASES.map(async (phase) => {
       const session = await engine.compile(programs[phase])
-      const shared = { params, slots, metrics, segments, session, layout: params.dense.layout, ...(clip && { clip }) }
+      const shared = {
+        params,
+        slots,
+        metrics,
+        segments,
+        seed,
+        session,
+        layout: params.dense.layout,
+        ...(clip && { clip }),
+      }
       return [
         phase,
         new HostStep({

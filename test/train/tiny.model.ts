@@ -1,0 +1,67 @@
+/** @file A small model with every kind of rows: pooled over two slots, a second table, a sequence with a mask. */
+import {
+  concat,
+  type Feeds,
+  mean,
+  metric,
+  mul,
+  type NetOutput,
+  nn,
+  optimizer,
+  sigmoid,
+  sum,
+  type Tensor,
+  unsqueeze,
+  z,
+} from 'oarfish'
+
+export const hyperParameters = z.strictObject({
+  dim: z.int().default(3),
+  learning_rate: z.number().default(0.05),
+  lazy: z.boolean().default(true),
+})
+
+interface Inputs {
+  readonly click: Tensor
+  readonly user: nn.SparseSlot
+  readonly tags: nn.SparseSlot
+  readonly history: nn.SparseSlot
+  readonly x: Tensor
+}
+
+export class StaticModel {
+  readonly #hyper: z.infer<typeof hyperParameters>
+
+  constructor(hyper: z.infer<typeof hyperParameters>) {
+    this.#hyper = hyper
+  }
+
+  createFeeds({ label, sparse, dense }: Feeds): Inputs {
+    return {
+      click: label('click'),
+      user: sparse('user'),
+      tags: sparse('tags'),
+      history: sparse('history'),
+      x: dense('x', 2),
+    }
+  }
+
+  net({ click, user, tags, history, x }: Inputs): NetOutput {
+    const { dim } = this.#hyper
+    const pooled = nn.embedding([tags, user], { name: 'pooled', table: 'ids', dim, pooling: 'mean' }) // not in declaration order
+    const wide = nn.embedding([user, tags, history], { name: 'wide', dim: 1 })
+    const { x: sequence, mask } = nn.sequenceEmbedding(history, { name: 'history_rows', table: 'ids', dim })
+    const summed = sum(mul(sequence, unsqueeze(mask, 2)), 1) // [B, dim]
+    const hidden = nn.linear(concat([pooled, summed, x], 1), { name: 'hidden', out: 8, activation: 'relu' })
+    const logit = nn.linear(concat([hidden, wide], 1), { name: 'out', out: 1 })
+    return {
+      loss: mean(nn.sigmoidCrossEntropy(logit, click)),
+      metrics: { auc: metric.auc(sigmoid(logit), click) },
+      outputs: { predict: sigmoid(logit) },
+    }
+  }
+
+  createOptimizer() {
+    return optimizer.adam({ learningRate: this.#hyper.learning_rate, lazy: this.#hyper.lazy })
+  }
+}
