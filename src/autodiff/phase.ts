@@ -1,5 +1,5 @@
 /** @file One traced program, two uses: training takes the first operand of each `phase` op, inference the second. */
-import type { Program } from '../program/index.ts'
+import { neededSymbols, type Program, programInputs } from '../program/index.ts'
 import { rebuild } from './rebuild.ts'
 import { simplify } from './simplify.ts'
 
@@ -26,14 +26,19 @@ function withoutStateUpdates(program: Program): Program {
 
 function dropUnusedInputs(program: Program): Program {
   const used = new Set([...program.nodes.flatMap(({ inputs }) => inputs), ...program.fetches.map(({ value }) => value)])
+  for (const symbol of neededSymbols(program)) {
+    // An input nobody reads may still be where a size comes from.
+    const sources = programInputs(program).filter(({ shape }) => shape.includes(symbol))
+    if (!sources.some(({ value }) => used.has(value))) used.add(sources[0]!.value)
+  }
+  // A sequence's mask comes with its rows, whether or not the graph reads it.
+  for (const { value, mask } of program.rows) if (mask !== undefined && used.has(value)) used.add(mask)
   const keep = <T extends { readonly value: number }>(items: readonly T[]) =>
     items.filter(({ value }) => used.has(value))
   const rows = keep(program.rows)
-  // A sequence's mask comes with its rows, whether or not the graph reads it.
-  const masks = new Set(rows.map(({ mask }) => mask))
   return Object.freeze({
     ...program,
-    feeds: program.feeds.filter(({ value }) => used.has(value) || masks.has(value)),
+    feeds: keep(program.feeds),
     rows,
     tables: program.tables.filter(({ name }) => rows.some(({ table }) => table === name)),
     parameters: keep(program.parameters),

@@ -1,5 +1,5 @@
 /** @file The graph under construction: nodes and initializers by name, and sizes that are known only at run time. */
-import { type Dim, type DType, dimTerms, type Program, programInputs, type Shape } from '../program/index.ts'
+import { type Dim, type DType, dimTerms, isSymbol, type Program, programInputs, type Shape } from '../program/index.ts'
 import type { OnnxAttribute, OnnxNode, OnnxTensor } from './messages.ts'
 
 export class OnnxGraph {
@@ -66,6 +66,7 @@ export class OnnxGraph {
     if (typeof dim === 'number') return this.ints([dim])
     const source = this.#sources.get(dim)
     if (source) return this.node('Shape', [source.input], { start: source.axis, end: source.axis + 1 })
+    if (isSymbol(dim)) throw new Error(`internal: no input has the dimension ${dim}`)
     const terms = dimTerms(dim).map(({ coefficient, symbols }) => {
       const factors = symbols.map((symbol) => this.size(symbol))
       return [...(coefficient === 1 && factors.length > 0 ? [] : [this.ints([coefficient])]), ...factors].reduce(

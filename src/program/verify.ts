@@ -53,14 +53,18 @@ function verifyNode<K extends OpKind>(node: Node, types: ReadonlyMap<number, Ten
 
 /** Every symbol must be a dimension of some input by itself: that is where its size comes from at run time. */
 function verifySymbols(program: Program): void {
-  const sources = new Set(programInputs(program).flatMap(({ shape }) => shape.filter((dim) => typeof dim === 'string')))
-  for (const node of program.nodes) {
-    for (const symbol of node.shape.flatMap((dim) => dimTerms(dim).flatMap(({ symbols }) => symbols))) {
-      if (!sources.has(symbol))
-        throw new UserError(`${node.op.kind} has the dimension ${symbol}, which no input has.`, {
-          code: 'program-symbol',
-          hint: `Declare a feed with the dimension ${symbol}.`,
-        })
-    }
+  const sources = new Set(programInputs(program).flatMap(({ shape }) => shape))
+  for (const symbol of neededSymbols(program)) {
+    if (sources.has(symbol)) continue
+    throw new UserError(`The program computes with the dimension ${symbol}, which no input has.`, {
+      code: 'program-symbol',
+      hint: `Declare a feed with the dimension ${symbol}.`,
+    })
   }
+}
+
+/** The symbols whose size a run must know. */
+export function neededSymbols({ nodes }: Program): ReadonlySet<string> {
+  const dims = nodes.flatMap(({ op, shape }) => (op.kind === 'count' ? [...op.dims, ...shape] : shape))
+  return new Set(dims.flatMap((dim) => dimTerms(dim).flatMap(({ symbols }) => symbols)))
 }
