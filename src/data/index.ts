@@ -1,6 +1,8 @@
 /** @file The public face of data/: from files to batches. */
 export * from './batch.ts'
 export { listDataFiles } from './files.ts'
+export { type CriteoLikeOptions, type CriteoLikeResult, generateCriteoLike } from './generate/criteo-like.ts'
+export { GENERATED_FORMATS, type GeneratedFormat } from './generate/row-format.ts'
 export { releaseBatch } from './lease.ts'
 export type { UserReaderOptions } from './messages.ts'
 export type { BatchReader, ReadOptions } from './reader.ts'
