@@ -53,8 +53,8 @@ export function createLocalParams({
 export class LocalParams implements Params {
   readonly dense: DenseBlock
   readonly tables: readonly SparseTable[]
-  /** Time spent on dense weights, both ways. */
-  readonly seconds = { dense: 0 }
+  /** Time spent on dense weights, part of what pull and push take. */
+  readonly denseSeconds = { pull: 0, push: 0 }
   readonly #handle: LocalParamsHandle
 
   constructor(handle: LocalParamsHandle, thread: number) {
@@ -68,7 +68,7 @@ export class LocalParams implements Params {
     for (const { table, distinct, rows } of tables) {
       this.tables[table]!.lookup(distinct, rows, insert, stepFactors(this.#handle.tables[table]!.optimizer, next))
     }
-    this.#timed(() => this.dense.pull(weights))
+    this.#timed('pull', () => this.dense.pull(weights))
   }
 
   push({ tables, gradients }: ParamsShare): number {
@@ -77,7 +77,7 @@ export class LocalParams implements Params {
       const { optimizer } = this.#handle.tables[table]!
       this.tables[table]!.update(distinct, merged, stepFactors(optimizer, step), optimizer.l2)
     }
-    this.#timed(() => this.dense.push(gradients, stepFactors(this.#handle.dense.optimizer, step)))
+    this.#timed('push', () => this.dense.push(gradients, stepFactors(this.#handle.dense.optimizer, step)))
     return step
   }
 
@@ -85,10 +85,10 @@ export class LocalParams implements Params {
 
   close(): void {}
 
-  #timed(work: () => void): void {
+  #timed(way: 'pull' | 'push', work: () => void): void {
     const started = performance.now()
     work()
-    this.seconds.dense += (performance.now() - started) / 1000
+    this.denseSeconds[way] += (performance.now() - started) / 1000
   }
 
   /** SHA-256 over all weights, optimizer state and rows. */

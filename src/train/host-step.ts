@@ -39,11 +39,12 @@ export interface StepSeconds {
   lookup: number
   gather: number
   run: number
+  merge: number
   update: number
 }
 
 export class HostStep {
-  readonly seconds: StepSeconds = { load: 0, lookup: 0, gather: 0, run: 0, update: 0 }
+  readonly seconds: StepSeconds = { load: 0, lookup: 0, gather: 0, run: 0, merge: 0, update: 0 }
   readonly #options: HostStepOptions
   readonly #sparseSlots: number
   #buffers: StepBuffers
@@ -73,8 +74,9 @@ export class HostStep {
     await this.#session(loaded).run()
     const afterRun = performance.now()
     const result = this.#measure(batch)
+    if (training) mergeGradients(this.#buffers, distinct)
+    const afterMerge = performance.now()
     if (training) {
-      mergeGradients(this.#buffers, distinct)
       if (clip) clipGradients(clip, this.#buffers.workspace.kernel, share, layout)
       await params.push(share)
     }
@@ -83,7 +85,8 @@ export class HostStep {
     this.seconds.lookup += (afterLookup - afterLoad) / 1000
     this.seconds.gather += (afterGather - afterLookup) / 1000
     this.seconds.run += (afterRun - afterGather) / 1000
-    this.seconds.update += (ended - afterRun) / 1000
+    this.seconds.merge += (afterMerge - afterRun) / 1000
+    this.seconds.update += (ended - afterMerge) / 1000
     return result
   }
 

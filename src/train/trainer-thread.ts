@@ -71,17 +71,18 @@ async function compile(settings: ThreadSettings, params: LocalParams): Promise<R
 
 async function answer(message: ToThread, step: HostStep, params: LocalParams): Promise<FromThread> {
   if (message.kind === 'finish') {
-    const finished: FromThread = {
-      kind: 'finish',
-      histograms: step.histograms(),
-      seconds: { ...step.seconds, ...params.seconds },
-    }
+    const finished: FromThread = { kind: 'finish', histograms: step.histograms(), seconds: breakdown(step, params) }
     step.reset()
-    params.seconds.dense = 0
+    Object.assign(params.denseSeconds, { pull: 0, push: 0 })
     return finished
   }
   const { phase, batch, report } = message
   const { index, size, fraction } = batch
   const result = await step.run(batch)
   return { kind: 'step', phase, index, size, fraction, result, ...(report && { histograms: step.histograms() }) }
+}
+
+/** Where the time went, in parts that do not overlap: dense weights are taken out of lookup and update. */
+function breakdown({ seconds }: HostStep, { denseSeconds: { pull, push } }: LocalParams): Record<string, number> {
+  return { ...seconds, lookup: seconds.lookup - pull, update: seconds.update - push, dense: pull + push }
 }

@@ -1,0 +1,36 @@
+/** @file The benchmark's data: criteo-like rows, made once per (rows, format, seed) and kept in the scratch folder. */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { generateCriteoLike } from '../src/data/index.ts'
+import { scratch } from './tools.ts'
+
+/** The folder of a data set, or one of its parts: train, test, or gz = train compressed. */
+export async function criteoLike(
+  rows: number,
+  format: 'slot' | 'multislot',
+  seed: number,
+  part?: 'train' | 'test' | 'gz',
+): Promise<string> {
+  const out = scratch(`criteo-like-${rows}-${format}-${seed}`)
+  const done = join(out, 'done.json')
+  if (!existsSync(done)) {
+    const result = generateCriteoLike({ rows, seed, parts: 8, format, out, force: true })
+    writeFileSync(done, JSON.stringify(result))
+  }
+  if (part === 'gz') compress(join(out, 'train'), join(out, 'gz'))
+  return part === undefined ? out : join(out, part)
+}
+
+/** AUC of the hidden model on the test rows: what no trained model can beat. */
+export function hiddenAuc(dataset: string): number {
+  return (JSON.parse(readFileSync(join(dataset, 'done.json'), 'utf8')) as { hiddenAuc: number }).hiddenAuc
+}
+
+function compress(from: string, to: string): void {
+  mkdirSync(to, { recursive: true })
+  for (const file of readdirSync(from)) {
+    if (!existsSync(join(to, `${file}.gz`)))
+      writeFileSync(join(to, `${file}.gz`), gzipSync(readFileSync(join(from, file)), { level: 6 }))
+  }
+}

@@ -1,0 +1,119 @@
+/** @file The figures as Markdown, and their place in the docs. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { cpus } from 'node:os'
+import type { Accuracy } from './accuracy.ts'
+import type { SpeedFigure } from './speed.ts'
+import { at, type Json, thousands } from './tools.ts'
+
+export interface Figures {
+  readonly speed?: readonly SpeedFigure[]
+  readonly reader?: readonly Json[]
+  readonly table?: readonly Json[]
+  readonly accuracy?: Accuracy
+}
+
+export function report({ speed, reader, table, accuracy }: Figures): string {
+  const parts = [
+    `Measured with Node ${process.version} on ${cpus().length} cores (${cpus()[0]?.model.trim()}).`,
+    speed && speedTable(speed),
+    speed && breakdownTable(speed),
+    reader && readerTable(reader),
+    table && rowsTable(table),
+    accuracy && accuracyTable(accuracy),
+  ]
+  return `${parts.filter((part) => part !== undefined).join('\n\n')}\n`
+}
+
+/** Puts the whole report into docs/benchmarks.md and the speed table into both READMEs, between their markers. */
+export function writeDocs(figures: Figures): void {
+  replaceBetween(at('docs', 'benchmarks.md'), report(figures))
+  if (!figures.speed) return
+  for (const file of ['README.md', 'README.zh-CN.md']) replaceBetween(at(file), speedTable(figures.speed))
+}
+
+function replaceBetween(file: string, text: string): void {
+  const [begin, end] = ['<!-- bench:begin -->', '<!-- bench:end -->']
+  const old = readFileSync(file, 'utf8')
+  writeFileSync(file, old.replace(new RegExp(`${begin}[\\s\\S]*${end}`), `${begin}\n${text.trim()}\n${end}`))
+}
+
+function markdown(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
+  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+}
+
+function speedTable(speed: readonly SpeedFigure[]): string {
+  const ours = (threads: number) =>
+    speed.find(({ name, threads: t }) => name.startsWith('oarfish, slot') && t === threads)!.samplesPerSecond
+  const rows = speed.map(({ name, threads, samplesPerSecond, rounds }) => {
+    const ratio = ours(threads) / samplesPerSecond
+    const spread = `${thousands(Math.min(...rounds))} to ${thousands(Math.max(...rounds))}`
+    return [
+      name,
+      threads,
+      thousands(samplesPerSecond),
+      spread,
+      name.startsWith('oarfish') ? '' : `${ratio.toFixed(2)}x`,
+    ]
+  })
+  return markdown(['CTR DNN, batch 512', 'threads', 'samples/s (median)', 'spread', 'oarfish from slot text is'], rows)
+}
+
+function breakdownTable(speed: readonly SpeedFigure[]): string {
+  const rows = speed.flatMap(({ name, threads, breakdown, samples = 0, startupSeconds = 0 }) => {
+    if (!breakdown) return []
+    const perBatch = (part: string) => `${(((breakdown[part] ?? 0) * 1000 * 512) / samples).toFixed(2)}`
+    return [[name, threads, ...PARTS.map(([part]) => perBatch(part)), `${startupSeconds.toFixed(2)} s`]]
+  })
+  return markdown(['ms a batch in a trainer thread', 'threads', ...PARTS.map(([, title]) => title), 'start-up'], rows)
+}
+
+const PARTS = [
+  ['load', 'copy in'],
+  ['lookup', 'distinct + lookup'],
+  ['gather', 'gather'],
+  ['run', 'run'],
+  ['merge', 'merge'],
+  ['update', 'row update'],
+  ['dense', 'dense weights'],
+] as const
+
+function readerTable(reader: readonly Json[]): string {
+  const rows = reader.map((row) => [
+    `${row['format']}${String(row['dir']).endsWith('gz') ? ', gz' : ''}`,
+    String(row['threads']),
+    thousands(Number(row['samplesPerSecond'])),
+    thousands(Number(row['megabytesPerSecond'])),
+    Number(row['cpuMsPerBatch']).toFixed(2),
+  ])
+  return markdown(['reader alone', 'threads', 'samples/s', 'MB/s of file', 'CPU ms per 512 samples'], rows)
+}
+
+function rowsTable(table: readonly Json[]): string {
+  const rows = table.map((row) => [
+    thousands(Number(row['rows'])),
+    String(row['draw']),
+    ...['lookupNs', 'updateNs', 'bytesPerRow', 'worstBytesPerRow', 'longestInsertBatchMs'].map((key) =>
+      Number(row[key]).toFixed(1),
+    ),
+  ])
+  return markdown(
+    [
+      'rows (dim 9, Adam)',
+      'ids',
+      'lookup ns a sign',
+      'update ns a sign',
+      'resident bytes a row',
+      'most at any moment',
+      'longest batch of inserts, ms',
+    ],
+    rows,
+  )
+}
+
+function accuracyTable({ rows, hiddenAuc, figures }: Accuracy): string {
+  const mean = (values: readonly number[]) => values.reduce((a, b) => a + b, 0) / values.length
+  const shown = (values: readonly number[]) =>
+    `${mean(values).toFixed(4)} (${Math.min(...values).toFixed(4)} to ${Math.max(...values).toFixed(4)})`
+  const body = figures.map(({ name, threads, train, test }) => [name, threads, shown(train), shown(test)])
+  return `${markdown([`one pass over ${thousands(rows)} rows, 3 seeds`, 'threads', 'train AUC', 'test AUC'], body)}\n\nThe hidden model's own test AUC is ${hiddenAuc.toFixed(4)}.`
+}

@@ -1,0 +1,65 @@
+/** @file `npm run bench`: every figure of docs/benchmarks.md in one run on one machine, beside the peers. */
+import { existsSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { measureAccuracy } from './accuracy.ts'
+import { criteoLike } from './dataset.ts'
+import { report, writeDocs } from './report.ts'
+import { measureSpeed } from './speed.ts'
+import { at, script } from './tools.ts'
+
+const { values: options } = parseArgs({
+  options: {
+    only: { type: 'string', multiple: true },
+    rows: { type: 'string', default: '400000' },
+    rounds: { type: 'string', default: '3' },
+    'table-rows': { type: 'string', default: '50000000' },
+    // Where the peers are: a Python with torch, one with paddlepaddle 2.6.2, and the folder of their scripts.
+    torch: { type: 'string' },
+    paddle: { type: 'string' },
+    peers: { type: 'string', default: at('..', 'shared', 'bench') },
+    'write-docs': { type: 'boolean', default: false },
+  },
+})
+
+const PARTS = ['speed', 'reader', 'table', 'accuracy'] as const
+const wanted = new Set<string>(options.only ?? PARTS)
+const peer = (python: string | undefined, file: string) => {
+  const found = python !== undefined && existsSync(python) && existsSync(`${options.peers}/${file}`)
+  if (!found)
+    console.log(`- ${file} is left out: give --${file.startsWith('torch') ? 'torch' : 'paddle'} PYTHON and --peers DIR`)
+  return found ? { python, script: `${options.peers}/${file}` } : undefined
+}
+
+const rows = Number(options.rows)
+const figures = {
+  ...(wanted.has('speed') && {
+    speed: await measureSpeed({
+      rounds: Number(options.rounds),
+      slot: await criteoLike(rows, 'slot', 1),
+      multislot: await criteoLike(rows, 'multislot', 1),
+      torch: peer(options.torch, 'torch_dnn.py'),
+      paddle: peer(options.paddle, 'paddle_dnn.py'),
+      onnxPython: options.torch,
+    }),
+  }),
+  ...(wanted.has('reader') && {
+    reader: [
+      ...(await script('reader.ts', [await criteoLike(rows, 'slot', 1, 'train'), 'slot', 2])),
+      ...(await script('reader.ts', [await criteoLike(rows, 'multislot', 1, 'train'), 'multislot', 2])),
+      ...(await script('reader.ts', [await criteoLike(rows, 'multislot', 1, 'gz'), 'multislot', 2])),
+    ],
+  }),
+  ...(wanted.has('table') && {
+    table: [
+      ...(await script('table.ts', [1_000_000, 'skewed'])),
+      ...(await script('table.ts', [1_000_000, 'uniform'])),
+      ...(await script('table.ts', [options['table-rows'], 'skewed'])),
+      ...(await script('table.ts', [options['table-rows'], 'uniform'])),
+    ],
+  }),
+  ...(wanted.has('accuracy') && { accuracy: await measureAccuracy(rows, peer(options.torch, 'torch_auc.py')) }),
+}
+
+const text = report(figures)
+console.log(`\n${text}`)
+if (options['write-docs']) writeDocs(figures)

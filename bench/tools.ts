@@ -1,0 +1,53 @@
+/** @file What benchmarks share: paths, processes that print JSON lines, medians. */
+import { spawn } from 'node:child_process'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** A path inside the repository. */
+export const at = (...path: string[]): string => join(root, ...path)
+
+/** Scratch of the benchmark, kept between runs. */
+export function scratch(...path: string[]): string {
+  mkdirSync(at('.cache', 'bench'), { recursive: true })
+  return at('.cache', 'bench', ...path)
+}
+
+export type Json = Readonly<Record<string, unknown>>
+
+/** Runs a command; resolves to the JSON lines it printed. Its other output is shown only if it fails. */
+export async function jsonLines(
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<Json[]> {
+  const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  let [out, err] = ['', '']
+  child.stdout.on('data', (data) => {
+    out += data
+  })
+  child.stderr.on('data', (data) => {
+    err += data
+  })
+  const code = await new Promise<number | null>((resolve, reject) => child.on('close', resolve).on('error', reject))
+  if (code !== 0)
+    throw new Error(`${command} ${args.join(' ')} ended with ${code}:\n${out.slice(-2000)}\n${err.slice(-4000)}`)
+  return out
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Json)
+}
+
+/** Runs a TypeScript file of bench/ in a process of its own. */
+export const script = (name: string, args: readonly (string | number)[] = []): Promise<Json[]> =>
+  jsonLines(process.execPath, ['--import', 'jiti/register', at('bench', name), ...args.map(String)])
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}
+
+export const thousands = (value: number): string => Math.round(value).toLocaleString('en-US')
