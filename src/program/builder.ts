@@ -19,7 +19,7 @@ import type {
   TensorType,
 } from './program.ts'
 import { programInputs } from './program.ts'
-import { SHAPE_RULES, ShapeError, type ShapeRule } from './shape-rules.ts'
+import { explain, SHAPE_RULES, type ShapeRule } from './shape-rules.ts'
 import { verify } from './verify.ts'
 
 /** The feed that randomness in the graph comes from: one int32, another at every step. */
@@ -223,7 +223,7 @@ export class Builder {
   #claim(name: string, kind: string): void {
     const taken = this.#names.get(name)
     if (taken)
-      throw new UserError(`The name "${name}" is already a ${taken}; it cannot also be a ${kind}.`, {
+      throw new UserError(`There is already a ${taken} named "${name}".`, {
         code: 'program-name',
         hint: 'Give this one another name, or wrap it in builder.scope(...).',
       })
@@ -250,13 +250,8 @@ function inferType<K extends OpKind>(op: Op<K>, inputs: readonly Tensor[]): Tens
   try {
     return (SHAPE_RULES[op.kind] as ShapeRule<K>)(inputs, op)
   } catch (error) {
-    if (!(error instanceof ShapeError)) throw error
     const operands = inputs.map(({ shape, dtype }) => `${dtype}${formatShape(shape)}`).join(', ')
-    throw new UserError(`${op.kind}(${operands}): ${error.message}.`, {
-      code: 'program-shape',
-      hint: `${error.hint}.`,
-      cause: error,
-    })
+    throw explain(`${op.kind}(${operands})`, error)
   }
 }
 

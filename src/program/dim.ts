@@ -15,7 +15,7 @@ export function addDims(a: Dim, b: Dim): Dim {
 }
 
 export function mulDims(a: Dim, b: Dim): Dim {
-  if (typeof a === 'number' && typeof b === 'number') return a * b
+  if (typeof a === 'number' && typeof b === 'number') return a * b + 0 // never -0
   const product = new Map<string, number>()
   for (const [left, m] of parseDim(a)) {
     for (const [right, n] of parseDim(b)) {
@@ -100,7 +100,7 @@ function formatDim(polynomial: Polynomial): Dim {
   const terms = [...polynomial]
     .filter(([, n]) => n !== 0)
     .sort(([a], [b]) => Number(a === '') - Number(b === '') || (a < b ? -1 : 1))
-  if (terms.every(([monomial]) => monomial === '')) return terms[0]?.[1] ?? 0
+  if (terms.every(([monomial]) => monomial === '')) return (terms[0]?.[1] ?? 0) + 0
   const text = terms
     .map(([monomial, n]) => (monomial === '' ? `${n}` : n === 1 ? monomial : `${n}*${monomial}`))
     .join('+')

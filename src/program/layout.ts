@@ -3,7 +3,7 @@ import { UserError } from '../util/index.ts'
 import type { Tensor } from './builder.ts'
 import { type Dim, formatShape, mulDims, type Shape, sameShape, subDims } from './dim.ts'
 import { axisOf } from './operand.ts'
-import { inferReshape, ShapeError } from './shape-rules.ts'
+import { explain, inferReshape } from './shape-rules.ts'
 
 /** Another shape of as many elements; one dimension may be -1, to be computed. */
 export function reshape(x: Tensor, shape: Shape): Tensor {
@@ -101,8 +101,7 @@ function resolveShape(x: Tensor, shape: Shape): Shape {
   try {
     return inferReshape(x.shape, shape)
   } catch (error) {
-    if (!(error instanceof ShapeError)) throw error
-    throw new UserError(`reshape: ${error.message}.`, { code: 'program-shape', hint: `${error.hint}.`, cause: error })
+    throw explain('reshape', error)
   }
 }
 

@@ -1,4 +1,5 @@
 /** @file The first table: the shape and dtype of each op's result, from its operands and attributes. */
+import { UserError } from '../util/index.ts'
 import { addDims, type Dim, divDims, formatShape, type Shape, sameShape, sizeOf, subDims } from './dim.ts'
 import type { DType, Op, OpKind } from './op.ts'
 import type { TensorType } from './program.ts'
@@ -10,6 +11,13 @@ export class ShapeError extends Error {
     super(message)
     this.hint = hint
   }
+}
+
+/** A ShapeError as what the user reads: which op on which operands, what is wrong, what to change. Others pass as they are. */
+export function explain(application: string, error: unknown): unknown {
+  if (!(error instanceof ShapeError)) return error
+  const hint = `${error.hint[0]!.toUpperCase()}${error.hint.slice(1)}.`
+  return new UserError(`${application}: ${error.message}.`, { code: 'program-shape', hint, cause: error })
 }
 
 export type ShapeRule<K extends OpKind> = (inputs: readonly TensorType[], op: Op<K>) => TensorType
@@ -189,13 +197,13 @@ function sameDType(inputs: readonly TensorType[]): DType {
 
 function requireFloat(x: TensorType): TensorType {
   if (x.dtype !== 'float32' && x.dtype !== 'float64')
-    throw new ShapeError(`${x.dtype} is not a float`, "cast(x, 'float32') first")
+    throw new ShapeError(`${x.dtype} is not a float`, "use cast(x, 'float32') first")
   return x
 }
 
 function requireInteger(x: TensorType): TensorType {
   if (x.dtype !== 'int64' && x.dtype !== 'int32')
-    throw new ShapeError(`${x.dtype} cannot index`, "cast(x, 'int64') first")
+    throw new ShapeError(`${x.dtype} cannot index`, "use cast(x, 'int64') first")
   return x
 }
 
