@@ -1,5 +1,6 @@
 /** @file What is wrong with a yaml as a whole: not a map, a PaddleRec 1.x config; and where keys belong that stand in the wrong group. */
-import { isMap, isSeq } from 'yaml'
+import { isMap, isScalar, isSeq } from 'yaml'
+import { strayKeys } from './groups.ts'
 import type { ConfigProblem } from './problem.ts'
 import { runnerSchema, userConfigSchema } from './schema.ts'
 import { type ConfigSource, findNode, valueSpan } from './source.ts'
@@ -16,7 +17,7 @@ export function shapeProblem(source: ConfigSource): ConfigProblem | undefined {
       fix: { kind: 'advice', text: 'start from models/rank/dnn/config.yaml' },
     }
   }
-  if (isMap(root) && root.items.length > 3 && !keysOf(userConfigSchema).some((key) => root.has(key))) {
+  if (isMap(root) && root.items.length > 3 && !root.items.some(isKnown)) {
     return {
       code: 'CONFIG_MISSING_KEY',
       key: 'runner',
@@ -25,7 +26,7 @@ export function shapeProblem(source: ConfigSource): ConfigProblem | undefined {
       fix: { kind: 'advice', text: 'name a config.yaml such as models/rank/dnn/config.yaml' },
     }
   }
-  if (!isSeq(findNode(source, ['runner']))) return undefined
+  if (!isSeq(findNode(source, ['runner']))) return strayKeys(source)
   return {
     code: 'CONFIG_NOT_IN_BUILD',
     key: 'runner',
@@ -34,6 +35,8 @@ export function shapeProblem(source: ConfigSource): ConfigProblem | undefined {
     fix: { kind: 'advice', text: 'write `runner:` as one group of keys, as models/rank/dnn/config.yaml has it' },
   }
 }
+
+const isKnown = ({ key }: { readonly key: unknown }) => isScalar(key) && elsewhere([String(key.value)]) !== undefined
 
 /** Where a key belongs that stands in the wrong group or has the name it bears in other tools. */
 export function elsewhere(path: Path): Path | undefined {

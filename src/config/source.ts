@@ -37,7 +37,13 @@ export interface Found {
 export function readSource(file: string, text: string, overrides: readonly Override[] = []): ConfigSource {
   const lines = new LineCounter()
   // Repeated keys are reported by duplicateKeys, where PaddleRec silently takes the last.
-  const document = parseDocument(text, { lineCounter: lines, uniqueKeys: false, prettyErrors: false, merge: true })
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    uniqueKeys: false,
+    prettyErrors: false,
+    merge: true,
+    logLevel: 'error',
+  })
   return { file, text, document, lines, overrides }
 }
 

@@ -133,7 +133,7 @@ const SYNTAX: readonly Broken[] = [
   bad(
     'an apostrophe inside quotes',
     swap('"output_model_dnn"\n  infer_batch', "'today's_model'\n  infer_batch"),
-    'quotes inside the value',
+    'the quotes in the value do not fit',
     ['runner.infer_batch_size', 512],
   ),
   bad('a merge conflict marker', swap('  epochs: 3', '<<<<<<< HEAD\n  epochs: 3'), 'this line fits nowhere'),
@@ -231,6 +231,36 @@ const KEYS: readonly Broken[] = [
   bad('no runner', SOUND.slice(SOUND.indexOf('# of the network')), 'runner: missing'),
   bad('an empty file', '', 'runner: missing'),
   bad('a file without a last line break', 'runner:', 'runner.train_batch_size: missing'),
+]
+
+const GROUPS: readonly Broken[] = [
+  bad(
+    'runner keys that are not indented',
+    `runner:\n${SOUND.slice(SOUND.indexOf('  train_data_dir'), SOUND.indexOf('\n# of')).replaceAll(/^ {2}/gm, '')}`,
+    'these 18 lines are not indented under runner',
+    ['runner.epochs', 3],
+  ),
+  bad(
+    'hyper-parameters that are not indented',
+    swap('  optimizer:\n    class: Adam\n    learning_rate: 0.001\n    strategy: async\n', '').replaceAll(
+      /^ {2}(?=sparse|dense|fc)/gm,
+      '',
+    ),
+    'not indented under hyper_parameters',
+    ['hyper_parameters.sparse_feature_dim', 9],
+  ),
+  bad(
+    'the line with runner: commented out',
+    swap('runner:', '# runner:'),
+    'the line `runner:` is missing above these keys',
+    ['runner.epochs', 3],
+  ),
+  bad(
+    'no line with runner:, and keys that are not indented',
+    'train_data_dir: data\ntrain_batch_size: 4 # small\nepochs: 2\n',
+    'the line `runner:` is missing above these keys',
+    ['runner.epochs', 2],
+  ),
 ]
 
 const VALUES: readonly Broken[] = [
@@ -431,4 +461,4 @@ const ARGUMENTS: readonly Broken[] = [
   { name: 'a folder for a file', text: SOUND, path: '.', says: 'this is a folder, expected a config.yaml' },
 ]
 
-export const BROKEN: readonly Broken[] = [...SYNTAX, ...KEYS, ...VALUES, ...ARGUMENTS]
+export const BROKEN: readonly Broken[] = [...SYNTAX, ...KEYS, ...GROUPS, ...VALUES, ...ARGUMENTS]
