@@ -34,18 +34,22 @@ export interface SampledOptions {
   readonly sampler?: keyof typeof SAMPLERS
 }
 
-/** Cross-entropy of the true class among the drawn ones: x [B, d], label [B, 1] -> [B, 1]. */
+/**
+ * Cross-entropy of the true class among the drawn ones: x [B, d], label [B, 1] -> [B, 1]. Each draw stands for
+ * 1 / (samples * probability) classes, so that the sum over draws estimates the sum over all other classes.
+ */
 export function sampledSoftmax(x: Tensor, label: Tensor, options: SampledOptions): Tensor {
   const { positive, negative } = sampledLogits(x, label, options)
-  const first = cast(mul(label, 0), 'int64')
-  return softmaxCrossEntropy(concat([positive, negative], 1), first)
+  const logits = concat([positive, negative], 1) // the true class is class 0
+  return softmaxCrossEntropy(logits, expand(constant(x.builder, 0, { dtype: 'int64' }), positive.shape))
 }
 
-/** Noise-contrastive estimation: each of true and drawn classes told apart by itself; [B, 1]. */
+/** Noise-contrastive estimation: the true class and each draw told apart one by one; [B, 1]. */
 export function nce(x: Tensor, label: Tensor, options: SampledOptions): Tensor {
-  const { positive, negative } = sampledLogits(x, label, options)
+  const { positive, negative, correction } = sampledLogits(x, label, options)
   const target = (logits: Tensor, value: number) => expand(constant(x.builder, value), logits.shape)
-  const missed = sigmoidCrossEntropy(positive, target(positive, 1))
+  const own = sub(positive, correction(cast(reshape(label, [-1, 1]), 'float32')))
+  const missed = sigmoidCrossEntropy(own, target(own, 1))
   return add(missed, sum(sigmoidCrossEntropy(negative, target(negative, 0)), 1, true))
 }
 
@@ -62,7 +66,7 @@ const SAMPLERS = {
   },
 } as const
 
-/** Logits less ln(expected draws), [B, 1] and [B, samples]; a negative that is the true class is out of the race. */
+/** Logits of the true class [B, 1], and of the draws [B, samples] less ln(expected draws); a draw of the true class is out. */
 function sampledLogits(x: Tensor, label: Tensor, { name, classes, samples, sampler = 'log_uniform' }: SampledOptions) {
   const { builder } = x
   const { draw, probability } = SAMPLERS[sampler]
@@ -77,11 +81,10 @@ function sampledLogits(x: Tensor, label: Tensor, { name, classes, samples, sampl
   const truth = reshape(label, [-1]) // [B]
 
   const correction = (id: Tensor) => log(mul(probability(id, classes), samples))
-  const own = add(sum(mul(x, gather(weight, truth)), 1, true), reshape(gather(bias, truth), [-1, 1]))
-  const positive = sub(own, correction(cast(reshape(label, [-1, 1]), 'float32')))
+  const positive = add(sum(mul(x, gather(weight, truth)), 1, true), reshape(gather(bias, truth), [-1, 1]))
   const others = sub(gemm(x, gather(weight, ids), { bias: gather(bias, ids), transposeB: true }), correction(drawn))
   const collides = equal(cast(reshape(label, [-1, 1]), 'int32'), cast(ids, 'int32')) // [B, samples]
-  return { positive, negative: where(collides, OUT_OF_RACE, others) }
+  return { positive, negative: where(collides, OUT_OF_RACE, others), correction }
 }
 
 /** Low enough for a probability of 0. */

@@ -103,7 +103,7 @@ export const LOWERING_RULES: LoweringRules = {
     graph.node('Slice', [inputs[0]!, graph.ints([-1]), graph.ints([-TO_END]), graph.ints([op.axis]), graph.ints([-1])]),
   slice: (graph, { op, inputs, types }) => {
     const size = types[0]!.shape[op.axis]!
-    const bounds = [graph.size(op.start), sliceEnd(graph, op.end, size)]
+    const bounds = [bound(graph, op.start, size), bound(graph, op.end, size)]
     return graph.node('Slice', [inputs[0]!, ...bounds, graph.ints([op.axis])])
   },
   pad: (graph, { op, inputs, type }) =>
@@ -178,10 +178,11 @@ function reshapeTarget(graph: OnnxGraph, from: Shape, to: Shape): string {
     : graph.shape(unknown.length === 0 ? copied : to)
 }
 
-function sliceEnd(graph: OnnxGraph, end: Dim, size: Dim): string {
-  const fromEnd = subDims(end, size)
-  if (typeof fromEnd !== 'number') return graph.size(end)
-  return graph.ints([fromEnd === 0 ? TO_END : fromEnd])
+/** A bound of a slice: counted from the end where that is a number and the size is not. */
+function bound(graph: OnnxGraph, position: Dim, size: Dim): string {
+  if (position === size) return graph.ints([TO_END])
+  const fromEnd = subDims(position, size)
+  return typeof position === 'string' && typeof fromEnd === 'number' ? graph.ints([fromEnd]) : graph.size(position)
 }
 
 function int64(graph: OnnxGraph, indices: string, { dtype }: TensorType): string {
