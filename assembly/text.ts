@@ -28,6 +28,8 @@ class State {
   signData: u32
   records: u32
   ignoredRecords: u32
+  /** Room for pointers to the dense ones among the records. */
+  denseRecords: u32
   hash: u32
   hashMask: u32
   tokenSlots: u32
@@ -71,9 +73,10 @@ const FULL: u32 = 1
 const BAD: u32 = 2
 
 const NO_COLON: u32 = 1
+// In the order of the kinds of slots.
 const NOT_SIGN: u32 = 2
-const NOT_INTEGER: u32 = 3
-const NOT_FLOAT: u32 = 4
+const NOT_FLOAT: u32 = 3
+const NOT_INTEGER: u32 = 4
 const WRONG_WIDTH: u32 = 5
 const BAD_COUNT: u32 = 6
 const TOO_SHORT: u32 = 7
@@ -98,8 +101,12 @@ declare function hostDecimal(position: usize, length: usize): f64
 let state: State = changetype<State>(0)
 let slots: usize = 0
 let slotsEnd: usize = 0
-/** Where the last number ended; 0 when the text was not one. */
-let stop: usize = 0
+let denseList: usize = 0
+let denseListEnd: usize = 0
+/** Where a line ended, and other places a function returns besides its result. */
+let lineEnd: usize = 0
+/** Digits scanned by scanDigits. */
+let mantissa: u64 = 0
 /** The slot that started the last line. */
 let firstSlot: usize = 0
 
@@ -113,7 +120,14 @@ export function configure(at: usize): void {
   slots = state.records
   slotsEnd = slots + state.slots * offsetof<Slot>()
   firstSlot = slots
-  for (let s = slots; s < slotsEnd; s += offsetof<Slot>()) remember(s)
+  denseList = state.denseRecords
+  denseListEnd = denseList
+  for (let s = slots; s < slotsEnd; s += offsetof<Slot>()) {
+    remember(s)
+    if (changetype<Slot>(s).kind == SPARSE) continue
+    store<u32>(denseListEnd, <u32>s)
+    denseListEnd += 4
+  }
 }
 
 /** Parses lines `slot:value slot:value ...` in [from, to) until they end, the output is full or a line is bad. */
@@ -128,7 +142,7 @@ export function parseSlotText(from: usize, to: usize): u32 {
       const status = slotLine(p)
       if (status == BAD && state.skipBad != 0) skipLine(p)
       else if (status != DONE) return finish(status, line)
-      p = stop
+      p = lineEnd
     }
     p += 1
     state.lines += 1
@@ -148,7 +162,7 @@ export function parseMultiSlotText(from: usize, to: usize): u32 {
       const status = multiSlotLine(p)
       if (status == BAD && state.skipBad != 0) skipLine(p)
       else if (status != DONE) return finish(status, line)
-      p = stop
+      p = lineEnd
     }
     p += 1
     state.lines += 1
@@ -172,7 +186,7 @@ function finish(status: u32, position: usize): u32 {
 function skipLine(p: usize): void {
   while (<u32>load<u8>(p) != NEWLINE) ++p
   state.skipped += 1
-  stop = p
+  lineEnd = p
 }
 
 function fail(code: u32, position: usize, slot: usize, count: u32): u32 {
@@ -185,18 +199,17 @@ function fail(code: u32, position: usize, slot: usize, count: u32): u32 {
 
 // ---------------------------------------------------------------- slot text
 
-/** One line from its first token on; leaves `stop` at its newline. */
+/** One line from its first token on; leaves `lineEnd` at its newline. */
 function slotLine(from: usize): u32 {
   const sparseSlots = state.sparseSlots
   const counts: usize = state.counts + state.samples * sparseSlots * 4
-  const tokenSlots: usize = state.tokenSlots
   const signBase: usize = state.signData + state.signs * 8
   const signEnd: usize = state.signData + state.maxSigns * 8
-  memory.fill(counts, 0, sparseSlots * 4)
-  for (let s = slots; s < slotsEnd; s += offsetof<Slot>()) changetype<Slot>(s).seen = 0
+  clearWords(counts, sparseSlots)
+  for (let d = denseList; d < denseListEnd; d += 4) changetype<Slot>(load<u32>(d)).seen = 0
 
   let signs = signBase
-  let token = tokenSlots
+  let token: usize = state.tokenSlots
   let present: u32 = 0
   let last: u32 = 0
   let ordered = true
@@ -224,10 +237,9 @@ function slotLine(from: usize): u32 {
     const kind = slot.kind
     const at = p + slot.length
     if (kind == SPARSE) {
-      const value = unsigned(at)
-      if (stop == 0 || !endsValue(<u32>load<u8>(stop))) return fail(NOT_SIGN, at, current, 0)
       if (signs == signEnd) return FULL
-      store<u64>(signs, value)
+      p = storeUnsigned(at, signs)
+      if (p == 0) return fail(NOT_SIGN, at, current, 0)
       signs += 8
       const index = slot.index
       store<u32>(token, index)
@@ -238,13 +250,13 @@ function slotLine(from: usize): u32 {
       ordered = ordered && index >= last
       last = index
     } else if (kind == IGNORED) {
-      stop = at
-      while (!endsValue(<u32>load<u8>(stop))) ++stop
+      p = at
+      while (!endsValue(<u32>load<u8>(p))) p += 1
     } else {
-      const status = denseValue(at, current)
-      if (status != DONE) return status
+      p = storeDense(at, current)
+      if (p == 0) return fail(NOT_SIGN + kind, at, current, 0)
     }
-    p = skipSpace(stop)
+    p = skipSpace(p)
   } while (<u32>load<u8>(p) != NEWLINE)
 
   if (!ordered || present < sparseSlots) {
@@ -253,41 +265,48 @@ function slotLine(from: usize): u32 {
   }
   const status = closeDense()
   if (status != DONE) return status
-  state.signs = <u32>((signs - state.signData) >> 3)
-  state.samples += 1
-  store<u32>(state.starts + state.samples * 4, state.signs)
-  stop = p
+  closeSample(signs, p)
   return DONE
 }
 
-/** Appends one value to a dense slot; values beyond its width are only counted. */
-function denseValue(at: usize, current: usize): u32 {
+// @ts-ignore: decorator
+@inline
+function closeSample(signs: usize, end: usize): void {
+  state.signs = <u32>((signs - state.signData) >> 3)
+  state.samples += 1
+  store<u32>(state.starts + state.samples * 4, state.signs)
+  lineEnd = end
+}
+
+/** Zeroes `length` u32; may zero up to three more behind them, which are not in use yet. */
+// @ts-ignore: decorator
+@inline
+function clearWords(at: usize, length: u32): void {
+  for (let end = at + length * 4; at < end; at += 16) v128.store(at, i32x4.splat(0))
+}
+
+/** Appends one value to a dense slot; values beyond its width are only counted. Returns where the value ends, 0 if it is bad. */
+// @ts-ignore: decorator
+@inline
+function storeDense(at: usize, current: usize): usize {
   const slot = changetype<Slot>(current)
   const seen = slot.seen
   if (seen == 0) slot.first = <u32>at
-  const keep = seen < slot.width
-  const cell = state.samples * slot.width + seen
-  if (slot.kind == FLOAT) {
-    const value = decimal(at)
-    if (stop == 0) return fail(NOT_FLOAT, at, current, 0)
-    if (keep) store<f32>(slot.column + cell * 4, value)
-  } else {
-    const value = signed(at)
-    if (stop == 0 || !endsValue(<u32>load<u8>(stop))) return fail(NOT_INTEGER, at, current, 0)
-    if (keep) store<i64>(slot.column + cell * 8, value)
-  }
   slot.seen = seen + 1
-  return DONE
+  const isFloat = slot.kind == FLOAT
+  const cell = state.samples * slot.width + seen
+  const target: usize = seen < slot.width ? slot.column + (cell << (isFloat ? 2 : 3)) : state.tokenSigns
+  return isFloat ? storeDecimal(at, target) : storeSigned(at, target)
 }
 
 /** Fills dense slots that did not appear with zeros and refuses a wrong number of values. */
 function closeDense(): u32 {
-  for (let s = slots; s < slotsEnd; s += offsetof<Slot>()) {
-    const slot = changetype<Slot>(s)
-    const kind = slot.kind
-    if (kind == SPARSE || slot.seen == slot.width) continue
-    if (slot.seen != 0) return fail(WRONG_WIDTH, slot.first, s, slot.seen)
-    const bytes = slot.width * (kind == FLOAT ? 4 : 8)
+  for (let d = denseList; d < denseListEnd; d += 4) {
+    const at: usize = load<u32>(d)
+    const slot = changetype<Slot>(at)
+    if (slot.seen == slot.width) continue
+    if (slot.seen != 0) return fail(WRONG_WIDTH, slot.first, at, slot.seen)
+    const bytes = slot.width * (slot.kind == FLOAT ? 4 : 8)
     memory.fill(slot.column + state.samples * bytes, 0, bytes)
   }
   return DONE
@@ -395,37 +414,41 @@ function multiSlotLine(from: usize): u32 {
   let p = from
   for (let s = slots; s < slotsEnd; s += offsetof<Slot>()) {
     const slot = changetype<Slot>(s)
+    const kind = slot.kind
     p = skipSpace(p)
-    if (<u32>load<u8>(p) == NEWLINE) return fail(TOO_SHORT, p, s, 0)
-    const count = unsigned(p)
-    if (stop == 0 || !endsValue(<u32>load<u8>(stop)) || count == 0 || count > 0x7fffffff) return fail(BAD_COUNT, p, s, 0)
-    if (slot.kind != SPARSE && count != <u64>slot.width) return fail(WRONG_WIDTH, p, s, <u32>count)
+    const count = countAt(p)
+    if (count == 0) return fail(<u32>load<u8>(p) == NEWLINE ? TOO_SHORT : BAD_COUNT, p, s, 0)
+    if (kind != SPARSE && count != slot.width) return fail(WRONG_WIDTH, p, s, count)
     slot.seen = 0
-    p = stop
-    for (let i: u32 = 0; i < <u32>count; ++i) {
-      p = skipSpace(p)
-      if (<u32>load<u8>(p) == NEWLINE) return fail(TOO_SHORT, p, s, i)
-      if (slot.kind == SPARSE) {
-        const value = unsigned(p)
-        if (stop == 0 || !endsValue(<u32>load<u8>(stop))) return fail(NOT_SIGN, p, s, 0)
+    p = lineEnd
+    for (let i: u32 = 0; i < count; ++i) {
+      const at = skipSpace(p)
+      if (kind == SPARSE) {
         if (signs == signEnd) return FULL
-        store<u64>(signs, value)
+        p = storeUnsigned(at, signs)
         signs += 8
-      } else {
-        const status = denseValue(p, s)
-        if (status != DONE) return status
-      }
-      p = stop
+      } else p = storeDense(at, s)
+      if (p == 0) return <u32>load<u8>(at) == NEWLINE ? fail(TOO_SHORT, at, s, i) : fail(NOT_SIGN + kind, at, s, 0)
     }
-    if (slot.kind == SPARSE) store<u32>(counts + slot.index * 4, <u32>count)
+    if (kind == SPARSE) store<u32>(counts + slot.index * 4, count)
   }
   p = skipSpace(p)
   if (<u32>load<u8>(p) != NEWLINE) return fail(TOO_LONG, p, 0, 0)
-  state.signs = <u32>((signs - state.signData) >> 3)
-  state.samples += 1
-  store<u32>(state.starts + state.samples * 4, state.signs)
-  stop = p
+  closeSample(signs, p)
   return DONE
+}
+
+/** The number of values at p, 1 to 2^31-1, leaving `lineEnd` behind it; 0 if there is none such. */
+// @ts-ignore: decorator
+@inline
+function countAt(p: usize): u32 {
+  if (<u32>load<u16>(p) == 0x2031) {
+    lineEnd = p + 2
+    return 1
+  }
+  lineEnd = storeUnsigned(p, state.tokenSigns)
+  const count = load<u64>(state.tokenSigns)
+  return lineEnd == 0 || count > 0x7fffffff ? 0 : <u32>count
 }
 
 // ---------------------------------------------------------------- characters and numbers
@@ -465,24 +488,24 @@ function joinDigits(word: u64): u64 {
   return (((word & 0x000000ff000000ff) * 0x000f424000000064 + ((word >> 16) & 0x000000ff000000ff) * 0x0000271000000001) >> 32) & 0xffffffff
 }
 
-/** Digits at p as an unsigned 64-bit number; `stop` is where they end, 0 if there are none or too many. */
+// Each of the following stores the number at p and returns where it ends: at white space. 0 when it is not such a number.
+
+/** An unsigned 64-bit number. */
 // @ts-ignore: decorator
 @inline
-function unsigned(p: usize): u64 {
+function storeUnsigned(p: usize, target: usize): usize {
   const word = wordAt(p)
   const odd = notDigits(word)
-  if (odd == 0) return longUnsigned(p, word)
+  if (odd == 0) return storeLongUnsigned(p, word, target)
   const bits = ctz(odd) - 7
-  if (bits == 0) {
-    stop = 0
-    return 0
-  }
-  stop = p + <usize>(bits >> 3)
-  return joinDigits(word << (64 - bits))
+  const end = p + <usize>(bits >> 3)
+  if (bits == 0 || !endsValue(<u32>load<u8>(end))) return 0
+  store<u64>(target, joinDigits(word << (64 - bits)))
+  return end
 }
 
 /** Eight digits or more, the first eight given. */
-function longUnsigned(p: usize, first: u64): u64 {
+function storeLongUnsigned(p: usize, first: u64, target: usize): usize {
   let value = joinDigits(first)
   p += 8
   const word = wordAt(p)
@@ -493,73 +516,70 @@ function longUnsigned(p: usize, first: u64): u64 {
   if (odd == 0) {
     let digit = <u64>load<u8>(p) - 48
     while (digit <= 9) {
-      if (value > 1844674407370955161 || (value == 1844674407370955161 && digit > 5)) {
-        stop = 0
-        return 0
-      }
+      if (value > 1844674407370955161 || (value == 1844674407370955161 && digit > 5)) return 0
       value = value * 10 + digit
       digit = <u64>load<u8>(++p) - 48
     }
   }
-  stop = p
-  return value
+  store<u64>(target, value)
+  return endsValue(<u32>load<u8>(p)) ? p : 0
 }
 
-function signed(p: usize): i64 {
+function storeSigned(p: usize, target: usize): usize {
   const negative = <u32>load<u8>(p) == MINUS
-  const value = unsigned(negative ? p + 1 : p)
-  if (value > <u64>i64.MAX_VALUE + u64(negative)) stop = 0
-  return negative ? 0 - <i64>value : <i64>value
+  const end = storeUnsigned(negative ? p + 1 : p, target)
+  const value = load<u64>(target)
+  if (end == 0 || value > <u64>i64.MAX_VALUE + u64(negative)) return 0
+  if (negative) store<i64>(target, 0 - <i64>value)
+  return end
+}
+
+/** A decimal as the nearest float32; `d.ddd` with up to seven decimals here, everything else below. */
+// @ts-ignore: decorator
+@inline
+function storeDecimal(p: usize, target: usize): usize {
+  const whole = <u32>load<u8>(p) - 48
+  if (whole <= 9) {
+    const next = <u32>load<u8>(p, 1)
+    if (next == POINT) {
+      const word = wordAt(p + 2)
+      const odd = notDigits(word)
+      const bits = ctz(odd) - 7
+      const end = p + 2 + <usize>(bits >> 3)
+      if (odd != 0 && bits != 0 && endsValue(<u32>load<u8>(end))) {
+        const power = load<f64>(POWERS + <usize>bits)
+        store<f32>(target, <f32>((<f64>whole * power + <f64>joinDigits(word << (64 - bits))) / power))
+        return end
+      }
+    } else if (endsValue(next)) {
+      store<f32>(target, <f32>whole)
+      return p + 1
+    }
+  }
+  return storeAnyDecimal(p, target)
 }
 
 /**
- * A decimal as the nearest float32, the value followed by a separator. Up to 19 digits and powers of ten up to 22 need one
- * rounding of the mantissa and one of the scaling: the float64 is off by 2 ulp at most, which changes the float32 only next
- * to a tie between two of them. Ties and everything else go to the host.
+ * Up to 19 digits and powers of ten up to 22 need one rounding of the mantissa and one of the scaling: the float64 is off by
+ * 2 ulp at most, which changes the float32 only next to a tie between two of them. Ties and everything else go to the host.
  */
-function decimal(from: usize): f32 {
+function storeAnyDecimal(from: usize, target: usize): usize {
   let p = from
   const sign = <u32>load<u8>(p)
   if (sign == MINUS || sign == PLUS) ++p
   const begin = p
-  let mantissa: u64 = 0
-  let word = wordAt(p)
-  let odd = notDigits(word)
-  while (odd == 0) {
-    mantissa = mantissa * 100000000 + joinDigits(word)
-    p += 8
-    word = wordAt(p)
-    odd = notDigits(word)
-  }
-  let bits = ctz(odd) - 7
-  if (bits != 0) {
-    mantissa = mantissa * load<u64>(INTEGER_POWERS + <usize>bits) + joinDigits(word << (64 - bits))
-    p += <usize>(bits >> 3)
-  }
+  p = scanDigits(p, 0)
   let digits = p - begin
   let exponent: i32 = 0
   if (<u32>load<u8>(p) == POINT) {
-    const fraction = ++p
-    word = wordAt(p)
-    odd = notDigits(word)
-    while (odd == 0) {
-      mantissa = mantissa * 100000000 + joinDigits(word)
-      p += 8
-      word = wordAt(p)
-      odd = notDigits(word)
-    }
-    bits = ctz(odd) - 7
-    if (bits != 0) {
-      mantissa = mantissa * load<u64>(INTEGER_POWERS + <usize>bits) + joinDigits(word << (64 - bits))
-      p += <usize>(bits >> 3)
-    }
+    const fraction = p + 1
+    p = scanDigits(fraction, mantissa)
     exponent = -(<i32>(p - fraction))
     digits += p - fraction
   }
-  stop = 0
   if (digits == 0) return 0
   if (((<u32>load<u8>(p)) | 32) == 101) {
-    ++p
+    p += 1
     const exponentSign = <u32>load<u8>(p)
     if (exponentSign == MINUS || exponentSign == PLUS) ++p
     const start = p
@@ -585,6 +605,23 @@ function decimal(from: usize): f32 {
   }
   const result = <f32>(sign == MINUS ? -value : value)
   if (!isFinite(result)) return 0
-  stop = p
-  return result
+  store<f32>(target, result)
+  return p
+}
+
+/** Appends the digits at p to `start` (modulo 2^64), leaves them in `mantissa` and returns where they end. */
+function scanDigits(p: usize, start: u64): usize {
+  mantissa = start
+  let word = wordAt(p)
+  let odd = notDigits(word)
+  while (odd == 0) {
+    mantissa = mantissa * 100000000 + joinDigits(word)
+    p += 8
+    word = wordAt(p)
+    odd = notDigits(word)
+  }
+  const bits = ctz(odd) - 7
+  if (bits == 0) return p
+  mantissa = mantissa * load<u64>(INTEGER_POWERS + <usize>bits) + joinDigits(word << (64 - bits))
+  return p + <usize>(bits >> 3)
 }

@@ -26,6 +26,7 @@ export const STATE = [
   'signData',
   'records',
   'ignoredRecords',
+  'denseRecords',
   'hash',
   'hashMask',
   'tokenSlots',
@@ -80,8 +81,9 @@ export function layOutText(slots: readonly TextSlot[], capacity: number, skipBad
   const records = take(slots.length * RECORD_BYTES)
   const nameAt = names.map((name) => take(name.length))
   const ignoredRecords = take((MAX_IGNORED + 1) * IGNORED_BYTES)
+  const denseRecords = take(slots.length * 4)
   const hash = take(hashSize * 4)
-  const counts = take(maxSamples * sparseSlots * 4)
+  const counts = take(maxSamples * sparseSlots * 4 + 16)
   const starts = take((maxSamples + 1) * 4)
   const dense = slots.flatMap((slot) =>
     slot.kind === 'dense' ? [{ at: take(maxSamples * slot.width * 8), width: slot.width, dtype: slot.dtype }] : [],
@@ -103,6 +105,7 @@ export function layOutText(slots: readonly TextSlot[], capacity: number, skipBad
       signData: signs,
       records,
       ignoredRecords,
+      denseRecords,
       hash,
       hashMask: hashSize - 1,
       tokenSlots,

@@ -12,8 +12,8 @@ export type { TextSlot } from './text-layout.ts'
 export const TEXT_ERRORS = [
   'noColon',
   'notSign',
-  'notInteger',
   'notFloat',
+  'notInteger',
   'wrongWidth',
   'badCount',
   'tooShort',
