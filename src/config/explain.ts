@@ -5,7 +5,7 @@ import type { JobConfig } from './resolve.ts'
 import { RUNNER_GROUPS } from './schema.ts'
 import { defaultOf } from './walk.ts'
 
-/** Every setting that matters to the run by its dotted key; what is left at its default and concerns clusters is left out. */
+/** The settings of the run by dotted key: all of training, of the rest what is not at its default. */
 export function explain(config: JobConfig): Readonly<Record<string, unknown>> {
   const runner = config.runner as Readonly<Record<string, unknown>>
   const shown = RUNNER_GROUPS.flatMap(({ title, shape }) =>
@@ -61,7 +61,7 @@ export function commonConfigs({ runner }: JobConfig, command: 'train' | 'infer')
   ]
 }
 
-const ALWAYS: ReadonlySet<string> = new Set(['Training', 'Reading', 'Evaluation', 'Saving and loading'])
+const ALWAYS: ReadonlySet<string> = new Set(['Training'])
 
 const masked = (key: string, value: unknown): unknown => {
   if (key === 'fs_ugi') return '***'
