@@ -62,12 +62,13 @@ const REFUSALS: readonly Refusal[] = [
 ]
 
 /** Keys whose feature is still to come and whose absence leaves the trained model as it is. */
+// biome-ignore format: a list
 const WITHOUT_EFFECT: readonly string[] = [
   'collective', 'dataset_debug', 'dump_fields', 'dump_param', 'end_day', 'example_count_method', 'fs_client', 'fs_name', 'fs_ugi',
-  'geo_step', 'infer_reader_type',
+  'infer_reader_type',
   'model_save_path', 'need_dump', 'need_infer_dump', 'need_train_dump', 'parse_content', 'parse_ins_id', 'pipe_command',
   'prefetch', 'runner_result_dump_path', 'split_file_list', 'sync_mode', 'use_fleet', 'use_inference', 'warmup_model_path',
-] // biome-ignore format: a list
+]
 
 export function refusals(user: UserConfig, source: ConfigSource): ConfigProblem[] {
   const runner = user.runner as Readonly<Record<string, unknown>>
