@@ -3,11 +3,11 @@ import { at, install, node, step } from './setup.mjs'
 
 const NEXT = `
 What to try next
-  node bin/oarfish.js train -m models/rank/dnn/config.yaml -o runner.epochs=3 hyper_parameters.optimizer.learning_rate=0.01
-  node bin/oarfish.js check -m models/rank/dnn/config.yaml               validate a configuration without training
-  node bin/oarfish.js data criteo-like --rows 400000 --out data/criteo   make a larger data set, then train on it with
-  node bin/oarfish.js train -m models/rank/dnn/config.yaml -o runner.train_data_dir=$PWD/data/criteo/train runner.test_data_dir=$PWD/data/criteo/test
-  models/rank/dnn/net.ts                                                 the model: change a layer, train again
+  a smaller net       node bin/oarfish.js train -m models/rank/dnn/config.yaml -o runner.epochs=1 'hyper_parameters.fc_sizes=[64,32]'
+  check, not train    node bin/oarfish.js check -m models/rank/dnn/config.yaml --explain
+  more data           node bin/oarfish.js data criteo-like --rows 400000 --out models/rank/dnn/data/criteo_like
+                      node bin/oarfish.js train -m models/rank/dnn/config_bigdata.yaml
+  your own layers     change models/rank/dnn/net.ts and train again; README.md has a model from scratch
 `
 
 process.exitCode = await main()

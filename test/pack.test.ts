@@ -27,7 +27,7 @@ describe('the packed package', () => {
       /^(package\.json|LICENSE|README\.md|README\.zh-CN\.md|CHANGELOG\.md|docs\/config\.schema\.json|bin\/oarfish\.js)$/,
       /^dist\/(?!.*\.test(ing)?\.)[\w/-]+(\.js|\.d\.ts)$/,
       /^dist\/wasm\/\w+\.wasm$/,
-      /^models\/[\w/-]+\/(README\.md|config[\w-]*\.yaml|[\w-]+\.ts|data\/.+)$/,
+      /^models\/[\w/-]+\/(README\.md|config[\w-]*\.yaml|[\w-]+\.ts|data\/README\.md|data\/sample_data\/.+)$/,
     ]
     const paths = packed.files.map(({ path }) => path)
     expect(paths.filter((path) => !expected.some((pattern) => pattern.test(path)))).toEqual([])
