@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { add, Builder, matmul, mean, mul, type Program, relu } from '../program/index.ts'
+import { add, Builder, matmul, mean, mul, type Program, relu, softmaxCrossEntropy } from '../program/index.ts'
 import type { Engine, TensorData, TensorView } from './index.ts'
 import { nullEngine, ortEngine, referenceEngine } from './index.ts'
 
@@ -73,6 +73,18 @@ describe.each<Engine>([ortEngine(), referenceEngine(), referenceEngine({ precisi
         'Input "x" is [1, 3], which does not fit [B, 2]',
       )
       await expect(session.run({ x: floats([2, 2], [1, 1]), w })).rejects.toThrow('has 2 elements')
+      await session.close()
+    })
+
+    test('gives NaN for a label beyond the classes, in that sample alone', async () => {
+      const b = new Builder()
+      const loss = softmaxCrossEntropy(b.feed('x', ['B', 2], 'float32'), b.feed('label', ['B', 1], 'int64'))
+      const session = await engine.compile(b.build({ loss }))
+      const result = await session.run({
+        x: floats([3, 2], [0, 0, 0, 0, 0, 0]),
+        label: { dims: [3, 1], data: BigInt64Array.of(1n, 2n, -1n) },
+      })
+      expect(numbers(result['loss']!.data).map((value) => value.toFixed(3))).toEqual(['0.693', 'NaN', 'NaN'])
       await session.close()
     })
 

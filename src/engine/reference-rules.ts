@@ -186,8 +186,12 @@ export const REFERENCE_RULES: ReferenceRules = {
   },
 
   softmax_cross_entropy: (run, [x, label]) => {
+    const classes = x!.dims.at(-1)!
     const norm = logSumExp(run, x!, x!.dims.length - 1)
-    return build(run, label!.dims, (at) => read(norm, at) - read(x!, at.with(-1, read(label!, at))))
+    return build(run, label!.dims, (at) => {
+      const index = read(label!, at)
+      return index >= 0 && index < classes ? read(norm, at) - read(x!, at.with(-1, index)) : Number.NaN
+    })
   },
   sigmoid_cross_entropy: map((x, z) => softplus(x!) - x! * z!),
 }

@@ -131,7 +131,7 @@ export const LOWERING_RULES: LoweringRules = {
     })
   },
 
-  // -sum(onehot(label) * log_softmax(x)): finite for any logits, unlike Log(Softmax(x))
+  // -sum(hot * log_softmax(x)) / sum(hot): finite for any logits, unlike Log(Softmax(x)); 0 / 0 for a label beyond the classes
   softmax_cross_entropy: (graph, { inputs: [x, label], types: [logits] }) => {
     const axis = logits!.shape.length - 1
     const classes = Number(logits!.shape[axis])
@@ -143,8 +143,9 @@ export const LOWERING_RULES: LoweringRules = {
     })
     const index = graph.node('Cast', [label!], { to: dataType('int32') })
     const hot = graph.node('Cast', [graph.node('Equal', [index, iota])], { to: dataType(logits!.dtype) })
-    const picked = graph.node('Mul', [logSoftmax(graph, x!, axis), hot])
-    return graph.node('Neg', [graph.node('ReduceSum', [picked, graph.ints([axis])], { keepdims: 1 })])
+    const total = (values: string) => graph.node('ReduceSum', [values, graph.ints([axis])], { keepdims: 1 })
+    const picked = total(graph.node('Mul', [logSoftmax(graph, x!, axis), hot]))
+    return graph.node('Neg', [graph.node('Div', [picked, total(hot)])])
   },
   // max(x, 0) - x z + ln(1 + e^-|x|)
   sigmoid_cross_entropy: (graph, { inputs: [x, z], type }) => {

@@ -102,7 +102,7 @@ export interface OpAttributes {
   scatter_along: { readonly axis: number; readonly size: Dim }
 
   // losses, per sample
-  /** logits [.., C], integer labels [.., 1] -> [.., 1]. */
+  /** logits [.., C], integer labels [.., 1] -> [.., 1]; NaN for a label outside 0 .. C - 1, so that it is noticed. */
   softmax_cross_entropy: None
   /** logits and labels (0..1) of one shape -> the same shape. */
   sigmoid_cross_entropy: None

@@ -156,6 +156,9 @@ export const SHAPE_RULES: ShapeRules = {
   softmax_cross_entropy: ([logits, labels]) => {
     requireFloat(logits!)
     requireInteger(labels!)
+    if (typeof logits!.shape.at(-1) !== 'number') {
+      throw new ShapeError('the number of classes is not known', 'let the last dimension of the logits be a number')
+    }
     const shape = [...logits!.shape.slice(0, -1), 1]
     if (!sameShape(labels!.shape, shape)) {
       throw new ShapeError(`labels must be ${formatShape(shape)}`, 'give one integer class per sample')
