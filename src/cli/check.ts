@@ -11,7 +11,7 @@ interface CheckOptions extends ConfigOptions {
 export function checkCommand(io: CliIo): Command {
   const command = new Command('check').description('Validate a configuration, its model and its data folders.')
   return addConfigOptions(command)
-    .option('--explain', 'print every setting as it will be used')
+    .option('--explain', 'print the settings of the run')
     .option('--json', 'print one JSON line: notices and settings, or the error')
     .action((options: CheckOptions) => check(options, io))
 }
