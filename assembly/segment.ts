@@ -92,11 +92,10 @@ export function reserve(bytes: u32): usize {
 
 /**
  * Finds the row of each of `n` signs, creating missing ones when `insert`; writes its address (0: absent) and its weights.
- * Returns how many rows were created, or -1 when the segment is full.
+ * Returns how many were absent, or -1 when the segment is full.
  */
 export function lookup(signs: usize, n: u32, addresses: usize, rows: usize, insert: bool): i32 {
   enter();
-  let created = 0;
   let bits: u64 = (<u64>1 << atomic.load<u32>(DEPTH)) - 1;
   // A first read of every slot, with nothing decided by it, lets the cache misses overlap; a search that branches on
   // what it reads would wait for each in turn.
@@ -107,17 +106,15 @@ export function lookup(signs: usize, n: u32, addresses: usize, rows: usize, inse
     touched += load<u32>(page + (<u32>hash & (PAGE_SLOTS - 1)) * SLOT_BYTES);
   }
   sink = touched;
+  let missing: u32 = 0;
   for (let i: usize = 0; i < n; i++) {
     let sign = load<u64>(signs + (i << 3));
     let hash = mix64(sign);
     let row = find(load<u32>(DIRECTORY + (<usize>((hash >> 8) & bits) << 2)), hash, sign);
-    if (row == 0 && insert) {
-      row = insertRow(hash, sign);
-      if (row == 0) { leave(); return -1; }
-      created++;
-    }
+    if (row == 0) missing++;
     store<u32>(addresses + (i << 2), <u32>row);
   }
+  let full = insert && missing > 0 && !insertMissing(signs, n, addresses);
   let bytes = dim << 2;
   for (let i: usize = 0, to = rows; i < n; i++, to += bytes) {
     let row = <usize>load<u32>(addresses + (i << 2));
@@ -125,7 +122,7 @@ export function lookup(signs: usize, n: u32, addresses: usize, rows: usize, inse
     if (row) copyRow(to, row); else initWeights(to, load<u64>(signs + (i << 3)));
   }
   leave();
-  return created;
+  return full ? -1 : missing;
 }
 
 /** Applies the configured optimizer to `n` rows with gradients [n, dim]. */
@@ -146,17 +143,15 @@ export function update(addresses: usize, gradients: usize, n: u32): void {
 
 /** Overwrites whole rows (weight and state), creating missing ones: loading a saved table. -1 when full. */
 export function write(signs: usize, n: u32, rows: usize): i32 {
-  enter();
-  for (let i: usize = 0; i < n; i++, rows += rowBytes) {
-    let sign = load<u64>(signs + (i << 3));
-    let hash = mix64(sign);
-    let row = find(pageOf(hash), hash, sign);
-    if (row == 0) row = insertRow(hash, sign);
-    if (row == 0) { leave(); return -1; }
-    memory.copy(row, rows, rowBytes);
+  acquire();
+  let room = true;
+  for (let i: usize = 0; i < n && room; i++, rows += rowBytes) {
+    let row = findOrInsert(load<u64>(signs + (i << 3)));
+    room = row != 0;
+    if (room) memory.copy(row, rows, rowBytes);
   }
-  leave();
-  return 0;
+  release();
+  return room ? 0 : -1;
 }
 
 /**
@@ -202,24 +197,36 @@ export function scan(from: u32, capacity: u32, signs: usize, rows: usize, next: 
   return 0;
 }
 
-// A miss without the lock may be stale (a page was split or filled meanwhile): look again under it, then insert.
-function insertRow(hash: u64, sign: u64): usize {
+// The lock is taken once for all rows of a batch that are missing. A miss without it may be stale (a page was split or
+// filled meanwhile), so each is looked up again under it. False when the segment is full.
+function insertMissing(signs: usize, n: u32, addresses: usize): bool {
   acquire();
-  let page = pageOf(hash);
-  let row = find(page, hash, sign);
-  if (row == 0) {
-    while (load<u32>(page + PAGE_COUNT) >= PAGE_LIMIT) {
-      if (!split(page, hash)) { release(); return 0; }
-      page = pageOf(hash);
-    }
-    row = allocateRow();
-    if (row) {
-      initRow(row, sign);
-      place(page, hash, sign, <u32>row);
-      atomic.add<u32>(ROWS, 1);
-    }
+  let room = true;
+  for (let i: usize = 0; i < n && room; i++) {
+    if (load<u32>(addresses + (i << 2))) continue;
+    let row = findOrInsert(load<u64>(signs + (i << 3)));
+    store<u32>(addresses + (i << 2), <u32>row);
+    room = row != 0;
   }
   release();
+  return room;
+}
+
+// Only under the lock. 0 when the segment is full.
+function findOrInsert(sign: u64): usize {
+  let hash = mix64(sign);
+  let page = pageOf(hash);
+  let row = find(page, hash, sign);
+  if (row) return row;
+  while (load<u32>(page + PAGE_COUNT) >= PAGE_LIMIT) {
+    if (!split(page, hash)) return 0;
+    page = pageOf(hash);
+  }
+  row = allocateRow();
+  if (!row) return 0;
+  initRow(row, sign);
+  place(page, hash, sign, <u32>row);
+  atomic.add<u32>(ROWS, 1);
   return row;
 }
 
@@ -384,15 +391,13 @@ function allocate(bytes: u32): usize {
   return <usize>at;
 }
 
+// 0 free, 1 held, 2 held and waited for: waking costs a call out of the kernel, so only a lock that is waited for does it.
 function acquire(): void {
-  let spins = 0;
-  while (atomic.cmpxchg<u32>(LOCK, 0, 1) != 0) {
-    // The holder may be off its core: give it up for a moment instead of burning it.
-    if (++spins > 64) atomic.wait<i32>(LOCK, 1, 100_000);
-  }
+  for (let spins = 0; spins < 64; spins++) if (atomic.cmpxchg<u32>(LOCK, 0, 1) == 0) return;
+  // The holder may be off its core: give it up instead of burning it.
+  while (atomic.xchg<u32>(LOCK, 2) != 0) atomic.wait<i32>(LOCK, 2, -1);
 }
 
 function release(): void {
-  atomic.store<u32>(LOCK, 0);
-  atomic.notify(LOCK, 1);
+  if (atomic.xchg<u32>(LOCK, 0) == 2) atomic.notify(LOCK, 1);
 }
