@@ -73,7 +73,7 @@ export const GRADIENT_RULES: GradientRules = {
   // d |x| = sign(x) dx
   abs: (g, { inputs: [x] }) => [mul(g, sign(x!))],
   // d x^2 = 2x dx
-  square: (g, { inputs: [x] }) => [mul(g, mul(x!, 2))],
+  square: (g, { inputs: [x] }) => [mul(mul(g, 2), x!)],
   // d erf(x) = 2 / sqrt(pi) e^-x^2 dx
   erf: (g, { inputs: [x] }) => [mul(g, mul(exp(neg(square(x!))), 2 / Math.sqrt(Math.PI)))],
   floor: none,

@@ -3,6 +3,7 @@ import {
   type Builder,
   broadcast,
   constant,
+  expand,
   gemm,
   type Op,
   type OpKind,
@@ -30,6 +31,7 @@ const REWRITES: { readonly [K in OpKind]?: Rewrite<K> } = {
   mul: (candidate, builder) => fold(candidate, (a, b) => a * b) ?? neutral(candidate, 1) ?? shrink(candidate, builder),
   div: (candidate, builder) =>
     fold(candidate, (a, b) => a / b) ?? neutral(candidate, 1, [1]) ?? shrink(candidate, builder),
+  neg: shrink,
 
   // reshaping or expanding one constant is that constant in another shape
   reshape: ({ op, inputs: [x] }, builder) => {
@@ -53,10 +55,10 @@ const REWRITES: { readonly [K in OpKind]?: Rewrite<K> } = {
   },
 }
 
-/** Both operands scalar constants: the result now. */
+/** Both operands float scalar constants: the result now. */
 function fold({ inputs: [a, b] }: Candidate, compute: (a: number, b: number) => number): Tensor | undefined {
   const [left, right] = [scalarOf(a!), scalarOf(b!)]
-  if (left === undefined || right === undefined) return undefined
+  if (left === undefined || right === undefined || !a!.dtype.startsWith('float')) return undefined
   const shape = broadcast(a!.shape, b!.shape)
   return isSingle(shape) ? constant(a!.builder, compute(left, right), { shape, dtype: a!.dtype }) : undefined
 }
@@ -71,15 +73,16 @@ function neutral({ inputs }: Candidate, value: number, positions: readonly numbe
   return undefined
 }
 
-/** An operand that was only copied to the other's shape is used as it was: elementwise ops broadcast by themselves. */
+/**
+ * Elementwise ops broadcast by themselves, so an operand that was only copied to the other's shape is used as it was;
+ * where all of them were copies, the result is computed small and copied after.
+ */
 function shrink({ op, inputs }: Candidate, builder: Builder): Tensor | undefined {
   const shapeOf = (operands: readonly Tensor[]) => operands.map(({ shape }) => shape).reduce(broadcast)
-  let operands = inputs
-  for (const i of inputs.keys()) {
-    const smaller = operands.with(i, unexpanded(operands[i]!))
-    if (sameShape(shapeOf(smaller), shapeOf(inputs))) operands = smaller
-  }
-  return builder.emit(op, operands)
+  const full = shapeOf(inputs)
+  const originals = inputs.map(unexpanded)
+  if (!sameShape(shapeOf(originals), full)) return expand(builder.emit(op, originals), full)
+  return builder.emit(op, originals)
 }
 
 /** What a tensor was before it was expanded, and before one number was reshaped. */
