@@ -23,7 +23,18 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== PACKAGES.join(' ')) {
   )
   run(
     python,
-    ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', ...PACKAGES],
+    [
+      '-m',
+      'pip',
+      'install',
+      '--quiet',
+      '--disable-pip-version-check',
+      '--retries',
+      '1',
+      '--timeout',
+      '15',
+      ...PACKAGES,
+    ],
     `let pip reach PyPI, which has ${PACKAGES.join(', ')}`,
   )
   writeFileSync(stamp, PACKAGES.join(' '))
