@@ -19,7 +19,8 @@ import type {
   TensorType,
 } from './program.ts'
 import { programInputs } from './program.ts'
-import { explain, SHAPE_RULES, type ShapeRule } from './shape-rules.ts'
+import { explain } from './shape-checks.ts'
+import { SHAPE_RULES, type ShapeRule } from './shape-rules.ts'
 import { verify } from './verify.ts'
 
 /** The feed that randomness in the graph comes from: one int32, another at every step. */

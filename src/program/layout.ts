@@ -3,7 +3,7 @@ import { UserError } from '../util/index.ts'
 import type { Tensor } from './builder.ts'
 import { type Dim, formatShape, mulDims, type Shape, sameShape, subDims } from './dim.ts'
 import { axisOf } from './operand.ts'
-import { explain, inferReshape } from './shape-rules.ts'
+import { explain, inferReshape } from './shape-checks.ts'
 
 /** Another shape of as many elements; one dimension may be -1, to be computed. */
 export function reshape(x: Tensor, shape: Shape): Tensor {

@@ -128,7 +128,12 @@ export const OP_CASES: { readonly [K in OpKind]: OpCase } = {
   equal: binary((a, b) => equal(floor(a), floor(b)), flat),
   and: binary((a, b) => and(greater(a, 0), greater(b, 0)), flat),
   where: binary((a, b) => where(greater(a, b), square(a), b)),
-  phase: binary((a, b) => phase(a, b)),
+  phase: binary((a, b) => phase(a, b), {
+    shapes: ({ n }) => [
+      ['B', n],
+      ['B', n],
+    ],
+  }),
 
   gemm: {
     shapes: ({ n, m }) => [['B', n], [m, n], [m]],
