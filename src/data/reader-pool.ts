@@ -1,6 +1,7 @@
 /** @file Reader threads that serve one pass after another: epochs, and evaluation between them. */
 import type { Slot } from './batch.ts'
 import { createBufferPool } from './buffer-pool.ts'
+import { checkSlots } from './check-slots.ts'
 import type { UserReaderOptions } from './messages.ts'
 import { type BatchReader, Reader, type ReadOptions } from './reader.ts'
 import { ReaderThreads } from './reader-threads.ts'
@@ -26,6 +27,7 @@ export type ReaderOptions = ReaderPoolOptions & ReadOptions
 const buffersRemembered = (threads: number) => 8 * threads + 16
 
 export function openReaderPool({ slots, threads, onBadLine = 'error', userReader }: ReaderPoolOptions): ReaderPool {
+  checkSlots(slots, userReader !== undefined)
   const workers = new ReaderThreads(threads, { slots, onBadLine, ...(userReader && { userReader }) })
   const buffers = createBufferPool(buffersRemembered(workers.count))
   const ignored = new Set<string>()

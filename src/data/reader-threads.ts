@@ -51,6 +51,7 @@ export class ReaderThreads {
 
   async close(): Promise<void> {
     this.#closing = true
+    this.#listener?.failed(new Error('The reader pool was closed while its input was being read.'))
     await Promise.all(this.#workers.map((worker) => worker.terminate()))
   }
 

@@ -14,7 +14,8 @@ import {
   testReader,
 } from '../../test/contracts/reader.ts'
 import { formatUserError, isUserError } from '../util/index.ts'
-import { openReader, type ReaderOptions } from './reader-pool.ts'
+import type { BatchReader } from './reader.ts'
+import { openReader, openReaderPool, type ReaderOptions } from './reader-pool.ts'
 
 const slotLine = ([[click], a, b, dense]: PlainSample) =>
   [
@@ -68,7 +69,7 @@ function fileOf(content: string | Uint8Array, suffix = ''): string {
   return path
 }
 const read = (file: string | readonly string[], options: Partial<ReaderOptions> = {}) =>
-  openReader({ files: [file].flat(), slots: SLOTS, batchSize: 4, threads: 2, epoch: 0, ...options })
+  openReader({ files: [file].flat(), slots: SLOTS, batchSize: 4, threads: 1, epoch: 0, ...options })
 const samplesIn = async (...args: Parameters<typeof read>) =>
   (await collect(read(...args))).flatMap(({ samples }) => samples)
 async function errorOf(...args: Parameters<typeof read>): Promise<string> {
@@ -201,6 +202,37 @@ describe('bad input', () => {
     expect(() => read(empty)).toThrow('All 1 data files are empty.')
     expect(() => read([])).toThrow('There are no data files to read.')
   })
+})
+
+describe('a reader', () => {
+  const slot = { kind: 'sparse', name: 'a' } as const
+
+  test('refuses slots that could not be filled', () => {
+    const file = fileOf('a:1\n')
+    expect(() => read(file, { slots: [slot, slot] })).toThrow('Slot "a" is declared twice.')
+    expect(() => read(file, { slots: [{ ...slot, name: 'a:b' }] })).toThrow('Slot "a:b" cannot be named in text.')
+    expect(() => read(file, { slots: [{ kind: 'dense', name: 'x', width: 0, dtype: 'float32' }] })).toThrow(
+      'has 0 values',
+    )
+  })
+
+  test('whose pool is closed meanwhile fails instead of waiting forever', async () => {
+    const pool = openReaderPool({ slots: [slot], threads: 1 })
+    const reader = pool.read({ files: [fileOf('a:1\n'.repeat(100_000))], batchSize: 10, epoch: 0, chunkBytes: 1000 })
+    const reading = collectSizes(reader, () => void pool.close())
+    await expect(reading).rejects.toThrow('The reader pool was closed while its input was being read.')
+  })
+
+  test('that is closed meanwhile ends', async () => {
+    const pool = openReaderPool({ slots: [slot], threads: 1 })
+    const reader = pool.read({ files: [fileOf('a:1\n'.repeat(100_000))], batchSize: 10, epoch: 0, chunkBytes: 1000 })
+    await collectSizes(reader, () => void reader.close())
+    await pool.close()
+  })
+
+  async function collectSizes(reader: BatchReader, onFirst: () => void) {
+    for await (const { index } of reader) if (index === 0) onFirst()
+  }
 })
 
 describe('a user reader', () => {

@@ -29,7 +29,7 @@ export interface ReadOptions {
   readonly chunkBytes?: number
 }
 
-/** Batches of one pass; iterate once. Breaking out of the loop closes it. */
+/** Batches of one pass. Reading begins at once: iterate it (once; leaving the loop closes it) or close it. */
 export interface BatchReader extends AsyncIterable<Batch> {
   readonly totalBytes: number
   close(): Promise<void>

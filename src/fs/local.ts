@@ -6,17 +6,20 @@ import type { FileSystem, ReadFile } from './file-system.ts'
 
 export const localFiles: FileSystem = {
   list: async (folder) => {
-    const entries = await readdir(folder)
-    const files = await Promise.all(
-      entries.map(async (name) => ((await stat(join(folder, name))).isFile() ? [name] : [])),
-    )
-    return files
+    const names = await readdir(folder)
+    const kept = await Promise.all(names.map(async (name) => ((await isFolder(join(folder, name))) ? [] : [name])))
+    return kept
       .flat()
       .sort((a, b) => (a < b ? -1 : 1))
       .map((name) => join(folder, name))
   },
   size: (path) => statSync(path).size,
   open: async (path) => openLocal(path),
+}
+
+/** A link to nothing counts as a file, so that reading it says what is wrong. */
+async function isFolder(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => undefined))?.isDirectory() ?? false
 }
 
 function openLocal(path: string): ReadFile {

@@ -215,3 +215,18 @@ test('undeclared slots are named once', () => {
   parse(parser, 'slot', 'c:1 b:1 s:2\n')
   expect(parser.takeIgnored()).toEqual(['c'])
 })
+
+test('any number of undeclared slots, with names of any length, is skipped; the first thousand are named', () => {
+  const parser = createTextParser([{ kind: 'sparse', name: 's' }], 256 * 1024)
+  const names = Array.from({ length: 1500 }, (_, i) => `${'n'.repeat(i % 300)}${i}`)
+  for (let round = 0; round < 2; round++) {
+    const result = parse(
+      parser,
+      'slot',
+      `${names.map((name) => `${name}:1 s:7`).join(' ')}\n`.slice(0, 250_000).replace(/\S*$/, '\n'),
+    )
+    expect(result).toMatchObject({ status: 'done', samples: 1 })
+    expect(new Set(parser.signs.subarray(0, result.signs))).toEqual(new Set([7n]))
+    expect(parser.takeIgnored()).toHaveLength(round === 0 ? 1000 : 0)
+  }
+})

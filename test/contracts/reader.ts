@@ -5,9 +5,10 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import {
   type Batch,
-  openReader,
   openReaderPool,
-  type ReaderOptions,
+  type ReaderPool,
+  type ReaderPoolOptions,
+  type ReadOptions,
   releaseBatch,
   type Slot,
 } from '../../src/data/index.ts'
@@ -29,7 +30,7 @@ export interface ReaderForm {
   readonly write: (folder: string, name: string, samples: readonly PlainSample[]) => string
   /** Writes the samples and behind them one that is bad. */
   readonly writeBroken: (folder: string, name: string, samples: readonly PlainSample[]) => string
-  readonly options?: Partial<ReaderOptions>
+  readonly options?: Partial<ReaderPoolOptions>
 }
 
 const BATCH = 32
@@ -39,15 +40,24 @@ export function testReader({ name, write, writeBroken, options }: ReaderForm): v
     const folder = mkdtempSync(join(tmpdir(), 'oarfish-reader-'))
     const samples = randomSamples(1000)
     let files: readonly string[]
-    const read = (over: Partial<ReaderOptions> = {}) =>
+    const pools = new Map<number, ReaderPool>()
+    const poolOf = (threads: number) => {
+      const pool = pools.get(threads) ?? openReaderPool({ slots: SLOTS, threads, ...options })
+      pools.set(threads, pool)
+      return pool
+    }
+    const read = ({ threads = 2, ...over }: Partial<ReadOptions> & { threads?: number } = {}) =>
       // Chunks of a few samples: every batch crosses some.
-      openReader({ files, slots: SLOTS, batchSize: BATCH, threads: 2, epoch: 0, chunkBytes: 700, ...options, ...over })
+      poolOf(threads).read({ files, batchSize: BATCH, epoch: 0, chunkBytes: 700, ...over })
     beforeAll(() => {
       files = [0, 1, 2].map((i) =>
         write(folder, `part-${i}`, samples.slice(i * 333, i === 2 ? undefined : (i + 1) * 333)),
       )
     })
-    afterAll(() => rmSync(folder, { recursive: true }))
+    afterAll(async () => {
+      await Promise.all([...pools.values()].map((pool) => pool.close()))
+      rmSync(folder, { recursive: true })
+    })
 
     test('gives every sample once, in order, in numbered batches of which only the last is smaller', async () => {
       const batches = await collect(read())
@@ -96,15 +106,11 @@ export function testReader({ name, write, writeBroken, options }: ReaderForm): v
       expect(buffers).toBeLessThanOrEqual(20)
     })
 
-    test('serves one pass after another from one pool, also after one that was left early', async () => {
-      const pool = openReaderPool({ slots: SLOTS, threads: 2, ...options })
-      const pass = (epoch: number) => pool.read({ files, batchSize: BATCH, epoch, chunkBytes: 700 })
-      for await (const batch of pass(0)) if (batch.index === 3) break
-      expect((await collect(pass(1))).flatMap((batch) => batch.samples)).toEqual(samples)
-      const closed = pass(2)
-      await closed.close()
-      expect(await collect(pass(3))).toHaveLength(32)
-      await pool.close()
+    test('serves one pass after another, also after one that was left early or never begun', async () => {
+      for await (const batch of read()) if (batch.index === 3) break
+      expect((await collect(read({ epoch: 1 }))).flatMap((batch) => batch.samples)).toEqual(samples)
+      await read({ epoch: 2 }).close()
+      expect(await collect(read({ epoch: 3 }))).toHaveLength(32)
     })
 
     test('delivers every whole batch before a bad sample, then the error', async () => {
