@@ -2,7 +2,7 @@
 
 import { add, Builder, constant, expand, type OpKind, type Program, sizeOf, type Tensor } from '../program/index.ts'
 import { UserError } from '../util/index.ts'
-import { inputGradientName, resolvePhase } from './phase.ts'
+import { resolvePhase } from './phase.ts'
 import { GRADIENT_RULES, type GradientRule, type GradientRules } from './rules.ts'
 import { simplify } from './simplify.ts'
 
@@ -36,6 +36,11 @@ export function backward(program: Program, lossFetch: string, rules: GradientRul
   return simplify(
     builder.build(Object.fromEntries([...fetches.filter(([name]) => !name.startsWith('state:')), ...outputs])),
   )
+}
+
+/** The name of the fetch that holds an input's gradient. */
+export function inputGradientName(name: string): string {
+  return `grad:${name}`
 }
 
 /** Float values that change when a source changes: the only ones whose gradient anybody needs. */

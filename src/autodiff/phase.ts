@@ -3,11 +3,6 @@ import { neededSymbols, type Program, programInputs } from '../program/index.ts'
 import { rebuild } from './rebuild.ts'
 import { simplify } from './simplify.ts'
 
-/** The name of the fetch that holds an input's gradient. */
-export function inputGradientName(name: string): string {
-  return `grad:${name}`
-}
-
 /** Only what the named fetches need, as it is at inference; state is read, not written, and unused inputs are gone. */
 export function inference(program: Program, fetchNames: readonly string[]): Program {
   const pruned = rebuild(withoutStateUpdates(resolvePhase(program, 'inference')), { fetches: fetchNames })
