@@ -1,0 +1,58 @@
+/** @file The static-graph model: inputs, loss and metrics around net.ts. */
+import { type Feeds, mean, metric, type NetOutput, nn, optimizer, sigmoid, type Tensor, z } from 'oarfish'
+import { fm } from './net.ts'
+
+export const hyperParameters = z.strictObject({
+  optimizer: z
+    .strictObject({
+      class: z.literal('Adam').default('Adam'),
+      learning_rate: z.number().positive().default(0.001),
+      strategy: z.string().optional(),
+    })
+    .prefault({}),
+  /** The label and the sparse slots, as PaddleRec counts them. */
+  sparse_inputs_slots: z.int().min(2).default(27),
+  /** Kept for PaddleRec's sake: a table here has no fixed number of rows. */
+  sparse_feature_number: z.int().positive().default(1_000_001),
+  sparse_feature_dim: z.int().positive().default(9),
+  dense_input_dim: z.int().positive().default(13),
+  distributed_embedding: z.int().min(0).max(1).default(0),
+})
+
+interface Inputs {
+  readonly click: Tensor
+  readonly slots: readonly nn.SparseSlot[]
+  readonly dense: Tensor
+}
+
+export class StaticModel {
+  readonly #hyper: z.infer<typeof hyperParameters>
+
+  constructor(hyper: z.infer<typeof hyperParameters>) {
+    this.#hyper = hyper
+  }
+
+  createFeeds({ label, sparse, dense }: Feeds): Inputs {
+    const { sparse_inputs_slots, dense_input_dim } = this.#hyper
+    return {
+      click: label('click'),
+      slots: Array.from({ length: sparse_inputs_slots - 1 }, (_, i) => sparse(String(i + 1))),
+      dense: dense('dense_feature', dense_input_dim),
+    }
+  }
+
+  net({ click, slots, dense }: Inputs): NetOutput {
+    const { sparse_feature_dim } = this.#hyper
+    const logit = fm(slots, dense, { embeddingDim: sparse_feature_dim })
+    const predict = sigmoid(logit)
+    return {
+      loss: mean(nn.sigmoidCrossEntropy(logit, click)),
+      metrics: { auc: metric.auc(predict, click) },
+      outputs: { predict },
+    }
+  }
+
+  createOptimizer() {
+    return optimizer.adam({ learningRate: this.#hyper.optimizer.learning_rate, lazy: true })
+  }
+}
