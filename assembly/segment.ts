@@ -9,7 +9,7 @@
 // A page holds 256 slots of (sign u64, row address u32, unused u32), probed linearly; address 0 is an empty slot, so any
 // sign is legal. A full page splits in two new ones; the old one is reused when no thread can still be reading it.
 import { mix64, GOLDEN } from "./mix";
-import { apply, a as beta1, b as beta2, c as epsilon } from "./rules";
+import { applyRows, a as beta1, b as beta2, c as epsilon } from "./rules";
 export { configure, setStep } from "./rules";
 
 const HEADER: usize = 0x10000;
@@ -59,6 +59,7 @@ let stateInit: f32 = 0;
 let clocked: bool = false;             // a u32 behind the state holds the step of the row's last update (Adam that is not lazy)
 let now: u32 = 0;
 let baseRate: f64 = 0;
+let spare: usize = 0;                  // room for one row in this thread's hands; 0 until it is needed
 export let sink: u32 = 0;              // keeps the compiler from dropping reads made for the cache's sake
 
 /** Called once per instance: which thread this is and what a row looks like. */
@@ -118,7 +119,7 @@ export function lookup(signs: usize, n: u32, addresses: usize, rows: usize, inse
   let bytes = dim << 2;
   for (let i: usize = 0, to = rows; i < n; i++, to += bytes) {
     let row = <usize>load<u32>(addresses + (i << 2));
-    if (row && clocked) catchUp(row, now);
+    if (row && clocked) { if (insert) catchUp(row, now); else row = caughtUp(row); }
     if (row) copyRow(to, row); else initWeights(to, load<u64>(signs + (i << 3)));
   }
   leave();
@@ -127,31 +128,37 @@ export function lookup(signs: usize, n: u32, addresses: usize, rows: usize, inse
 
 /** Applies the configured optimizer to `n` rows with gradients [n, dim]. */
 export function update(addresses: usize, gradients: usize, n: u32): void {
-  let bytes = dim << 2;
   let touched: u32 = 0;
   for (let i: usize = 0; i < n; i++) {
     let row = <usize>load<u32>(addresses + (i << 2));
     for (let at = row; at < row + rowBytes; at += 64) touched += load<u32>(at);
   }
   sink = touched;
-  for (let i: usize = 0; i < n; i++, gradients += bytes) {
-    let row = <usize>load<u32>(addresses + (i << 2));
-    if (clocked) { catchUp(row, now); store<u32>(row + rowBytes - 4, now); }
-    apply(row, bytes, gradients, dim);
+  if (clocked) {
+    for (let i: usize = 0; i < n; i++) {
+      let row = <usize>load<u32>(addresses + (i << 2));
+      catchUp(row, now);
+      store<u32>(row + rowBytes - 4, now);
+    }
   }
+  applyRows(addresses, n, gradients, dim);
 }
 
-/** Overwrites whole rows (weight and state), creating missing ones: loading a saved table. -1 when full. */
-export function write(signs: usize, n: u32, rows: usize): i32 {
+/**
+ * Overwrites whole rows (weight and state), creating missing ones: loading a saved table. Signs of other segments are passed
+ * over; this is segment `segment` of 2^bits. Returns rows written, or -1 when full.
+ */
+export function write(signs: usize, n: u32, rows: usize, bits: i32, segment: u32): i32 {
   acquire();
-  let room = true;
-  for (let i: usize = 0; i < n && room; i++, rows += rowBytes) {
-    let row = findOrInsert(load<u64>(signs + (i << 3)));
-    room = row != 0;
-    if (room) memory.copy(row, rows, rowBytes);
+  let written = 0;
+  for (let i: usize = 0; i < n && written >= 0; i++, rows += rowBytes) {
+    let sign = load<u64>(signs + (i << 3));
+    if (bits && <u32>(mix64(sign) >> (64 - bits)) != segment) continue;
+    let row = findOrInsert(sign);
+    if (row) { memory.copy(row, rows, rowBytes); written++; } else written = -1;
   }
   release();
-  return room ? 0 : -1;
+  return written;
 }
 
 /**
@@ -226,7 +233,7 @@ function findOrInsert(sign: u64): usize {
   if (!row) return 0;
   initRow(row, sign);
   place(page, hash, sign, <u32>row);
-  atomic.add<u32>(ROWS, 1);
+  atomic.store<u32>(ROWS, load<u32>(ROWS) + 1);
   return row;
 }
 
@@ -347,6 +354,16 @@ function catchUp(row: usize, step: u32): void {
   store<u32>(row + rowBytes - 4, step - 1);
 }
 
+// The row as it would be, for evaluation, which changes nothing.
+function caughtUp(row: usize): usize {
+  if (load<u32>(row + rowBytes - 4) + 1 >= now) return row;
+  if (!spare) spare = reserve(<u32>rowBytes);
+  if (!spare) return row; // the segment is full to the last byte
+  memory.copy(spare, row, rowBytes);
+  catchUp(spare, now);
+  return spare;
+}
+
 function initRow(row: usize, sign: u64): void {
   initWeights(row, sign);
   let end = row + ((dim * (1 + states)) << 2);
@@ -357,10 +374,23 @@ function initRow(row: usize, sign: u64): void {
 // A pure function of (seed, table, sign): arrival order, threads and shards do not matter.
 function initWeights(to: usize, sign: u64): void {
   let base = mix64(sign ^ seed);
+  if (initKind == INIT_UNIFORM) {
+    // Two values from each 64 random bits: 24 of either half.
+    let scale = (initB - initA) / 16777216.0;
+    let end = to + (dim << 2);
+    for (let j: u64 = 1; to < end; j++) {
+      let bits = mix64(base + j * GOLDEN);
+      store<f32>(to, <f32>(initA + scale * <f64>(bits >> 40)));
+      to += 4;
+      if (to == end) break;
+      store<f32>(to, <f32>(initA + scale * <f64>(<u32>bits >> 8)));
+      to += 4;
+    }
+    return;
+  }
   for (let j: usize = 0; j < dim; j++, to += 4) {
     let bits = mix64(base + <u64>(j + 1) * GOLDEN);
-    if (initKind == INIT_UNIFORM) store<f32>(to, <f32>(initA + (initB - initA) * (<f64>(bits >> 40) / 16777216.0)));
-    else if (initKind == INIT_NORMAL) store<f32>(to, <f32>(initA + initB * normal(bits)));
+    if (initKind == INIT_NORMAL) store<f32>(to, <f32>(initA + initB * normal(bits)));
     else if (initKind == INIT_TRUNCATED) store<f32>(to, <f32>(initA + initB * truncated(bits)));
     else store<f32>(to, <f32>initA);
   }

@@ -36,7 +36,7 @@ export interface SegmentKernel extends RuleKernel {
   setClock(step: number, rate: number): void
   lookup(signs: number, n: number, addresses: number, rows: number, insert: number): number
   update(addresses: number, gradients: number, n: number): void
-  write(signs: number, n: number, rows: number): number
+  write(signs: number, n: number, rows: number, segmentBits: number, segment: number): number
   scan(from: number, capacity: number, signs: number, rows: number, next: number): number
 }
 

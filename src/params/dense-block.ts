@@ -91,6 +91,11 @@ export class DenseBlock {
     return Atomics.load(this.#header, STEPS)
   }
 
+  /** Goes on from a saved step count. */
+  restoreSteps(steps: number): void {
+    Atomics.store(this.#header, STEPS, steps)
+  }
+
   pull(into: Float32Array): void {
     into.set(this.#weights)
   }

@@ -42,9 +42,11 @@ describe('SparseTable', () => {
   it('computes initial weights as the plain formula does', () => {
     const table = new SparseTable(createTable(options()), 0)
     const base = mix64(99n ^ deriveSeed(7, 'table:emb'))
-    const expected = Array.from({ length: DIM }, (_, j) =>
-      Math.fround(-1 + 2 * (Number(mix64(base + BigInt(j + 1) * GOLDEN) >> 40n) / 2 ** 24)),
-    )
+    const expected = Array.from({ length: DIM }, (_, j) => {
+      const bits = mix64(base + BigInt((j >> 1) + 1) * GOLDEN)
+      const half = j % 2 === 0 ? bits >> 40n : (bits & 0xffffffffn) >> 8n
+      return Math.fround(-1 + (2 / 2 ** 24) * Number(half))
+    })
     expect(weightsOf(table, 99n)).toEqual(expected)
   })
 
@@ -124,6 +126,45 @@ describe('SparseTable', () => {
     }
     expect(digest([1n, 2n, 3n])).toBe(digest([3n, 1n, 2n]))
     expect(digest([1n, 2n, 3n])).not.toBe(digest([1n, 2n, 4n]))
+  })
+})
+
+describe('loading rows', () => {
+  const digestOf = (table: SparseTable) => {
+    const hash = createHash('sha256')
+    digestTable(table, hash)
+    return hash.digest('hex')
+  }
+
+  it.each([1, 4, 16])('restores a table of four segments into %i, over what was there', (segments) => {
+    const spec = optimizer.adam()
+    const saved = new SparseTable(createTable(options({ optimizer: spec, segments: 4 })), 0)
+    const distinct = group(
+      Array.from({ length: 10_000 }, (_, i) => mix64(BigInt(i))),
+      4,
+    )
+    const gradients = new Float32Array(10_000 * DIM).map((_, i) => Math.sin(i))
+    saved.lookup(distinct, new Float32Array(10_000 * DIM), true, stepFactors(spec, 1))
+    saved.update(distinct, gradients, stepFactors(spec, 1))
+    const loaded = new SparseTable(createTable(options({ optimizer: spec, segments })), 0)
+    loaded.lookup(group([mix64(3n)], segments), new Float32Array(DIM), true, stepFactors(spec, 5))
+    for (const { signs, rows } of saved.scan()) loaded.load(signs, rows)
+    expect(loaded.rowCount).toBe(10_000)
+    expect(digestOf(loaded)).toBe(digestOf(saved))
+  })
+
+  it('only looking at a row that missed steps shows it as it would be and leaves it as it is', () => {
+    const spec = optimizer.adam({ learningRate: 0.01 })
+    const table = new SparseTable(createTable(options({ optimizer: spec })), 0)
+    const [distinct, rows, shown] = [group([42n], 1), new Float32Array(DIM), new Float32Array(DIM)]
+    table.lookup(distinct, rows, true, stepFactors(spec, 1))
+    table.update(distinct, new Float32Array(DIM).fill(1), stepFactors(spec, 1))
+    const before = digestOf(table)
+    table.lookup(distinct, shown, false, stepFactors(spec, 30))
+    expect(digestOf(table)).toBe(before)
+    table.lookup(distinct, rows, true, stepFactors(spec, 30))
+    expect(shown).toEqual(rows)
+    expect(digestOf(table)).not.toBe(before)
   })
 })
 

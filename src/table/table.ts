@@ -2,6 +2,7 @@
 import {
   attachSegments,
   createSegmentMemory,
+  type KernelRule,
   MAX_THREADS,
   type RowInit,
   type RowLayout,
@@ -61,6 +62,8 @@ export class SparseTable {
   readonly segmentBits: number
   readonly #segments: readonly SegmentView[]
   readonly #layout: RowLayout
+  /** The segment that took the last rows loaded. */
+  #loading = 0
 
   constructor(handle: TableHandle, thread: number) {
     if (thread >= MAX_THREADS) throw new Error(`internal: thread ${thread} of at most ${MAX_THREADS}`)
@@ -111,10 +114,39 @@ export class SparseTable {
     return this.#segments.reduce((sum, { kernel }) => sum + kernel.usedBytes(), 0)
   }
 
+  /** Bytes of a row: weight, optimizer state and, where the optimizer asks for it, the step of its last update. */
+  get rowBytes(): number {
+    return rowBytes(this.#layout)
+  }
+
+  get rule(): KernelRule {
+    return this.#layout.rule
+  }
+
+  /** Stores whole rows as scan() gives them, over those of the same sign. Rows saved segment by segment load fastest. */
+  load(signs: BigUint64Array, rows: Uint8Array): void {
+    for (let first = 0; first < signs.length; first += SCAN_ROWS) {
+      const last = Math.min(signs.length, first + SCAN_ROWS)
+      this.#loadSome(signs.subarray(first, last), rows.subarray(first * this.rowBytes, last * this.rowBytes))
+    }
+  }
+
+  /** Each segment takes its own from all, beginning with the one that took the last; mostly that one takes them all. */
+  #loadSome(signs: BigUint64Array, rows: Uint8Array): void {
+    const count = this.#segments.length
+    let left = signs.length
+    for (let turn = 0; turn < count && left > 0; turn++) {
+      const s = (this.#loading + turn) % count
+      const taken = this.#segments[s]!.write(signs, rows, this.segmentBits, s, this.name)
+      if (taken < 0) throw tableFull(this.name, this.rowCount)
+      left -= taken
+      if (left === 0) this.#loading = s
+    }
+  }
+
   /** Every row with its state, in no particular order, as views that are valid until the next step. No thread may insert meanwhile. */
   *scan(): Generator<{ readonly signs: BigUint64Array; readonly rows: Uint8Array; readonly rowBytes: number }> {
-    const bytes = rowBytes(this.#layout)
-    for (const segment of this.#segments) yield* segment.scan(SCAN_ROWS, bytes, this.name)
+    for (const segment of this.#segments) yield* segment.scan(this.name)
   }
 }
 
@@ -123,18 +155,21 @@ class SegmentView {
   readonly kernel: SegmentKernel
   readonly #memory: WebAssembly.Memory
   readonly #dim: number
+  readonly #rowBytes: number
   #capacity = 0
-  #scan: { signsAt: number; rowsAt: number; nextAt: number } | undefined
+  /** Room for SCAN_ROWS whole rows, made when first needed. */
+  #whole: { signsAt: number; rowsAt: number; nextAt: number } | undefined
   signsAt = 0
   addressesAt = 0
   rowsAt = 0
   signs: BigUint64Array = new BigUint64Array()
   rows: Float32Array = new Float32Array()
 
-  constructor(kernel: SegmentKernel, memory: WebAssembly.Memory, { dim }: RowLayout) {
+  constructor(kernel: SegmentKernel, memory: WebAssembly.Memory, layout: RowLayout) {
     this.kernel = kernel
     this.#memory = memory
-    this.#dim = dim
+    this.#dim = layout.dim
+    this.#rowBytes = rowBytes(layout)
   }
 
   /** Makes room for `n` signs; doubling, so that scratch left behind stays below what is in use. */
@@ -150,24 +185,36 @@ class SegmentView {
     this.rows = new Float32Array(buffer, this.rowsAt, capacity * this.#dim)
   }
 
-  *scan(capacity: number, bytes: number, table: string) {
-    this.#scan ??= {
-      signsAt: this.#reserve(capacity * 8, table),
-      rowsAt: this.#reserve(capacity * bytes, table),
-      nextAt: this.#reserve(4, table),
-    }
-    const { signsAt, rowsAt, nextAt } = this.#scan
+  *scan(table: string) {
+    const { signsAt, rowsAt, nextAt } = this.#wholeRows(table)
     const next = new DataView(this.#memory.buffer, nextAt, 4)
     for (let entry = 0; entry !== 0xffffffff; entry = next.getUint32(0, true)) {
-      const n = this.kernel.scan(entry, capacity, signsAt, rowsAt, nextAt)
+      const n = this.kernel.scan(entry, SCAN_ROWS, signsAt, rowsAt, nextAt)
       const { buffer } = this.#memory
       if (n > 0)
         yield {
           signs: new BigUint64Array(buffer, signsAt, n),
-          rows: new Uint8Array(buffer, rowsAt, n * bytes),
-          rowBytes: bytes,
+          rows: new Uint8Array(buffer, rowsAt, n * this.#rowBytes),
+          rowBytes: this.#rowBytes,
         }
     }
+  }
+
+  /** Stores those of at most SCAN_ROWS rows that belong to this segment; returns how many, -1 when it is full. */
+  write(signs: BigUint64Array, rows: Uint8Array, segmentBits: number, segment: number, table: string): number {
+    const { signsAt, rowsAt } = this.#wholeRows(table)
+    new BigUint64Array(this.#memory.buffer, signsAt, signs.length).set(signs)
+    new Uint8Array(this.#memory.buffer, rowsAt, rows.length).set(rows)
+    return this.kernel.write(signsAt, signs.length, rowsAt, segmentBits, segment)
+  }
+
+  #wholeRows(table: string) {
+    this.#whole ??= {
+      signsAt: this.#reserve(SCAN_ROWS * 8, table),
+      rowsAt: this.#reserve(SCAN_ROWS * this.#rowBytes, table),
+      nextAt: this.#reserve(4, table),
+    }
+    return this.#whole
   }
 
   #reserve(bytes: number, table: string): number {
