@@ -1,6 +1,6 @@
 // A trainer thread's private memory: what stands between a batch's signs and the graph's tensors. Private, because
 // onnxruntime reads and writes tensors in place here and refuses shared memory.
-import { mix64 } from "./mix";
+import { GOLDEN, mix64 } from "./mix";
 
 const SUM: i32 = 0;
 const MEAN: i32 = 1;
@@ -17,7 +17,7 @@ export function dedupe(signs: usize, n: u32, segmentBits: i32, table: usize, mas
   let count: u32 = 0;
   for (let i: usize = 0; i < n; i++) {
     let sign = load<u64>(signs + (i << 3));
-    let slot = <u32>(mix64(sign) >> 20) & mask;
+    let slot = <u32>((sign * GOLDEN) >> 40) & mask; // one multiplication is enough for a table this small and this empty
     while (true) {
       let found = load<u32>(table + (<usize>slot << 2));
       if (found == 0) {
