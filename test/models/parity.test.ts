@@ -1,0 +1,147 @@
+/** @file Every rank model beside PyTorch: five steps from the same weights and batches, by values that test/python/record_parity.py recorded. */
+import { readFileSync } from 'node:fs'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/config/index.ts'
+import { openReader } from '../../src/data/index.ts'
+import { ortEngine } from '../../src/engine/index.ts'
+import { loadModel, type TracedModel } from '../../src/model/index.ts'
+import { createLocalParams, LocalParams, type Params } from '../../src/params/index.ts'
+import { HostStep } from '../../src/train/host-step.ts'
+
+type Values = readonly number[]
+interface Weights {
+  readonly parameters: Readonly<Record<string, Values>>
+  /** Per table, rows by sign. */
+  readonly tables: Readonly<Record<string, Readonly<Record<string, Values>>>>
+}
+interface Recorded {
+  readonly hyper: Readonly<Record<string, unknown>>
+  readonly batchSize: number
+  /** Slot text: the batches one after another. */
+  readonly text: readonly string[]
+  readonly initial: Weights
+  readonly steps: readonly (Weights & { readonly loss: number })[]
+}
+interface Gradients {
+  readonly parameters: Record<string, Values>
+  readonly tables: Record<string, Record<string, Values>>
+}
+
+const SEGMENTS = 2
+const MODELS = ['dnn', 'wide_deep', 'deepfm', 'fm', 'logistic_regression'] as const
+
+describe('five steps as PyTorch makes them:', () => {
+  test.each(MODELS)('%s', async (name) => {
+    const recorded = JSON.parse(
+      readFileSync(new URL(`../fixtures/parity/${name}.json`, import.meta.url), 'utf8'),
+    ) as Recorded
+    const path = fileURLToPath(new URL(`../../models/rank/${name}/config.yaml`, import.meta.url))
+    const overrides = Object.entries(recorded.hyper).map(
+      ([key, value]) => `hyper_parameters.${key}=${JSON.stringify(value)}`,
+    )
+    const steps = await trainRecorded(await loadModel(loadConfig({ path, overrides })), recorded)
+    expect(steps).toHaveLength(recorded.steps.length)
+    for (const [i, { loss, gradients }] of steps.entries()) {
+      const expected = recorded.steps[i]!
+      expect(loss).toBeCloseTo(expected.loss, 5)
+      expectClose(`step ${i}`, gradients.parameters, expected.parameters)
+      expect(Object.keys(gradients.tables).sort()).toEqual(Object.keys(expected.tables).sort())
+      for (const [table, rows] of Object.entries(expected.tables))
+        expectClose(`step ${i}, table ${table}`, gradients.tables[table]!, rows)
+    }
+  })
+})
+
+/** The recorded text through reader, step and optimizer, as a trainer thread does it; what each step pushed. */
+async function trainRecorded(
+  model: TracedModel,
+  { text, batchSize, initial }: Recorded,
+): Promise<{ loss: number; gradients: Gradients }[]> {
+  const { train: program, slots, metrics, optimizer, tableOptimizers } = model
+  const local = new LocalParams(
+    createLocalParams({ program, optimizer, tableOptimizers, seed: 1, threads: 1, segments: SEGMENTS }),
+    0,
+  )
+  setWeights(local, initial)
+  const pushed: Gradients[] = []
+  const params = spied(local, pushed)
+  const session = await ortEngine().compile(program)
+  const shared = { program, session, params, slots, metrics, batchSize }
+  const step = new HostStep({ ...shared, layout: local.dense.layout, segments: SEGMENTS, training: true, seed: 1 })
+  const folder = await mkdtemp(join(tmpdir(), 'oarfish-parity-'))
+  try {
+    await writeFile(join(folder, 'part-0'), `${text.join('\n')}\n`)
+    const losses: number[] = []
+    for await (const batch of openReader({ files: [join(folder, 'part-0')], slots, batchSize, threads: 1, epoch: 0 }))
+      losses.push((await step.run(batch)).loss)
+    return losses.map((loss, i) => ({ loss, gradients: pushed[i]! }))
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+}
+
+function setWeights({ dense, tables }: LocalParams, { parameters, tables: recordedTables }: Weights): void {
+  const bytes = dense.bytes()
+  const weights = new Float32Array(bytes.buffer, bytes.byteOffset, dense.layout.floats)
+  expect(dense.layout.entries.map(({ name }) => name).sort()).toEqual(Object.keys(parameters).sort())
+  for (const { name, at, size } of dense.layout.entries) {
+    expect(parameters[name], `values of ${name}`).toHaveLength(size)
+    weights.set(parameters[name]!, at)
+  }
+  for (const table of tables) {
+    const rows = Object.entries(recordedTables[table.name]!)
+    const whole = new Uint8Array(rows.length * table.rowBytes) // optimizer state starts at zero
+    for (const [i, [, values]] of rows.entries())
+      new Float32Array(whole.buffer, i * table.rowBytes, table.dim).set(values)
+    table.load(
+      BigUint64Array.from(rows, ([sign]) => BigInt(sign)),
+      whole,
+    )
+  }
+}
+
+/** Parameters that note the gradients they are given. */
+function spied(local: LocalParams, pushed: Gradients[]): Params {
+  return {
+    pull: (share, insert) => local.pull(share, insert),
+    push: (share) => {
+      const { entries } = local.dense.layout
+      pushed.push({
+        parameters: Object.fromEntries(
+          entries.map(({ name, at, size }) => [name, Array.from(share.gradients.subarray(at, at + size))]),
+        ),
+        tables: Object.fromEntries(
+          share.tables.map(({ table, distinct, gradients }) => {
+            const { name, dim } = local.tables[table]!
+            const rows = Array.from(distinct.signs, (sign, i) => [
+              String(sign),
+              Array.from(gradients.subarray(i * dim, (i + 1) * dim)),
+            ])
+            return [name, Object.fromEntries(rows)]
+          }),
+        ),
+      })
+      return local.push(share)
+    },
+    flush: () => local.flush(),
+    close: () => local.close(),
+  }
+}
+
+/** Every value within 1e-4 of the recorded one; where that is below 1e-3, within 1e-7. */
+function expectClose(
+  where: string,
+  actual: Readonly<Record<string, Values>>,
+  expected: Readonly<Record<string, Values>>,
+): void {
+  expect(Object.keys(actual).sort(), where).toEqual(Object.keys(expected).sort())
+  for (const [name, values] of Object.entries(expected)) {
+    expect(actual[name], `${where}, ${name}`).toHaveLength(values.length)
+    const off = values.map((value, i) => Math.abs(actual[name]![i]! - value) / Math.max(Math.abs(value), 1e-3))
+    expect(Math.max(...off), `${where}, gradient of ${name}`).toBeLessThan(1e-4)
+  }
+}

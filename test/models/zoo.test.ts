@@ -1,0 +1,84 @@
+/** @file Every shipped config trains, and on data with a known truth the models rank as they should. */
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/config/index.ts'
+import { type CriteoLikeResult, generateCriteoLike } from '../../src/data/index.ts'
+import { type TrainResult, train } from '../../src/train/index.ts'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const CONFIGS = ['models', 'examples'].flatMap((folder) =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('config.yaml'))
+    .map((path) => join(folder, path)),
+)
+
+let scratch: string
+beforeAll(async () => {
+  scratch = await mkdtemp(join(tmpdir(), 'oarfish-zoo-'))
+})
+afterAll(() => rm(scratch, { recursive: true, force: true }))
+
+describe('every config.yaml', () => {
+  test.each(CONFIGS)('%s trains an epoch on its sample and evaluates', async (path) => {
+    const { samples, metrics, evaluation } = await trainConfig(path, ['runner.epochs=1'])
+    expect(samples).toBeGreaterThan(0)
+    for (const value of [...Object.values(metrics), ...Object.values(evaluation!)]) expect(value).toBeGreaterThan(0)
+  })
+
+  test.each(CONFIGS)('%s has a model whose hyper-parameters all have defaults', async (path) => {
+    const file = join(ROOT, dirname(path), 'static_model.ts')
+    const { hyperParameters } = await import(pathToFileURL(file).href)
+    const defaults = hyperParameters.parse({})
+    const { config } = loadConfig({ path: join(ROOT, path) })
+    expect(Object.keys(defaults)).toEqual(expect.arrayContaining(Object.keys(config.hyper_parameters)))
+  })
+
+  test.each(CONFIGS)('%s stands beside config_bigdata.yaml, net.ts and a README', (path) => {
+    const files = [
+      'README.md',
+      'static_model.ts',
+      ...(path.startsWith('models') ? ['config_bigdata.yaml', 'net.ts'] : []),
+    ]
+    expect(files.filter((file) => !existsSync(join(ROOT, dirname(path), file)))).toEqual([])
+  })
+})
+
+describe('on criteo-like data, after one pass,', () => {
+  const auc: Record<string, number> = {}
+  let truth: CriteoLikeResult
+  beforeAll(async () => {
+    const out = join(scratch, 'criteo')
+    truth = generateCriteoLike({ rows: 120_000, seed: 1, out })
+    const overrides = [`runner.train_data_dir=${out}/train`, `runner.test_data_dir=${out}/test`]
+    const more = ['runner.train_batch_size=128', 'runner.thread_num=1']
+    for (const model of ['logistic_regression', 'fm', 'dnn']) {
+      const { evaluation } = await trainConfig(`models/rank/${model}/config_bigdata.yaml`, [...overrides, ...more])
+      auc[model] = evaluation!['auc']!
+    }
+  }, 120_000)
+
+  test('dnn ranks better than fm, and fm better than logistic_regression', () => {
+    expect(auc['dnn']! - auc['fm']!).toBeGreaterThan(0.008)
+    expect(auc['fm']! - auc['logistic_regression']!).toBeGreaterThan(0.02)
+  })
+
+  test('each goes its share of the way from chance to what the hidden model itself reaches', () => {
+    expect(truth.hiddenAuc).toBeCloseTo(0.7986, 3)
+    const share = (model: string) => (auc[model]! - 0.5) / (truth.hiddenAuc - 0.5)
+    expect(share('dnn')).toBeGreaterThan(0.75)
+    expect(share('fm')).toBeGreaterThan(0.7)
+    expect(share('logistic_regression')).toBeGreaterThan(0.54)
+  })
+})
+
+function trainConfig(path: string, overrides: readonly string[]): Promise<TrainResult> {
+  const config = loadConfig({
+    path: join(ROOT, path),
+    overrides: [...overrides, `runner.model_save_path=${join(scratch, dirname(path))}`],
+  })
+  return train({ config, emit: () => {} })
+}
