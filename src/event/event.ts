@@ -38,12 +38,41 @@ export type Event =
       readonly samplesPerSecond: number
       readonly metrics: Metrics
     }
-  | { readonly kind: 'saved'; readonly path: string; readonly epoch: number }
+  /** A checkpoint is whole and in its place; `epoch` is the one it holds. */
+  | {
+      readonly kind: 'saved'
+      readonly path: string
+      readonly epoch: number
+      readonly bytes?: number
+      readonly seconds?: number
+    }
+  /** A checkpoint was loaded: to evaluate it, to resume (`epoch` is the last one trained, -1 for none) or to start from it. */
+  | {
+      readonly kind: 'loaded'
+      readonly path: string
+      readonly epoch: number
+      readonly bytes?: number
+      readonly seconds?: number
+    }
+  /** A table that takes long to save or to load. */
+  | {
+      readonly kind: 'progress'
+      readonly what: 'save' | 'load'
+      readonly table: string
+      readonly rows: number
+      readonly ofRows: number
+    }
   /** Worth knowing, said once. */
   | { readonly kind: 'notice'; readonly message: string }
   | { readonly kind: 'warning'; readonly message: string }
-  /** Ctrl+C or SIGTERM: the step was finished and training stopped there. */
-  | { readonly kind: 'interrupted'; readonly epoch: number; readonly batch: number; readonly samples: number }
+  /** Ctrl+C or SIGTERM: the steps under way were finished and training stopped there; `path` holds what --resume goes on from. */
+  | {
+      readonly kind: 'interrupted'
+      readonly epoch: number
+      readonly batch: number
+      readonly samples: number
+      readonly path?: string
+    }
   | {
       readonly kind: 'error'
       readonly code: string

@@ -65,8 +65,10 @@ export const RUN: readonly Event[] = [
   epoch(),
   batch({ phase: 'infer', batch: 20, fraction: 0.5 }),
   epoch({ phase: 'infer', samples: 40_000, seconds: 0.3, samplesPerSecond: 133_333 }),
+  { kind: 'progress', what: 'save', table: 'embedding', rows: 4_500_000, ofRows: 10_000_000 },
   { kind: 'saved', path: 'model_output/0', epoch: 0 },
-  { kind: 'interrupted', epoch: 1, batch: 12, samples: 6_144 },
+  { kind: 'loaded', path: 'model_output/0', epoch: 0 },
+  { kind: 'interrupted', epoch: 1, batch: 12, samples: 6_144, path: 'model_output/interrupted' },
   { kind: 'error', code: 'DATA_LINE', message: 'Expected a number.', where: 'part-0:7', hint: 'Remove the line.' },
   DONE,
 ]

@@ -16,7 +16,8 @@ test("prints a run in the lines of PaddleRec's static_trainer", () => {
     2026-01-31 08:05:09,042 - INFO - infer epoch: 0, batch_id: 20, loss: 0.5123457, auc: 0.712345, avg_reader_cost: 0.00012 sec, avg_batch_cost: 0.00667 sec, avg_samples: 512.00000, ips: 76761.60 ins/s
     2026-01-31 08:05:09,042 - INFO - infer epoch: 0 done, loss: 0.5, auc: 0.7234567, epoch time: 0.30 s
     2026-01-31 08:05:09,042 - INFO - Already save model in model_output/0
-    2026-01-31 08:05:09,042 - WARNING - interrupted, epoch: 1, batch_id: 12, samples: 6144
+    2026-01-31 08:05:09,042 - INFO - start load model from model_output/0
+    2026-01-31 08:05:09,042 - WARNING - interrupted, epoch: 1, batch_id: 12, samples: 6144, saved in model_output/interrupted, --resume continues there
     2026-01-31 08:05:09,042 - ERROR - part-0:7 Expected a number. Remove the line.
     2026-01-31 08:05:09,042 - INFO - train done, samples: 800000, time: 10.40 s, ips: 76923.00 ins/s
     "

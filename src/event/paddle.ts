@@ -34,10 +34,12 @@ export function paddleLines(event: Event, command: 'train' | 'infer'): readonly 
       `${phase(epoch)}epoch: ${epoch.epoch} done, ${metricsText(epoch.metrics)}epoch time: ${epoch.seconds.toFixed(2)} s`,
     ],
     saved: ({ path }) => [`Already save model in ${path}`],
+    loaded: ({ path, epoch }) => [command === 'infer' ? `load model epoch ${epoch}` : `start load model from ${path}`],
+    progress: () => [],
     notice: ({ message }) => message.split('\n'),
     warning: ({ message }) => message.split('\n'),
-    interrupted: ({ epoch, batch, samples }) => [
-      `interrupted, epoch: ${epoch}, batch_id: ${batch}, samples: ${samples}`,
+    interrupted: ({ epoch, batch, samples, path }) => [
+      `interrupted, epoch: ${epoch}, batch_id: ${batch}, samples: ${samples}${path ? `, saved in ${path}, --resume continues there` : ''}`,
     ],
     error: ({ message, where, hint }) => [`${where ? `${where} ` : ''}${message}${hint ? ` ${hint}` : ''}`],
     done: (done) => [`${command} ${doneLine(done)}`],

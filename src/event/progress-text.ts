@@ -24,6 +24,7 @@ const BAR_WIDTH = { min: 6, max: 30 }
 
 /** The line that is redrawn in place, at most `width` columns wide; undefined when there is nothing under way. */
 export function progressLine(view: View, nowMs: number, width: number, style: ProgressStyle): string | undefined {
+  if (view.table) return tableLine(view.table, width, style)
   if (!view.batch) return undefined
   const parts = partsOf(view, view.batch, nowMs, 4)
   // A narrow terminal costs first a digit of each metric, then whole parts.
@@ -37,6 +38,26 @@ export function progressLine(view: View, nowMs: number, width: number, style: Pr
   return [...texts.slice(0, place), bar(view.batch.fraction, cells, style), ...texts.slice(place)].join(' ')
 }
 
+/** A table on its way to or from the disk. */
+function tableLine(
+  { what, table, rows, ofRows }: EventOf<'progress'>,
+  width: number,
+  style: ProgressStyle,
+): string | undefined {
+  const fraction = rows / Math.max(1, ofRows)
+  const counts = `${countText(rows)} of ${countText(ofRows)} rows`
+  const texts = [
+    `${what === 'save' ? 'saving' : 'loading'} ${table}`,
+    `${Math.floor(fraction * 100)}%`,
+    counts,
+  ] as const
+  const used = texts.join(' ').length
+  if (used > width) return texts[1].length <= width ? texts[1] : undefined
+  const cells = Math.min(BAR_WIDTH.max, width - used - 1)
+  if (cells < BAR_WIDTH.min) return texts.join(' ')
+  return [texts[0], bar(fraction, cells, style), texts[1], counts].join(' ')
+}
+
 /** The text an event leaves above the bar, or undefined when it only moves the bar. */
 export function keptText(event: Event, view: View, style: ProgressStyle): string | undefined {
   const paint = (color: Color, text: string) => painted(style, color, text)
@@ -48,10 +69,13 @@ export function keptText(event: Event, view: View, style: ProgressStyle): string
     epoch: (epoch) =>
       `${paint('cyan', `${epoch.phase === 'train' ? 'epoch' : 'test '} ${epochText(view, epoch.epoch)}`)}  ${totals(epoch)}`,
     saved: ({ path }) => `saved ${path}`,
+    loaded: ({ path }) => `loaded ${path}`,
+    progress: () => undefined,
     notice: ({ message }) => message,
     warning: ({ message }) => `${paint('yellow', 'warning:')} ${message}`,
-    interrupted: ({ epoch, batch, samples }) =>
-      paint('yellow', `stopped in epoch ${epoch + 1} after batch ${batch} (${countText(samples)} samples)`),
+    interrupted: ({ epoch, batch, samples, path }) =>
+      paint('yellow', `stopped in epoch ${epoch + 1} after batch ${batch} (${countText(samples)} samples)`) +
+      (path === undefined ? '' : `\nsaved ${path}; the same command with --resume goes on from there`),
     error: ({ message, where, hint }) =>
       `${paint('red', 'error:')} ${where ? `${where} ` : ''}${message}${hint ? `\n  ${hint.replaceAll('\n', '\n  ')}` : ''}`,
     done: (done) => `${view.interrupted ? 'so far' : paint('green', 'done')}  ${totals(done)}${doneDetails(done)}`,

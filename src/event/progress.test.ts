@@ -56,6 +56,18 @@ test('the bar line is never wider than allowed', () => {
       expect((progressLine({ ...view, batch: state }, NOW_MS, width, PLAIN) ?? '').length).toBeLessThanOrEqual(width)
 })
 
+test('a large table shows how far it is saved, until it is', () => {
+  const progress = { kind: 'progress', what: 'save', table: 'embedding', rows: 4_500_000, ofRows: 10_000_000 } as const
+  const saving = foldView({ ...view, batch: undefined }, progress, NOW_MS)
+  expect(progressLine(saving, NOW_MS, 77, PLAIN)).toMatchInlineSnapshot(
+    `"saving embedding ━━━━━━━━━━━━─────────────── 45% 4,500,000 of 10,000,000 rows"`,
+  )
+  for (let width = 0; width < 120; width++)
+    expect((progressLine(saving, NOW_MS, width, PLAIN) ?? '').length).toBeLessThanOrEqual(width)
+  const saved = foldView(saving, { kind: 'saved', path: 'm/0', epoch: 0 }, NOW_MS)
+  expect(progressLine(saved, NOW_MS, 77, PLAIN)).toBeUndefined()
+})
+
 test('terminals without Unicode get an ASCII bar, colours come only when asked for', () => {
   expect(progressLine(view, NOW_MS, 77, { color: false, unicode: false })).toContain('####')
   expect(progressLine(view, NOW_MS, 77, PLAIN)).not.toContain('\x1b')
@@ -74,7 +86,9 @@ test('what stays above the bar tells the run', () => {
     epoch 1/2  loss 0.5000  auc 0.7235  400,000 samples in 5.2 s (76.9k/s)
     test  1/2  loss 0.5000  auc 0.7235  40,000 samples in 0.3 s (133k/s)
     saved model_output/0
+    loaded model_output/0
     stopped in epoch 2 after batch 12 (6,144 samples)
+    saved model_output/interrupted; the same command with --resume goes on from there
     error: part-0:7 Expected a number.
       Remove the line.
     so far  loss 0.4900  auc 0.7300  800,000 samples in 10.4 s (76.9k/s)

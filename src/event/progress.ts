@@ -66,7 +66,7 @@ export function progressSink(stream: TerminalStream, style: ProgressStyle): Prog
       timer = undefined
       const before = erase()
       stream.write(`${before}${kept}\n${bar()}`)
-    } else if (event.kind === 'batch') drawSoon()
+    } else if (event.kind === 'batch' || event.kind === 'progress') drawSoon()
   }
   const close = () => {
     clearTimeout(timer)

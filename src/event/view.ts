@@ -8,6 +8,8 @@ export interface View {
   readonly begin: { readonly atMs: number; readonly epoch: number } | undefined
   /** The newest batch of the phase under way. */
   readonly batch: EventOf<'batch'> | undefined
+  /** A table that is being saved or loaded. */
+  readonly table?: EventOf<'progress'>
   /** The run was asked to stop before its end. */
   readonly interrupted: boolean
 }
@@ -21,9 +23,15 @@ export function foldView(view: View, event: Event, nowMs: number): View {
     return { ...EMPTY_VIEW, epochs: typeof epochs === 'number' ? epochs : undefined }
   }
   if (event.kind === 'epochStart') return { ...view, begin: view.begin ?? { atMs: nowMs, epoch: event.epoch } }
-  if (event.kind === 'batch') return { ...view, batch: event }
+  if (event.kind === 'progress') return { ...view, table: event }
+  if (event.kind === 'saved' || event.kind === 'loaded') return withoutTable(view)
+  if (event.kind === 'batch') return { ...withoutTable(view), batch: event }
   if (!ENDS_PHASE.has(event.kind)) return view
-  return { ...view, batch: undefined, interrupted: view.interrupted || event.kind === 'interrupted' }
+  return { ...withoutTable(view), batch: undefined, interrupted: view.interrupted || event.kind === 'interrupted' }
+}
+
+function withoutTable({ table: _, ...view }: View): View {
+  return view
 }
 
 const ENDS_PHASE: ReadonlySet<Event['kind']> = new Set(['epoch', 'interrupted', 'error', 'done'])

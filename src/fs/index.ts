@@ -2,3 +2,4 @@
 export * from './file-system.ts'
 export * from './gunzip.ts'
 export * from './local.ts'
+export * from './write.ts'

@@ -43,6 +43,8 @@ export interface DenseOptions {
 }
 
 const HEADER_BYTES = 64 // lock, step count
+/** Gradients are copied in and applied piece by piece: a piece with its weights and state stays in the cache. */
+const CHUNK_FLOATS = 16 * 1024
 const LOCK = 0
 const STEPS = 1
 
@@ -50,7 +52,7 @@ const STEPS = 1
 export function createDense({ program, optimizer, seed, threads, locked = true }: DenseOptions): DenseHandle {
   const layout = denseLayout(program, optimizer)
   const { states, stateInit } = kernelRule(optimizer)
-  const memory = createDenseMemory(HEADER_BYTES + 4 * layout.floats * (1 + states) + 4 * layout.trainable * threads)
+  const memory = createDenseMemory(HEADER_BYTES + 4 * layout.floats * (1 + states) + 4 * CHUNK_FLOATS * threads)
   const values = new Float32Array(memory.buffer, DENSE_BASE + HEADER_BYTES, layout.floats * (1 + states))
   const inits = new Map([...program.parameters, ...program.state].map(({ name, init }) => [name, init]))
   for (const { name, shape, at } of layout.entries) values.set(initialValues(inits.get(name)!, shape, seed, name), at)
@@ -77,8 +79,8 @@ export class DenseBlock {
     this.#kernel = attachDense(memory, { ...rule, clocked: false })
     this.#header = new Int32Array(memory.buffer, DENSE_BASE, HEADER_BYTES / 4)
     this.#weights = new Float32Array(memory.buffer, base, layout.floats)
-    const scratch = base + 4 * layout.floats * (1 + rule.states) + 4 * layout.trainable * thread
-    this.#gradients = new Float32Array(memory.buffer, scratch, layout.trainable)
+    const scratch = base + 4 * layout.floats * (1 + rule.states) + 4 * CHUNK_FLOATS * thread
+    this.#gradients = new Float32Array(memory.buffer, scratch, CHUNK_FLOATS)
     this.#runs = mergeRuns(layout.entries.filter((entry) => entry.trainable))
   }
 
@@ -103,12 +105,19 @@ export class DenseBlock {
   /** Applies gradients of the trainable part and stores new state (which follows the weights in `from`). */
   push(from: Float32Array, factors: StepFactors): void {
     const { layout } = this
-    this.#gradients.set(from.subarray(0, layout.trainable))
     if (this.#handle.locked) lock(this.#header)
-    const base = this.#weights.byteOffset
     for (const { at, size, l2, rate } of this.#runs) {
       this.#kernel.setStep(factors.rate * rate, factors.aux, l2)
-      this.#kernel.apply(base + 4 * at, 4 * layout.floats, this.#gradients.byteOffset + 4 * at, size)
+      for (let start = at; start < at + size; start += CHUNK_FLOATS) {
+        const end = Math.min(start + CHUNK_FLOATS, at + size)
+        this.#gradients.set(from.subarray(start, end))
+        this.#kernel.apply(
+          this.#weights.byteOffset + 4 * start,
+          4 * layout.floats,
+          this.#gradients.byteOffset,
+          end - start,
+        )
+      }
     }
     for (const { kind, at, size } of layout.entries)
       if (kind === 'state') this.#weights.set(from.subarray(at, at + size), at)

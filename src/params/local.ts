@@ -55,10 +55,10 @@ export class LocalParams implements Params {
   readonly tables: readonly SparseTable[]
   /** Time spent on dense weights, part of what pull and push take. */
   readonly denseSeconds = { pull: 0, push: 0 }
-  readonly #handle: LocalParamsHandle
+  readonly handle: LocalParamsHandle
 
   constructor(handle: LocalParamsHandle, thread: number) {
-    this.#handle = handle
+    this.handle = handle
     this.dense = new DenseBlock(handle.dense, thread)
     this.tables = handle.tables.map((table) => new SparseTable(table, thread))
   }
@@ -66,7 +66,7 @@ export class LocalParams implements Params {
   pull({ tables, weights }: ParamsShare, insert: boolean): void {
     const next = this.dense.steps + 1
     for (const { table, distinct, rows } of tables) {
-      this.tables[table]!.lookup(distinct, rows, insert, stepFactors(this.#handle.tables[table]!.optimizer, next))
+      this.tables[table]!.lookup(distinct, rows, insert, stepFactors(this.handle.tables[table]!.optimizer, next))
     }
     this.#timed('pull', () => this.dense.pull(weights))
   }
@@ -74,10 +74,10 @@ export class LocalParams implements Params {
   push({ tables, gradients }: ParamsShare): number {
     const step = this.dense.nextStep()
     for (const { table, distinct, gradients: merged } of tables) {
-      const { optimizer } = this.#handle.tables[table]!
+      const { optimizer } = this.handle.tables[table]!
       this.tables[table]!.update(distinct, merged, stepFactors(optimizer, step), optimizer.l2)
     }
-    this.#timed('push', () => this.dense.push(gradients, stepFactors(this.#handle.dense.optimizer, step)))
+    this.#timed('push', () => this.dense.push(gradients, stepFactors(this.handle.dense.optimizer, step)))
     return step
   }
 
