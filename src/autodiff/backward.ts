@@ -57,13 +57,13 @@ function lossOf(program: Program, builder: Builder, name: string): Tensor {
   if (!fetch) {
     const known = program.fetches.map((candidate) => candidate.name).join(', ')
     throw new UserError(`The program has no fetch named "${name}" to differentiate.`, {
-      code: 'autodiff-loss',
+      code: 'AUTODIFF_LOSS',
       hint: `Its fetches are: ${known}.`,
     })
   }
   if (sizeOf(fetch.shape) !== 1) {
     throw new UserError(`The loss "${name}" has the shape [${fetch.shape.join(', ')}]; it must be one number.`, {
-      code: 'autodiff-loss',
+      code: 'AUTODIFF_LOSS',
       hint: 'Take mean(loss) or sum(loss).',
     })
   }

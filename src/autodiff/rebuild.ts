@@ -47,5 +47,5 @@ function fetchNamed(program: Program, name: string): number {
   const names = program.fetches.map((candidate) => candidate.name)
   const near = suggest(name, names)
   const hint = near ? `Did you mean "${near}"?` : `Its fetches are: ${names.join(', ')}.`
-  throw new UserError(`The program has no fetch named "${name}".`, { code: 'program-fetch', hint })
+  throw new UserError(`The program has no fetch named "${name}".`, { code: 'PROGRAM_FETCH', hint })
 }

@@ -28,7 +28,7 @@ export function badLineError({ file, line, bytes, error, format, slots }: BadLin
   })
   const other = otherFormat(format, decoder.decode(bytes.subarray(0, 200)))
   return new UserError(message, {
-    code: 'data.line',
+    code: 'DATA_LINE',
     where: { file, line, column },
     hint: `${other}Mend the line, or set runner.on_bad_line: skip to count such lines and leave them out.`,
   })

@@ -124,5 +124,5 @@ function show(value: unknown): string {
 }
 
 function bad(message: string): UserError {
-  return new UserError(message, { code: 'data.sample' })
+  return new UserError(message, { code: 'DATA_SAMPLE' })
 }

@@ -10,7 +10,7 @@ import { UserError } from '../util/index.ts'
 export async function listDataFiles(folder: string, key = 'runner.train_data_dir'): Promise<readonly string[]> {
   const files = await localFiles.list(folder).catch((cause: NodeJS.ErrnoException) => {
     throw new UserError(`${key}: ${REASONS[cause.code ?? ''] ?? `the folder cannot be read (${cause.message})`}.`, {
-      code: 'data.folder',
+      code: 'DATA_FOLDER',
       where: { file: folder },
       hint: `Set ${key} to the folder that holds your data files, or give one with -o ${key}=FOLDER.`,
       cause,
@@ -19,7 +19,7 @@ export async function listDataFiles(folder: string, key = 'runner.train_data_dir
   const data = files.filter((file) => !/^[._]/.test(basename(file)))
   if (data.length > 0) return data
   throw new UserError(`${key}: the folder holds no data files.`, {
-    code: 'data.folder',
+    code: 'DATA_FOLDER',
     where: { file: folder },
     hint: `Put slot text, MultiSlot text or .gz of them there, or set ${key} to another folder.`,
   })
@@ -38,7 +38,7 @@ export function measureFiles(files: readonly string[]): readonly { readonly path
       return { path, bytes: localFiles.size(path) }
     } catch (cause) {
       throw new UserError(`The data file cannot be read: ${(cause as Error).message}.`, {
-        code: 'data.file',
+        code: 'DATA_FILE',
         where: { file: path },
         hint: 'Check the path and its permissions.',
         cause,

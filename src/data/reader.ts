@@ -223,7 +223,7 @@ export class Reader implements BatchReader {
 function nothingToRead(files: readonly string[]): UserError {
   const what = files.length === 0 ? 'There are no data files to read.' : `All ${files.length} data files are empty.`
   return new UserError(what, {
-    code: 'data.empty',
+    code: 'DATA_EMPTY',
     ...(files[0] !== undefined && { where: { file: files[0] } }),
     hint: 'Set runner.train_data_dir (or runner.test_data_dir) to the folder that holds your data files.',
   })

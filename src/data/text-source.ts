@@ -199,7 +199,7 @@ async function* gunzipped(file: string) {
   } catch (cause) {
     if (!/^Z_/.test((cause as NodeJS.ErrnoException).code ?? '')) throw cause
     throw new UserError(`The gzip file is damaged or cut off: ${(cause as Error).message}.`, {
-      code: 'data.gzip',
+      code: 'DATA_GZIP',
       where: { file },
       hint: `Test it with gzip -t ${file}, then copy or write it again.`,
       cause,
@@ -209,7 +209,7 @@ async function* gunzipped(file: string) {
 
 function tooLongLine(file: string): UserError {
   return new UserError(`A line is longer than ${MAX_LINE_BYTES / 1024 ** 2} MiB.`, {
-    code: 'data.line',
+    code: 'DATA_LINE',
     where: { file },
     hint: 'Check that the file is text with one sample a line.',
   })

@@ -45,7 +45,7 @@ async function loadRecDataset(path: string): Promise<RecDatasetClass> {
   const found = module['RecDataset'] ?? module['default']
   if (typeof found === 'function') return found as RecDatasetClass
   throw new UserError('The reader does not export a class RecDataset.', {
-    code: 'data.reader',
+    code: 'DATA_READER',
     where: { file: path },
     hint: 'export class RecDataset { constructor(fileList, config) {} *[Symbol.iterator]() { yield { click: 0 } } }',
   })
@@ -54,7 +54,7 @@ async function loadRecDataset(path: string): Promise<RecDatasetClass> {
 function iterable(dataset: RecDataset, path: string): RecDataset {
   if (Symbol.asyncIterator in dataset || Symbol.iterator in dataset) return dataset
   throw new UserError('RecDataset has neither [Symbol.iterator] nor [Symbol.asyncIterator].', {
-    code: 'data.reader',
+    code: 'DATA_READER',
     where: { file: path },
     hint: 'async *[Symbol.asyncIterator]() { yield { click: 0 } }',
   })
@@ -76,7 +76,7 @@ function readerError(
       : String((error as Error)?.message ?? error)
   const place = sample === 0 ? `before its first sample of ${file}` : `at sample ${sample} of ${file}`
   return new UserError(`RecDataset failed ${place}: ${detail}`, {
-    code: 'data.reader',
+    code: 'DATA_READER',
     where: { file: path },
     cause: error,
   })

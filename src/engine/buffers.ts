@@ -31,7 +31,7 @@ export function checkInputs(
     const view = inputs[name]
     if (!view)
       throw new UserError(`The program's input "${name}" was not given.`, {
-        code: 'engine-input',
+        code: 'ENGINE_INPUT',
         hint: `Pass a tensor of the shape ${formatShape(shape)}.`,
       })
     if (view.dims.length !== shape.length) throw mismatch(name, shape, view)
@@ -41,7 +41,7 @@ export function checkInputs(
     }
     if (view.data.length !== view.dims.reduce((a, b) => a * b, 1)) {
       throw new UserError(`Input "${name}" has ${view.data.length} elements, not those of ${formatShape(view.dims)}.`, {
-        code: 'engine-input',
+        code: 'ENGINE_INPUT',
         hint: 'Pass a view of exactly that many elements.',
       })
     }
@@ -56,7 +56,7 @@ export function dimsOf(shape: Shape, sizes: ReadonlyMap<string, number>): number
 
 function mismatch(name: string, shape: Shape, { dims }: TensorView): UserError {
   return new UserError(`Input "${name}" is ${formatShape(dims)}, which does not fit ${formatShape(shape)}.`, {
-    code: 'engine-input',
+    code: 'ENGINE_INPUT',
     hint: 'A symbol has one size in all inputs of a run.',
   })
 }

@@ -33,7 +33,7 @@ export function embedding(
   const [first] = list
   if (!first)
     throw new UserError(`Embedding ${name}: no slots were given.`, {
-      code: 'nn-embedding',
+      code: 'NN_EMBEDDING',
       hint: 'Pass at least one sparse slot.',
     })
   return first.builder.rows({

@@ -32,7 +32,7 @@ export interface DropoutOptions {
 export function dropout(x: Tensor, { name, rate = 0.5 }: DropoutOptions): Tensor {
   if (!(rate >= 0 && rate < 1))
     throw new UserError(`dropout ${name}: the rate is ${rate}.`, {
-      code: 'nn-dropout',
+      code: 'NN_DROPOUT',
       hint: 'Give 0 (keep all) up to, but not including, 1.',
     })
   if (rate === 0) return x

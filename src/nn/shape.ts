@@ -9,7 +9,7 @@ export function widthOf({ shape }: Tensor, layer: string): number {
   if (typeof width === 'number') return width
   throw new UserError(
     `${layer}: the last dimension of ${formatShape(shape)} is not known, so its weight has no shape.`,
-    { code: 'nn-shape', hint: 'Reshape so that the last dimension is a number.' },
+    { code: 'NN_SHAPE', hint: 'Reshape so that the last dimension is a number.' },
   )
 }
 
@@ -18,7 +18,7 @@ export function lengthOf({ shape }: Tensor, layer: string): number {
   const length = shape[1]
   if (shape.length === 3 && typeof length === 'number') return length
   throw new UserError(`${layer} is unrolled over [B, T, d] and must know T, but was given ${formatShape(shape)}.`, {
-    code: 'nn-shape',
+    code: 'NN_SHAPE',
     hint: 'Give the padded length: sequenceEmbedding(slot, { length: 32, ... }).',
   })
 }

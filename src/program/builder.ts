@@ -92,7 +92,7 @@ export class Builder {
     const mask = this.#rows.find(({ value }) => value === rows.id)?.mask
     if (mask !== undefined) return this.tensor(mask)
     throw new UserError('This tensor has no mask.', {
-      code: 'program-mask',
+      code: 'PROGRAM_MASK',
       hint: "Pass what rows({ pooling: 'sequence' }) returned.",
     })
   }
@@ -120,13 +120,13 @@ export class Builder {
     const index = this.#state.findIndex(({ value }) => value === state.id)
     if (index < 0)
       throw new UserError('setState was given a tensor that is not state.', {
-        code: 'program-state',
+        code: 'PROGRAM_STATE',
         hint: 'Pass what state() returned.',
       })
     const { name, shape } = this.#state[index]!
     if (!sameShape(shape, next.shape))
       throw new UserError(`State ${name} is ${formatShape(shape)} but its next value is ${formatShape(next.shape)}.`, {
-        code: 'program-state',
+        code: 'PROGRAM_STATE',
         hint: 'Reshape the next value.',
       })
     this.#state[index] = { ...this.#state[index]!, next: next.id }
@@ -152,7 +152,7 @@ export class Builder {
     const foreign = inputs.find(({ builder }) => builder !== this)
     if (foreign)
       throw new UserError(`${op.kind} mixes tensors of two programs.`, {
-        code: 'program-builder',
+        code: 'PROGRAM_BUILDER',
         hint: 'Make all operands with one Builder.',
       })
     const ids = inputs.map(({ id }) => id)
@@ -225,7 +225,7 @@ export class Builder {
     const taken = this.#names.get(name)
     if (taken)
       throw new UserError(`There is already a ${taken} named "${name}".`, {
-        code: 'program-name',
+        code: 'PROGRAM_NAME',
         hint: 'Give this one another name, or wrap it in builder.scope(...).',
       })
     this.#names.set(name, kind)
@@ -237,7 +237,7 @@ export class Builder {
       throw new UserError(
         `Table ${spec.name} is declared twice, with dim ${known.dim} and ${JSON.stringify(known.init)}, then with dim ${spec.dim} and ${JSON.stringify(spec.init)}.`,
         {
-          code: 'program-table',
+          code: 'PROGRAM_TABLE',
           hint: 'Embeddings that share a table need the same dim and init; otherwise give one of them its own table.',
         },
       )

@@ -5,7 +5,7 @@ import type { ParameterSpec, RowsSpec } from './program.ts'
 
 export function checkRows({ name, slots, dim, pooling }: RowsSpec): void {
   const fail = (message: string, hint: string): never => {
-    throw new UserError(`Embedding ${name}: ${message}`, { code: 'program-rows', hint })
+    throw new UserError(`Embedding ${name}: ${message}`, { code: 'PROGRAM_ROWS', hint })
   }
   if (slots.length === 0) fail('no slots were given.', 'Name at least one sparse slot.')
   if (pooling === 'sequence' && slots.length !== 1)
@@ -21,7 +21,7 @@ export function checkRows({ name, slots, dim, pooling }: RowsSpec): void {
 export function checkDim(name: string, dim: Dim): void {
   if (typeof dim === 'number' ? Number.isInteger(dim) && dim > 0 : isSymbol(dim)) return
   throw new UserError(`Feed ${name} has the dimension ${JSON.stringify(dim)}.`, {
-    code: 'program-shape',
+    code: 'PROGRAM_SHAPE',
     hint: `Use a whole number or a symbol such as ${JSON.stringify(suggest(String(dim), ['B', 'T']) ?? 'B')}.`,
   })
 }
@@ -29,7 +29,7 @@ export function checkDim(name: string, dim: Dim): void {
 export function checkParameter(name: string, { shape }: ParameterSpec): void {
   if (shape.every((dim) => Number.isInteger(dim) && dim > 0)) return
   throw new UserError(`Parameter ${name} has the shape ${formatShape(shape)}.`, {
-    code: 'program-shape',
+    code: 'PROGRAM_SHAPE',
     hint: 'A weight needs whole, positive dimensions; reshape a symbolic one away.',
   })
 }

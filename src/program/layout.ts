@@ -77,7 +77,7 @@ export function split(x: Tensor, pieces: number | readonly number[], axis: numbe
   if (sizes.reduce((a, b) => a + b, 0) !== size || sizes.some((n) => !Number.isInteger(n))) {
     throw new UserError(
       `split: ${formatShape(x.shape)} does not divide into ${sizes.join(' + ')} along axis ${axis}.`,
-      { code: 'program-shape', hint: 'Sizes must be whole and add up to the axis.' },
+      { code: 'PROGRAM_SHAPE', hint: 'Sizes must be whole and add up to the axis.' },
     )
   }
   let start = 0
@@ -108,5 +108,5 @@ function resolveShape(x: Tensor, shape: Shape): Shape {
 function firstOf(name: string, tensors: readonly Tensor[]): Tensor {
   const [first] = tensors
   if (first) return first
-  throw new UserError(`${name} was given no tensors.`, { code: 'program-operand', hint: 'Pass at least one.' })
+  throw new UserError(`${name} was given no tensors.`, { code: 'PROGRAM_OPERAND', hint: 'Pass at least one.' })
 }

@@ -49,7 +49,7 @@ export function promote(a: Operand, b: Operand): [Tensor, Tensor] {
   if (typeof a !== 'number') return [a, typeof b === 'number' ? constant(a.builder, b, { dtype: a.dtype }) : b]
   if (typeof b !== 'number') return [constant(b.builder, a, { dtype: b.dtype }), b]
   throw new UserError('An op was given two numbers.', {
-    code: 'program-operand',
+    code: 'PROGRAM_OPERAND',
     hint: 'Compute with plain numbers yourself.',
   })
 }
@@ -59,5 +59,5 @@ export function axisOf({ shape }: { readonly shape: Shape }, axis: number): numb
   const positive = axis < 0 ? axis + shape.length : axis
   if (Number.isInteger(positive) && positive >= 0 && positive < shape.length) return positive
   const hint = shape.length === 0 ? 'A scalar has no axes.' : `Use ${-shape.length} to ${shape.length - 1}.`
-  throw new UserError(`Axis ${axis} does not exist in ${formatShape(shape)}.`, { code: 'program-axis', hint })
+  throw new UserError(`Axis ${axis} does not exist in ${formatShape(shape)}.`, { code: 'PROGRAM_AXIS', hint })
 }

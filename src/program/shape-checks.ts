@@ -17,7 +17,7 @@ export class ShapeError extends Error {
 export function explain(application: string, error: unknown): unknown {
   if (!(error instanceof ShapeError)) return error
   const hint = `${error.hint[0]!.toUpperCase()}${error.hint.slice(1)}.`
-  return new UserError(`${application}: ${error.message}.`, { code: 'program-shape', hint, cause: error })
+  return new UserError(`${application}: ${error.message}.`, { code: 'PROGRAM_SHAPE', hint, cause: error })
 }
 
 /** The shape two operands broadcast to, numpy's way; a symbol matches itself and 1. */

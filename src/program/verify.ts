@@ -30,7 +30,7 @@ function verifyNames(program: Program): void {
   for (const { name } of [...programInputs(program), ...program.fetches]) {
     if (names.has(name))
       throw new UserError(`The program has two inputs or fetches named "${name}".`, {
-        code: 'program-name',
+        code: 'PROGRAM_NAME',
         hint: 'Rename one of them; inputs and fetches share one set of names.',
       })
     names.add(name)
@@ -57,7 +57,7 @@ function verifySymbols(program: Program): void {
   for (const symbol of neededSymbols(program)) {
     if (sources.has(symbol)) continue
     throw new UserError(`The program computes with the dimension ${symbol}, which no input has.`, {
-      code: 'program-symbol',
+      code: 'PROGRAM_SYMBOL',
       hint: `Declare a feed with the dimension ${symbol}.`,
     })
   }

@@ -74,7 +74,7 @@ interface Scores {
 
 function checkOptions(rows: number, parts: number, testShare: number): void {
   const fail = (message: string) => {
-    throw new UserError(message, { code: 'data.generate' })
+    throw new UserError(message, { code: 'DATA_GENERATE' })
   }
   if (!Number.isSafeInteger(rows) || rows < 1) fail(`rows: expected a whole number from 1 on, found ${rows}.`)
   if (!Number.isSafeInteger(parts) || parts < 1 || parts > rows)
@@ -85,7 +85,7 @@ function checkOptions(rows: number, parts: number, testShare: number): void {
 function prepareFolder(out: string, force: boolean): void {
   if (!force && existsSync(out) && readdirSync(out).length > 0) {
     throw new UserError('The output folder is not empty.', {
-      code: 'data.generate',
+      code: 'DATA_GENERATE',
       where: { file: out },
       hint: 'Name another folder, or replace its train/ and test/ with --force.',
     })
