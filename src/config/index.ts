@@ -1,5 +1,8 @@
 /** @file The public face of config/: PaddleRec's config.yaml, checked and resolved. */
+export { type Cluster, clusterFromEnv, LOCAL_CLUSTER, ROLES, type Role } from './cluster.ts'
+export { CLUSTER_ENV, type Env } from './cluster-env.ts'
 export { COLLECTIVES, SYNC_MODES, type SyncMode } from './cluster-keys.ts'
+export { type Endpoint, parseEndpoint, parseEndpoints, splitList } from './endpoint.ts'
 export { commonConfigs, explain, formatSettings } from './explain.ts'
 export { jsonSchema } from './json-schema.ts'
 export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
@@ -15,4 +18,5 @@ export {
 } from './runner-keys.ts'
 export type { ConfigSource } from './source.ts'
 export { ACCESSOR_CLASSES, SGD_RULES, TABLE_CLASSES, type TableParameters } from './table-parameters.ts'
+export { type UserDefinedRoleOptions, userDefinedCluster } from './user-defined-role.ts'
 export { checkDataDirs, configErrorAt, validateCustom, validateHyperParameters } from './validate.ts'
