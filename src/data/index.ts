@@ -1,10 +1,13 @@
 /** @file The public face of data/: from files to batches. */
 export * from './batch.ts'
-export { listDataFiles } from './files.ts'
+export { type ColumnWriter, createColumnWriter } from './column-writer.ts'
+export { batchColumns, joinColumns, sliceColumns } from './columns.ts'
+export { listDataFiles, measureFiles } from './files.ts'
 export { type CriteoLikeOptions, type CriteoLikeResult, generateCriteoLike } from './generate/criteo-like.ts'
 export { GENERATED_FORMATS, type GeneratedFormat } from './generate/row-format.ts'
 export { releaseBatch } from './lease.ts'
 export type { UserReaderOptions } from './messages.ts'
+export type { Columns } from './pack.ts'
 export type { BatchReader, ReadOptions } from './reader.ts'
 export {
   openReader,
@@ -14,3 +17,4 @@ export {
   type ReaderPoolOptions,
 } from './reader-pool.ts'
 export { BaseRecDataset, type RecDataset, type RecDatasetClass, type Sample, type SampleValue } from './rec-dataset.ts'
+export { createTextBlockParser, formatOf, type TextBlock, type TextBlockParser } from './text-block.ts'

@@ -10,17 +10,21 @@ export interface OrtOptions {
   readonly threads?: number
 }
 
-export function ortEngine({ threads = 1 }: OrtOptions = {}): Engine {
-  const options: ort.InferenceSession.SessionOptions = {
+export function ortEngine(options: OrtOptions = {}): Engine {
+  return {
+    name: 'onnxruntime',
+    compile: async (program) =>
+      ortSession(program, await ort.InferenceSession.create(toOnnx(program), sessionOptions(options))),
+  }
+}
+
+export function sessionOptions({ threads = 1 }: OrtOptions): ort.InferenceSession.SessionOptions {
+  return {
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     executionMode: 'sequential',
     graphOptimizationLevel: 'all',
     logSeverityLevel: 3,
-  }
-  return {
-    name: 'onnxruntime',
-    compile: async (program) => ortSession(program, await ort.InferenceSession.create(toOnnx(program), options)),
   }
 }
 

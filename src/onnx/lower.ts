@@ -1,19 +1,24 @@
-/** @file Lowers a program to one ONNX model: inputs keep their names, fetches name the outputs, weights are inputs. */
+/** @file Lowers a program to one ONNX model: inputs keep their names, fetches name the outputs, weights are inputs or part of the model. */
 import { type OpKind, type Program, programInputs, programTypes } from '../program/index.ts'
 import { OnnxGraph } from './graph.ts'
 import { LOWERING_RULES, type LoweringRule } from './lowering.ts'
-import { encodeModel, type OnnxModel, type OnnxNode } from './messages.ts'
+import { encodeModel, type OnnxModel, type OnnxNode, type OnnxTensor } from './messages.ts'
 
 /** Every reduction takes its axes as an input from here on, and Shape takes a range; IR version 8 goes with it. */
 const OPSET = 18
 
-/** The program as a serialized ONNX model. */
-export function toOnnx(program: Program): Uint8Array {
-  return encodeModel(toOnnxModel(program))
+export interface OnnxOptions {
+  /** Values of parameters and state by name: these become initializers instead of inputs. @default none */
+  readonly weights?: ReadonlyMap<string, Float32Array>
 }
 
-/** The same before serialization, for tests and benchmarks. */
-export function toOnnxModel(program: Program): OnnxModel {
+/** The program as a serialized ONNX model. */
+export function toOnnx(program: Program, options: OnnxOptions = {}): Uint8Array {
+  return encodeModel(toOnnxModel(program, options))
+}
+
+/** The same before serialization, to look at or to build upon. */
+export function toOnnxModel(program: Program, { weights = new Map() }: OnnxOptions = {}): OnnxModel {
   const graph = new OnnxGraph(program)
   const types = programTypes(program)
   const names = new Map(programInputs(program).map(({ name, value }) => [value, name]))
@@ -32,10 +37,19 @@ export function toOnnxModel(program: Program): OnnxModel {
     opset: OPSET,
     name: 'program',
     nodes: graph.nodes.map((node) => rename(node, outputs)),
-    initializers: graph.initializers,
-    inputs: programInputs(program).map(({ name, shape, dtype }) => ({ name, shape, dtype })),
+    initializers: [...graph.initializers, ...weightTensors(program, weights)],
+    inputs: programInputs(program)
+      .filter(({ name }) => !weights.has(name))
+      .map(({ name, shape, dtype }) => ({ name, shape, dtype })),
     outputs: program.fetches.map(({ name, shape, dtype }) => ({ name, shape, dtype })),
   }
+}
+
+function weightTensors({ parameters, state }: Program, weights: ReadonlyMap<string, Float32Array>): OnnxTensor[] {
+  return [...parameters, ...state].flatMap(({ name, shape }) => {
+    const values = weights.get(name)
+    return values ? [{ name, dims: shape as readonly number[], dtype: 'float32', values }] : []
+  })
 }
 
 /** Node output -> fetch name; a fetch that is an input, a constant or another fetch's value gets a node of its own. */

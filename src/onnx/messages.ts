@@ -6,7 +6,8 @@ export interface OnnxTensor {
   readonly name: string
   readonly dims: readonly number[]
   readonly dtype: DType
-  readonly values: readonly number[]
+  /** Large ones as typed arrays of the dtype. */
+  readonly values: readonly number[] | Float32Array | BigInt64Array
 }
 export type OnnxAttribute = number | { readonly float: number } | readonly number[] | string
 export interface OnnxNode {
@@ -98,13 +99,18 @@ function valueInfo(writer: BinaryWriter, { name, shape, dtype }: OnnxValue): Bin
 }
 
 /** Little-endian bytes, as TensorProto.raw_data wants them. */
-function rawData(dtype: DType, values: readonly number[]): Uint8Array {
+function rawData(dtype: DType, values: OnnxTensor['values']): Uint8Array {
+  if (!isList(values)) return new Uint8Array(values.buffer, values.byteOffset, values.byteLength)
   const [bytes, set] = RAW[dtype]
   const view = new DataView(new ArrayBuffer(values.length * bytes))
   values.forEach((value, i) => {
     set(view, i * bytes, value)
   })
   return new Uint8Array(view.buffer)
+}
+
+function isList(values: OnnxTensor['values']): values is readonly number[] {
+  return Array.isArray(values)
 }
 
 const RAW: Readonly<Record<DType, readonly [number, (view: DataView, at: number, value: number) => void]>> = {
