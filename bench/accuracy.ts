@@ -48,6 +48,7 @@ async function oarfishAuc(dataset: string, threads: number, seed: number): Promi
     `thread_num=${threads}`,
     `seed=${seed}`,
     'epochs=1',
+    'model_save_path=',
   ].map((item) => `runner.${item}`)
   const lines = await jsonLines(process.execPath, [
     at('bin', 'oarfish.js'),

@@ -92,6 +92,7 @@ async function oarfish(dataset: string, threads: number): Promise<Run> {
     `runner.test_data_dir=${dataset}/test`,
     `runner.thread_num=${threads}`,
     'runner.epochs=1',
+    'runner.model_save_path=',
   ]
   const events = await jsonLines(process.execPath, [
     at('bin', 'oarfish.js'),

@@ -14,4 +14,11 @@ export {
 export * as nn from './nn/index.ts'
 export { type Clip, type OptimizerSpec, optimizer, type Schedule } from './optim/index.ts'
 export * from './program/index.ts'
-export { type TrainOptions, type TrainResult, train } from './train/index.ts'
+export {
+  type InferOptions,
+  type InferResult,
+  infer,
+  type TrainOptions,
+  type TrainResult,
+  train,
+} from './train/index.ts'

@@ -26,6 +26,9 @@ describe('a tiny model', () => {
 
   test('says what happens, in order', () => {
     const kinds = run.events.map(({ kind }) => kind).filter((kind, i, all) => kind !== all[i - 1])
-    expect(kinds).toEqual(['start', 'ready', 'epochStart', 'batch', 'epoch', 'epochStart', 'batch', 'epoch', 'done'])
+    expect(kinds).toEqual([
+      ...['start', 'ready', 'epochStart', 'batch', 'epoch', 'saved'],
+      ...['epochStart', 'batch', 'epoch', 'done'],
+    ])
   })
 })

@@ -4,15 +4,18 @@ import { Command } from 'commander'
 import { checkCommand } from './check.ts'
 import { dataCommand } from './data.ts'
 import { reportFailure } from './failure.ts'
+import { inferCommand } from './infer.ts'
 import { type CliIo, processIo } from './io.ts'
 import { trainCommand } from './train.ts'
 
-const COMMANDS = [trainCommand, checkCommand, dataCommand]
+const COMMANDS = [trainCommand, inferCommand, checkCommand, dataCommand]
 
 const EXAMPLES = `
 Examples
   oarfish train -m models/rank/dnn/config.yaml
   oarfish train -m models/rank/dnn/config.yaml -o runner.epochs=2 runner.thread_num=2
+  oarfish train -m models/rank/dnn/config.yaml --resume
+  oarfish infer -m models/rank/dnn/config.yaml
   oarfish check -m models/rank/dnn/config.yaml
   oarfish data criteo-like --rows 400000 --out data/criteo
 

@@ -8,15 +8,17 @@ import { openOutput } from './output.ts'
 interface TrainCliOptions extends ConfigOptions {
   readonly json?: boolean
   readonly digest?: boolean
+  readonly resume?: boolean
   readonly engine: string
 }
 
 export function trainCommand(io: CliIo): Command {
   const command = new Command('train').description(
-    'Train a model, and evaluate it on runner.test_data_dir after each epoch.',
+    'Train a model; save it to runner.model_save_path and evaluate it on runner.test_data_dir after each epoch.',
   )
   return addConfigOptions(command)
     .option('--json', 'print events as JSON lines, the last one {"kind":"done",...}')
+    .option('--resume', 'go on from the newest checkpoint in runner.model_save_path, also from inside an epoch')
     .option('--digest', 'end with a SHA-256 over weights, optimizer state and rows: equal for equal runs of one thread')
     .option(
       '--engine <name>',
@@ -26,18 +28,20 @@ export function trainCommand(io: CliIo): Command {
     .action((options: TrainCliOptions) => runTrain(options, io))
 }
 
-async function runTrain({ config_yaml, opt = [], json = false, digest = false, engine }: TrainCliOptions, io: CliIo) {
+async function runTrain(options: TrainCliOptions, io: CliIo) {
+  const { config_yaml, opt = [], json = false, digest = false, resume = false, engine } = options
   const { checkDataDirs, loadConfig } = await import('../config/index.ts')
   const { ENGINES, train } = await import('../train/index.ts')
   const config = loadConfig({ path: config_yaml, overrides: opt })
   checkDataDirs(config)
   const engineName = oneOf('--engine', ENGINES, engine)
   const output = openOutput(io, { json })
-  const message = 'Stopping after the step under way; Ctrl+C again leaves at once.'
+  const saving = config.config.runner.model_save_path === '' ? '' : ' and saving'
+  const message = `Stopping after the step under way${saving}; Ctrl+C again leaves at once.`
   const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
   try {
     await untilInterrupted(io, hooks, (signal) =>
-      train({ config, emit: output.emit, signal, digest, engine: engineName }),
+      train({ config, emit: output.emit, signal, resume, digest, engine: engineName }),
     )
   } finally {
     output.close()

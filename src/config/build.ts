@@ -35,18 +35,6 @@ const REFUSALS: readonly Refusal[] = [
     instead: 'DataLoader',
   },
   {
-    key: 'model_init_path',
-    when: () => true,
-    code: 'CONFIG_NOT_IN_BUILD',
-    message: 'this build cannot start from a saved model yet',
-  },
-  {
-    key: 'last_epoch',
-    when: (epoch: number) => epoch >= 0,
-    code: 'CONFIG_NOT_IN_BUILD',
-    message: 'this build cannot resume yet',
-  },
-  {
     key: 'start_day',
     when: () => true,
     code: 'CONFIG_NOT_IN_BUILD',
@@ -66,7 +54,7 @@ const REFUSALS: readonly Refusal[] = [
 const WITHOUT_EFFECT: readonly string[] = [
   'collective', 'dataset_debug', 'dump_fields', 'dump_param', 'end_day', 'example_count_method', 'fs_client', 'fs_name', 'fs_ugi',
   'infer_reader_type',
-  'model_save_path', 'need_dump', 'need_infer_dump', 'need_train_dump', 'parse_content', 'parse_ins_id', 'pipe_command',
+  'need_dump', 'need_infer_dump', 'need_train_dump', 'parse_content', 'parse_ins_id', 'pipe_command',
   'prefetch', 'runner_result_dump_path', 'split_file_list', 'sync_mode', 'use_fleet', 'use_inference', 'warmup_model_path',
 ]
 
@@ -74,10 +62,10 @@ export function refusals(user: UserConfig, source: ConfigSource): ConfigProblem[
   const runner = user.runner as Readonly<Record<string, unknown>>
   return REFUSALS.flatMap((row) => {
     const value = runner[row.key]
-    const paths = [['runner', row.key], ...(row.key === 'last_epoch' ? [['last_epoch']] : [])]
-    const path = paths.find((candidate) => isWritten(source, candidate))
-    const found = row.key === 'last_epoch' ? Math.max(Number(value), user.last_epoch ?? -1) : value
-    return value === undefined || !path || !row.when(found as never) ? [] : [refused(row, path, source)]
+    const path = ['runner', row.key]
+    return value === undefined || !isWritten(source, path) || !row.when(value as never)
+      ? []
+      : [refused(row, path, source)]
   })
 }
 

@@ -11,9 +11,15 @@ import type { TableParameters } from './table-parameters.ts'
 export type RunnerConfig = DeepReadonly<
   Omit<
     RunnerKeys,
-    'infer_batch_size' | 'train_reader_path' | 'infer_reader_path' | 'infer_reader_type' | keyof typeof ZOO.shape
+    | 'infer_batch_size'
+    | 'infer_load_path'
+    | 'train_reader_path'
+    | 'infer_reader_path'
+    | 'infer_reader_type'
+    | keyof typeof ZOO.shape
   > & {
     infer_batch_size: number
+    infer_load_path: string
     infer_reader_type: RunnerKeys['reader_type']
     train_reader_path: string | undefined
     infer_reader_path: string | undefined
@@ -48,8 +54,10 @@ export function resolveConfig({ user, path, cwd }: ResolveOptions): JobConfig {
   const dir = dirname(path)
   const workspace = workspaceOf(user.workspace, { cwd, dir })
   const written = substitute(user.runner, workspace) as RunnerKeys
+  const paths = pathsOf(written, { cwd, dir })
   const runner = {
-    ...pathsOf(written, { cwd, dir }),
+    ...paths,
+    infer_load_path: paths.infer_load_path ?? paths.model_save_path,
     train_reader_path: readerFile(dir, written.train_reader_path),
     infer_reader_path: readerFile(dir, written.infer_reader_path),
     infer_batch_size: written.infer_batch_size ?? written.train_batch_size,
@@ -96,7 +104,10 @@ const IN_CWD = [
 function pathsOf(runner: RunnerKeys, { cwd, dir }: { cwd: string; dir: string }): RunnerKeys {
   const absolute = (base: string) => (key: keyof RunnerKeys) => {
     const path = runner[key] as string | undefined
-    return path === undefined ? [] : [[key, isRemote(path) || isAbsolute(path) ? path : resolve(base, path)]]
+    // An empty model_save_path is no path: nothing is saved.
+    return path === undefined || path === ''
+      ? []
+      : [[key, isRemote(path) || isAbsolute(path) ? path : resolve(base, path)]]
   }
   return { ...runner, ...Object.fromEntries([...BESIDE_YAML.flatMap(absolute(dir)), ...IN_CWD.flatMap(absolute(cwd))]) }
 }

@@ -83,9 +83,9 @@ export const EVALUATION = group('Evaluation', 'How a model is evaluated, after e
     example: 'DataLoader',
     aliases: READER_TYPE_ALIASES,
   }),
-  infer_load_path: text(
+  infer_load_path: optionalText(
+    'Folder of the saved models that `oarfish infer` evaluates, relative to the working folder; unset: as `model_save_path`.',
     'model_output',
-    'Folder of the saved models that `oarfish infer` evaluates, relative to the working folder.',
   ),
   infer_start_epoch: count(0, 0, 'First saved epoch that `oarfish infer` evaluates.'),
   infer_end_epoch: count(10, 1, 'One past the last saved epoch that `oarfish infer` evaluates.'),
@@ -93,9 +93,20 @@ export const EVALUATION = group('Evaluation', 'How a model is evaluated, after e
 })
 
 export const SAVING = group('Saving and loading', 'Where models go and come from.', {
-  model_save_path: text('model_output', 'Folder for saved models, `<epoch>/` each, relative to the working folder.'),
-  model_init_path: optionalText('Saved model to start from, relative to the working folder.', 'model_output/2'),
-  last_epoch: count(-1, -1, 'Resume after this epoch; -1 = from the start.'),
+  model_save_path: text(
+    'model_output',
+    'Folder for saved models, `<epoch>/` each, relative to the working folder; empty: nothing is saved.',
+  ),
+  keep_checkpoints: count(0, 0, 'How many saved epochs to keep, newest first; 0 = all.'),
+  model_init_path: optionalText(
+    'Saved model to start from, relative to the working folder: weights and, where the optimizer is the same, its state.',
+    'model_output/2',
+  ),
+  last_epoch: count(
+    -1,
+    -1,
+    'Resume after this saved epoch; -1 = from the start. `oarfish train --resume` finds the newest by itself.',
+  ),
   use_inference: flag(false, 'Also save a model for inference.'),
   save_inference_feed_varnames: names('Inputs of the inference model; empty: all.'),
   save_inference_fetch_varnames: names('Outputs of the inference model; empty: the prediction.'),

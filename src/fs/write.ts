@@ -1,5 +1,6 @@
 /** @file Writing on this machine: a file is on the disk when it is closed, a folder appears whole or not at all. */
-import { mkdir, open, readdir, rename, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 
 /** A file opened for writing. */
@@ -33,23 +34,18 @@ export async function createFile(path: string): Promise<WriteFile> {
 
 /**
  * Fills a new folder beside `folder` and puts it in its place once `fill` is done; if `fill` fails, what was there stays.
- * Remains of earlier attempts that were cut off are removed.
+ * Remains of attempts that were cut off are removed; those of processes that still run are left alone.
  */
 export async function writeFolder<T>(folder: string, fill: (aside: string) => Promise<T>): Promise<T> {
-  const [parent, aside, before] = [dirname(folder), `${folder}.tmp-${process.pid}`, `${folder}.old-${process.pid}`]
-  await mkdir(parent, { recursive: true })
-  await removeBeside(folder, '.tmp-')
+  const owner = `${hostname()}-${process.pid}`
+  await mkdir(dirname(folder), { recursive: true })
+  await removeStale(folder)
+  const aside = await mkdtemp(`${folder}.tmp-${owner}-`)
   try {
-    await mkdir(aside)
     const result = await fill(aside)
+    await chmod(aside, 0o777 & ~process.umask()) // mkdtemp makes folders that others may not read
     await syncFolder(aside)
-    await rename(folder, before).catch(ignoreMissing)
-    await rename(aside, folder).catch(async (error) => {
-      await rename(before, folder).catch(ignoreMissing)
-      throw error
-    })
-    await syncFolder(parent)
-    await removeBeside(folder, '.old-')
+    await replaceFolder(aside, folder)
     return result
   } catch (error) {
     await rm(aside, { recursive: true, force: true })
@@ -57,10 +53,43 @@ export async function writeFolder<T>(folder: string, fill: (aside: string) => Pr
   }
 }
 
-async function removeBeside(folder: string, ending: string): Promise<void> {
+const ATTEMPTS = 3 // another run may put a folder of its own there between the two moves
+
+async function replaceFolder(aside: string, folder: string): Promise<void> {
+  const before = aside.replace('.tmp-', '.old-')
+  for (let attempt = 1; ; attempt++) {
+    await rename(folder, before).catch(ignoreMissing)
+    try {
+      await rename(aside, folder)
+      break
+    } catch (error) {
+      await rename(before, folder).catch((reason: NodeJS.ErrnoException) => {
+        if (reason.code === 'ENOTEMPTY' || reason.code === 'EEXIST') return rm(before, { recursive: true, force: true })
+        return ignoreMissing(reason)
+      })
+      if (attempt === ATTEMPTS) throw error
+    }
+  }
+  await syncFolder(dirname(folder))
+  await rm(before, { recursive: true, force: true })
+}
+
+async function removeStale(folder: string): Promise<void> {
   const names = await readdir(dirname(folder))
-  const stale = names.filter((name) => name.startsWith(`${basename(folder)}${ending}`))
+  const stale = names.filter((name) => {
+    if (!name.startsWith(`${basename(folder)}.tmp-${hostname()}-`)) return false
+    return !isRunning(Number(name.slice(`${basename(folder)}.tmp-${hostname()}-`.length).split('-')[0]))
+  })
   await Promise.all(stale.map((name) => rm(join(dirname(folder), name), { recursive: true, force: true })))
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
 }
 
 /** Makes names in a folder last. Windows has no such call and refuses to open a folder. */

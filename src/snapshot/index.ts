@@ -1,5 +1,6 @@
 /** @file The public face of snapshot/: checkpoints saved, found, compared and loaded. */
 export { cannotWrite, inputChanged, missing } from './errors.ts'
+export { markInput } from './input.ts'
 export { type LoadOptions, loadMeter, loadSnapshot } from './load.ts'
 export type { InputMark, Manifest, Position } from './manifest.ts'
 export { runDifferences } from './match.ts'

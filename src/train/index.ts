@@ -1,3 +1,4 @@
 /** @file The public face of train/. */
+export { type InferOptions, type InferResult, infer } from './infer.ts'
 export { ENGINES, type EngineName } from './messages.ts'
 export { type TrainOptions, type TrainResult, train } from './train.ts'

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import type { BatchReader } from '../data/index.ts'
 import type { EventSink, Metrics } from '../event/index.ts'
+import type { MeterState, Position } from '../snapshot/index.ts'
 import type { Phase } from './messages.ts'
 import { Meter } from './meter.ts'
 import type { StepReport, TrainerPool } from './trainer-pool.ts'
@@ -16,15 +17,27 @@ export interface PassOptions {
   readonly printInterval: number
   readonly emit: EventSink
   readonly signal: AbortSignal
+  /** Where in the epoch `reader` begins, and what was measured before it. @default the beginning */
+  readonly from?: PassStart
+}
+
+/** A place to begin a pass, as a checkpoint keeps it. */
+export interface PassStart {
+  readonly position: Position
+  readonly meter?: MeterState
 }
 
 export interface PassResult {
+  /** Of this run; metrics and `meter` are of the whole epoch so far. */
   readonly samples: number
   readonly seconds: number
   readonly metrics: Metrics
   readonly breakdown: Readonly<Record<string, number>>
   readonly lastBatch: number
   readonly interrupted: boolean
+  /** Where to go on: every batch before it is applied. */
+  readonly position: Position
+  readonly meter: MeterState
 }
 
 /** Runs every batch of `reader` through the trainers. An abort ends it after the steps under way. */
@@ -37,8 +50,10 @@ export async function runPass({
   printInterval,
   emit,
   signal,
+  from = { position: { epoch, batch: 0, chunk: 0, sample: 0 } },
 }: PassOptions): Promise<PassResult> {
-  const meter = new Meter(phase, epoch)
+  const meter = new Meter(phase, epoch, from.meter)
+  let { position } = from
   const wanted = (index: number) => index % printInterval === 0
   reports.listener = (report) => {
     meter.add(report)
@@ -49,17 +64,20 @@ export async function runPass({
     meter.readerSeconds += (performance.now() - asked) / 1000
     if (signal.aborted) break
     await trainers.submit(phase, batch, wanted(batch.index))
+    position = { epoch, batch: batch.index + 1, ...batch.cursor }
     asked = performance.now()
   }
   const { histograms, seconds: breakdown } = await trainers.finish(phase)
   const [seconds, metrics] = [meter.seconds, meter.metrics(histograms)]
   if (!signal.aborted) emit(meter.epochEvent(metrics, seconds))
   return {
-    samples: meter.samples,
-    seconds,
+    samples: meter.samples - (from.meter?.samples ?? 0),
+    seconds: seconds - (from.meter?.seconds ?? 0),
     metrics,
     breakdown,
     lastBatch: meter.lastBatch,
     interrupted: signal.aborted,
+    position,
+    meter: meter.state(histograms),
   }
 }

@@ -17,7 +17,8 @@ export type Phase = (typeof PHASES)[number]
 export interface ThreadSettings {
   readonly thread: number
   readonly engine: EngineName
-  readonly programs: Readonly<Record<Phase, Program>>
+  /** What to compile: evaluation alone needs no training program. */
+  readonly programs: Readonly<Partial<Record<Phase, Program>>>
   readonly slots: readonly Slot[]
   readonly metrics: readonly MetricSpec[]
   readonly params: LocalParamsHandle

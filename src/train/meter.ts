@@ -1,31 +1,45 @@
 /** @file Running metrics of one phase of an epoch: losses and AUC over all threads, rates between two reports. */
 import { performance } from 'node:perf_hooks'
 import type { EventOf, Metrics } from '../event/index.ts'
-import { addAuc, aucOf, emptyAuc } from '../metric/index.ts'
-import type { Histograms, Phase } from './messages.ts'
+import { type AucHistogram, addAuc, aucOf, emptyAuc } from '../metric/index.ts'
+import type { MeterState } from '../snapshot/index.ts'
+import type { Phase } from './messages.ts'
 import type { StepReport } from './trainer-pool.ts'
 
+type Histograms = Readonly<Record<string, AucHistogram>>
+
+const NOTHING: MeterState = { samples: 0, batches: 0, seconds: 0, sums: {}, histograms: {} }
+
 export class Meter {
-  samples = 0
+  samples: number
   /** Highest batch index seen. */
-  lastBatch = -1
+  lastBatch: number
   readonly #phase: Phase
   readonly #epoch: number
   readonly #started = performance.now()
-  readonly #sums: Record<string, number> = {}
+  readonly #before: MeterState
+  readonly #sums: Record<string, number>
   readonly #histograms = new Map<number, Histograms>()
-  #reported = { at: this.#started, samples: 0, batches: 0, readerSeconds: 0 }
-  #batches = 0
+  #reported: { at: number; samples: number; batches: number; readerSeconds: number }
+  #batches: number
   /** Time the loop spent waiting for the reader, added by the loop. */
   readerSeconds = 0
 
-  constructor(phase: Phase, epoch: number) {
+  /** `before` is what an earlier run measured of this epoch. */
+  constructor(phase: Phase, epoch: number, before: MeterState = NOTHING) {
     this.#phase = phase
     this.#epoch = epoch
+    this.#before = before
+    this.samples = before.samples
+    this.lastBatch = before.batches - 1
+    this.#sums = { ...before.sums }
+    this.#batches = before.batches
+    this.#reported = { at: this.#started, samples: this.samples, batches: this.#batches, readerSeconds: 0 }
   }
 
+  /** Of this run and, where it goes on from inside an epoch, of the one before. */
   get seconds(): number {
-    return (performance.now() - this.#started) / 1000
+    return this.#before.seconds + (performance.now() - this.#started) / 1000
   }
 
   add({ size, index, result, histograms, thread }: StepReport): void {
@@ -40,16 +54,26 @@ export class Meter {
 
   /** Metrics over the phase so far: means by sample, AUC over the histograms the threads last reported. */
   metrics(histograms: Iterable<Histograms> = this.#histograms.values()): Metrics {
-    const sums = new Map<string, Float64Array>()
-    for (const group of histograms) {
+    const means = Object.entries(this.#sums).map(([name, sum]) => [name, sum / Math.max(1, this.samples)] as const)
+    const areas = Object.entries(this.#total(histograms)).map(([name, sum]) => [name, aucOf(sum)] as const)
+    return Object.fromEntries([...means, ...areas])
+  }
+
+  /** All that must be kept to go on from here. */
+  state(histograms: Iterable<Histograms>): MeterState {
+    const { samples, seconds } = this
+    return { samples, seconds, batches: this.#batches, sums: this.#sums, histograms: this.#total(histograms) }
+  }
+
+  #total(groups: Iterable<Histograms>): Record<string, Float64Array> {
+    const sums: Record<string, Float64Array> = {}
+    for (const group of [this.#before.histograms, ...groups]) {
       for (const [name, histogram] of Object.entries(group)) {
-        const sum = sums.get(name) ?? emptyAuc()
-        addAuc(sum, histogram)
-        sums.set(name, sum)
+        sums[name] ??= emptyAuc()
+        addAuc(sums[name], histogram)
       }
     }
-    const means = Object.entries(this.#sums).map(([name, sum]) => [name, sum / Math.max(1, this.samples)] as const)
-    return Object.fromEntries([...means, ...[...sums].map(([name, histogram]) => [name, aucOf(histogram)] as const)])
+    return sums
   }
 
   batchEvent({ index, fraction }: StepReport): EventOf<'batch'> {

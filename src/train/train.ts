@@ -1,21 +1,21 @@
-/** @file train(): from a checked config to a trained model. Opens what the loop needs, runs epochs, closes everything. */
-import { existsSync } from 'node:fs'
-import { availableParallelism } from 'node:os'
+/** @file Training as a whole: config, model, parameters, readers and threads; epoch after epoch. */
 import { performance } from 'node:perf_hooks'
-import { explain, type JobConfig, type LoadedConfig } from '../config/index.ts'
-import { listDataFiles, openReaderPool, type ReaderPool } from '../data/index.ts'
+import { explain, type LoadedConfig } from '../config/index.ts'
 import type { EventSink, Metrics } from '../event/index.ts'
-import { loadModel, type TracedModel } from '../model/index.ts'
-import { createLocalParams, LocalParams, type LocalParamsHandle } from '../params/index.ts'
-import { type PassResult, runPass } from './loop.ts'
-import type { EngineName, Phase, ThreadSettings } from './messages.ts'
-import { type StepReport, TrainerPool } from './trainer-pool.ts'
+import { loadModel } from '../model/index.ts'
+import { programHash } from '../program/index.ts'
+import { type CheckpointOptions, findStart, prepareSaving, saveEpoch, saveInterrupted } from './checkpoint.ts'
+import type { PassStart } from './loop.ts'
+import type { EngineName } from './messages.ts'
+import { createParams, findDataFiles, Runtime } from './runtime.ts'
 
 export interface TrainOptions {
   readonly config: LoadedConfig
   readonly emit: EventSink
-  /** Aborting finishes the steps under way and ends training there. */
+  /** Aborting finishes the steps under way, saves and ends training there. */
   readonly signal?: AbortSignal
+  /** Goes on from the newest checkpoint in model_save_path, if there is one. @default false */
+  readonly resume?: boolean
   /** Computes TrainResult.digest. */
   readonly digest?: boolean
   /** `null` computes nothing, to time input; `reference` is slow and exact. @default 'ort' */
@@ -32,68 +32,57 @@ export interface TrainResult {
   readonly digest?: string
 }
 
-/** Trains as the config says; evaluates on test_data_dir after each epoch. */
+/** Trains as the config says; saves after each epoch and evaluates on test_data_dir. */
 export async function train({
   config: loaded,
   emit,
   signal = new AbortController().signal,
+  resume = false,
   digest = false,
   engine = 'ort',
 }: TrainOptions): Promise<TrainResult> {
   const started = performance.now()
   const { config } = loaded
   for (const message of loaded.notices) emit({ kind: 'notice', message })
-  const files = await dataFiles(config)
+  const files = await findDataFiles(config, ['train', 'infer'])
   const model = await loadModel(loaded)
   emit({ kind: 'start', command: 'train', model: config.dir, settings: explain(config) })
-  const params = localParams(config, model)
-  const readers = openReaders(config, model)
-  const reports = { listener: (_: StepReport) => {} }
-  const trainers = await openTrainers(config, model, params, engine, (report) => reports.listener(report)).catch(
-    async (error) => {
-      await closeReaders(readers)
-      throw error
-    },
-  )
+  await prepareSaving(config)
+  const threads = config.runner.thread_num
+  const params = createParams(config, model, model, threads)
+  const checkpoints = { config, params, program: programHash(model.train), files: files.train!, resume, emit }
+  const start = await findStart(checkpoints)
+  const runtime = await Runtime.open({ config, model, files, params: params.handle, threads, engine, emit, signal })
   emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
-  const pass = (phase: Phase, epoch: number) => {
-    const { runner } = config
-    const reader = readers[phase].read({
-      files: files[phase],
-      format: runner.data_format,
-      batchSize: phase === 'train' ? runner.train_batch_size : runner.infer_batch_size,
-      epoch,
-      seed: runner.seed,
-      onNotice: (message) => emit({ kind: 'notice', message }),
-    })
-    emit({ kind: 'epochStart', epoch, files: files[phase].length, bytes: reader.totalBytes })
-    return runPass({ phase, epoch, reader, trainers, reports, printInterval: runner.print_interval, emit, signal })
-  }
   try {
-    const total = await runEpochs(config, files.infer.length > 0, pass, emit)
-    const result = {
-      ...total.result,
-      ...(digest && { digest: new LocalParams(params, config.runner.thread_num).digest() }),
-    }
+    const total = await runEpochs(runtime, checkpoints, start, files.infer !== undefined)
+    const result = { ...total.result, ...(digest && { digest: params.digest() }) }
     const { interrupted, ...summary } = result
-    emit({ kind: 'done', ...summary, samplesPerSecond: result.samples / result.seconds, breakdown: total.breakdown })
+    const samplesPerSecond = result.seconds > 0 ? result.samples / result.seconds : 0
+    emit({ kind: 'done', ...summary, samplesPerSecond, breakdown: total.breakdown })
     return result
   } finally {
-    await Promise.all([trainers.close(), closeReaders(readers)])
+    await runtime.close()
   }
 }
 
-/** Epoch after epoch, each followed by its evaluation; sums up samples and training time. */
+/** Epoch after epoch, each saved and evaluated; sums up samples and training time. */
 async function runEpochs(
-  { runner }: JobConfig,
+  runtime: Runtime,
+  checkpoints: CheckpointOptions,
+  start: PassStart,
   evaluate: boolean,
-  pass: (phase: Phase, epoch: number) => Promise<PassResult>,
-  emit: EventSink,
 ): Promise<{ result: TrainResult; breakdown: Record<string, number> }> {
+  const { emit, config } = checkpoints
+  const { epochs } = config.runner
+  if (start.position.epoch >= epochs) {
+    const message = `All ${epochs} epochs are trained already; raise runner.epochs to train on.`
+    emit({ kind: 'notice', message })
+  }
   let result: TrainResult = { samples: 0, seconds: 0, metrics: {}, interrupted: false }
   const breakdown: Record<string, number> = {}
-  for (let epoch = runner.last_epoch + 1; epoch < runner.epochs && !result.interrupted; epoch++) {
-    const trained = await pass('train', epoch)
+  for (let epoch = start.position.epoch; epoch < epochs && !result.interrupted; epoch++) {
+    const trained = await runtime.pass('train', epoch, epoch === start.position.epoch ? start : undefined)
     for (const [part, seconds] of Object.entries(trained.breakdown)) breakdown[part] = (breakdown[part] ?? 0) + seconds
     result = {
       ...result,
@@ -102,82 +91,16 @@ async function runEpochs(
       metrics: trained.metrics,
       interrupted: trained.interrupted,
     }
-    if (trained.interrupted) {
-      emit({ kind: 'interrupted', epoch, batch: trained.lastBatch, samples: trained.samples })
-    } else if (evaluate) {
-      const evaluated = await pass('infer', epoch)
+    const save = trained.interrupted ? saveInterrupted(checkpoints, trained) : saveEpoch(checkpoints, epoch, trained)
+    const path = await save
+    if (!trained.interrupted && evaluate) {
+      const evaluated = await runtime.pass('infer', epoch)
       result = { ...result, evaluation: evaluated.metrics, interrupted: evaluated.interrupted }
+    }
+    if (result.interrupted) {
+      const { lastBatch: batch, meter } = trained
+      emit({ kind: 'interrupted', epoch, batch, samples: meter.samples, ...(path !== undefined && { path }) })
     }
   }
   return { result, breakdown }
-}
-
-async function dataFiles({ runner }: JobConfig): Promise<Record<Phase, readonly string[]>> {
-  const { train_data_dir, test_data_dir } = runner
-  return {
-    train: await listDataFiles(train_data_dir, 'runner.train_data_dir'),
-    infer: test_data_dir === undefined ? [] : await listDataFiles(test_data_dir, 'runner.test_data_dir'),
-  }
-}
-
-function localParams({ runner }: JobConfig, { train, optimizer, tableOptimizers }: TracedModel): LocalParamsHandle {
-  const { seed, thread_num, table_segments } = runner
-  // One thread more than trainers: the main thread looks at the result.
-  return createLocalParams({
-    program: train,
-    optimizer,
-    tableOptimizers,
-    seed,
-    threads: thread_num + 1,
-    segments: table_segments,
-  })
-}
-
-function openReaders({ runner, hyper_parameters }: JobConfig, { slots }: TracedModel): Record<Phase, ReaderPool> {
-  const open = (path: string | undefined) =>
-    openReaderPool({
-      slots,
-      threads: runner.reader_threads || automaticReaders(runner.thread_num),
-      onBadLine: runner.on_bad_line,
-      ...(path !== undefined && existsSync(path) && { userReader: { path, config: { runner, hyper_parameters } } }),
-    })
-  const train = open(runner.train_reader_path)
-  return {
-    train,
-    infer: runner.infer_reader_path === runner.train_reader_path ? train : open(runner.infer_reader_path),
-  }
-}
-
-async function closeReaders(readers: Record<Phase, ReaderPool>): Promise<void> {
-  await Promise.all([...new Set(Object.values(readers))].map((pool) => pool.close()))
-}
-
-/** A reader thread feeds about ten trainer threads, but a user's own reader is slower: some, not all, of the cores. */
-function automaticReaders(trainers: number): number {
-  return Math.max(1, Math.min(4, availableParallelism() - trainers))
-}
-
-function openTrainers(
-  { runner }: JobConfig,
-  { train, infer, slots, metrics, optimizer }: TracedModel,
-  params: LocalParamsHandle,
-  engine: EngineName,
-  onStep: (report: StepReport) => void,
-): Promise<TrainerPool> {
-  const settings = Array.from(
-    { length: runner.thread_num },
-    (_, thread): ThreadSettings => ({
-      thread,
-      engine,
-      programs: { train, infer },
-      slots,
-      metrics,
-      params,
-      segments: runner.table_segments,
-      seed: runner.seed,
-      batchSizes: { train: runner.train_batch_size, infer: runner.infer_batch_size },
-      ...(optimizer.clip && { clip: optimizer.clip }),
-    }),
-  )
-  return TrainerPool.open(settings, onStep)
 }

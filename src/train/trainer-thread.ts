@@ -26,7 +26,7 @@ async function run(port: MessagePort, settings: ThreadSettings): Promise<void> {
       queue = queue.then(async () => {
         if (failed) return
         try {
-          say(await answer(message, steps[message.phase], params))
+          say(await answer(message, steps[message.phase]!, params))
         } catch (error) {
           failed = true
           say({ kind: 'error', error: toPlainError(error) })
@@ -39,12 +39,13 @@ async function run(port: MessagePort, settings: ThreadSettings): Promise<void> {
   }
 }
 
-async function compile(settings: ThreadSettings, params: LocalParams): Promise<Record<Phase, HostStep>> {
+async function compile(settings: ThreadSettings, params: LocalParams): Promise<Partial<Record<Phase, HostStep>>> {
   const { programs, slots, metrics, segments, batchSizes, seed, clip } = settings
   const engine = ENGINE_BY_NAME[settings.engine]()
   const steps = await Promise.all(
-    PHASES.map(async (phase) => {
-      const session = await engine.compile(programs[phase])
+    PHASES.filter((phase) => programs[phase]).map(async (phase) => {
+      const program = programs[phase]!
+      const session = await engine.compile(program)
       const shared = {
         params,
         slots,
@@ -59,14 +60,14 @@ async function compile(settings: ThreadSettings, params: LocalParams): Promise<R
         phase,
         new HostStep({
           ...shared,
-          program: programs[phase],
+          program,
           batchSize: batchSizes[phase],
           training: phase === 'train',
         }),
       ] as const
     }),
   )
-  return Object.fromEntries(steps) as Record<Phase, HostStep>
+  return Object.fromEntries(steps)
 }
 
 async function answer(message: ToThread, step: HostStep, params: LocalParams): Promise<FromThread> {

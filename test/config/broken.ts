@@ -385,12 +385,6 @@ const VALUES: readonly Broken[] = [
     'runner.need_dump',
     true,
   ]),
-  bad(
-    'a model to start from',
-    addRunner('  model_init_path: output/2\n'),
-    'this build cannot start from a saved model yet',
-  ),
-  bad('last_epoch at the top level', `last_epoch: 2\n${SOUND}`, 'this build cannot resume yet'),
   bad('a coordinator', addRunner('  with_coordinator: 1\n'), 'federated training is not part of Oarfish'),
   bad('online training', addRunner('  start_day: "20190720"\n'), 'does not have online training yet'),
   bad(

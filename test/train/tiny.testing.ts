@@ -61,7 +61,7 @@ export async function trainTiny(
   options: Partial<TrainOptions> = {},
 ): Promise<TinyRun> {
   const events: Event[] = []
-  const config = loadConfig({ path: join(folder, 'config.yaml'), overrides })
+  const config = loadConfig({ path: join(folder, 'config.yaml'), overrides, cwd: folder })
   const result = await train({ config, emit: (event) => events.push(event), digest: true, ...options })
   return { events, result }
 }

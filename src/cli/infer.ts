@@ -1,0 +1,37 @@
+/** @file `oarfish infer`: evaluates the epochs that `oarfish train` saved. */
+import { Command } from 'commander'
+import { untilInterrupted } from './interrupt.ts'
+import type { CliIo } from './io.ts'
+import { addConfigOptions, type ConfigOptions, oneOf } from './options.ts'
+import { openOutput } from './output.ts'
+
+interface InferCliOptions extends ConfigOptions {
+  readonly json?: boolean
+  readonly engine: string
+}
+
+export function inferCommand(io: CliIo): Command {
+  const command = new Command('infer').description(
+    'Load the saved epochs from runner.infer_start_epoch to runner.infer_end_epoch (exclusive) and evaluate each on runner.test_data_dir.',
+  )
+  return addConfigOptions(command)
+    .option('--json', 'print events as JSON lines, the last one {"kind":"done",...}')
+    .option('--engine <name>', 'what computes: ort or reference (slow and exact)', 'ort')
+    .action((options: InferCliOptions) => runInfer(options, io))
+}
+
+async function runInfer({ config_yaml, opt = [], json = false, engine }: InferCliOptions, io: CliIo) {
+  const { checkDataDirs, loadConfig } = await import('../config/index.ts')
+  const { ENGINES, infer } = await import('../train/index.ts')
+  const config = loadConfig({ path: config_yaml, overrides: opt })
+  checkDataDirs(config, ['test_data_dir'])
+  const engineName = oneOf('--engine', ENGINES, engine)
+  const output = openOutput(io, { json })
+  const message = 'Stopping after the step under way; Ctrl+C again leaves at once.'
+  const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
+  try {
+    await untilInterrupted(io, hooks, (signal) => infer({ config, emit: output.emit, signal, engine: engineName }))
+  } finally {
+    output.close()
+  }
+}

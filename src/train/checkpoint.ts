@@ -1,0 +1,143 @@
+/** @file Checkpoints of a run: where it starts from, what it saves after each epoch and when it is stopped. */
+import { constants } from 'node:fs'
+import { access, mkdir } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import type { JobConfig } from '../config/index.ts'
+import type { EventSink } from '../event/index.ts'
+import type { LocalParams } from '../params/index.ts'
+import {
+  cannotWrite,
+  INTERRUPTED,
+  inputChanged,
+  loadMeter,
+  loadSnapshot,
+  markInput,
+  newestSnapshot,
+  openSnapshot,
+  pruneSnapshots,
+  runDifferences,
+  type Snapshot,
+  saveSnapshot,
+} from '../snapshot/index.ts'
+import { formatUserError, isUserError, UserError } from '../util/index.ts'
+import type { PassResult, PassStart } from './loop.ts'
+
+export interface CheckpointOptions {
+  readonly config: JobConfig
+  readonly params: LocalParams
+  /** Hash of the training program. */
+  readonly program: string
+  /** Training data. */
+  readonly files: readonly string[]
+  /** Go on from the newest checkpoint in model_save_path. */
+  readonly resume: boolean
+  readonly emit: EventSink
+}
+
+/** Loads what the run is to start from, if anything; returns where it starts. */
+export async function findStart(options: CheckpointOptions): Promise<PassStart> {
+  const { config, resume, emit } = options
+  const { model_save_path, model_init_path, last_epoch } = config.runner
+  const next = { position: { epoch: last_epoch + 1, batch: 0, chunk: 0, sample: 0 } }
+  if (last_epoch < 0 && resume) {
+    if (model_save_path === '') throw nowhereToResume()
+    const newest = await newestSnapshot(model_save_path, (error) => {
+      const text = isUserError(error) ? formatUserError(error) : error.message
+      emit({ kind: 'warning', message: `This checkpoint is passed over: ${text}` })
+    })
+    if (newest) return resumeFrom(newest, options)
+    emit({
+      kind: 'notice',
+      message: `Nothing to resume in ${shown(model_save_path)}: training starts from the beginning.`,
+    })
+  }
+  if (model_init_path !== undefined) {
+    const snapshot = await openSnapshot(model_init_path, 'runner.model_init_path')
+    await load(snapshot, options, 'weights')
+  } else if (last_epoch >= 0) {
+    if (model_save_path === '') throw nowhereToResume()
+    await resumeFrom(await openSnapshot(join(model_save_path, String(last_epoch)), 'runner.last_epoch'), options)
+  }
+  return next
+}
+
+/** Makes sure, before training, that the results can be saved. */
+export async function prepareSaving({ runner }: JobConfig): Promise<void> {
+  const { model_save_path } = runner
+  if (model_save_path === '') return
+  try {
+    await mkdir(model_save_path, { recursive: true })
+    await access(model_save_path, constants.W_OK)
+  } catch (error) {
+    throw cannotWrite(error as NodeJS.ErrnoException, model_save_path)
+  }
+}
+
+/** Saves `<epoch>/` after an epoch; returns its path, undefined where nothing is saved. */
+export async function saveEpoch(
+  options: CheckpointOptions,
+  epoch: number,
+  trained: PassResult,
+): Promise<string | undefined> {
+  const { config, emit } = options
+  const { model_save_path, keep_checkpoints } = config.runner
+  if (model_save_path === '') return undefined
+  const folder = join(model_save_path, String(epoch))
+  const position = { epoch: epoch + 1, batch: 0, chunk: 0, sample: 0 }
+  const took = await saveSnapshot({ ...options, folder, state: { ...stateOf(options, trained), position } })
+  await pruneSnapshots(model_save_path, epoch, keep_checkpoints)
+  emit({ kind: 'saved', path: shown(folder), epoch, ...took })
+  return shown(folder)
+}
+
+/** Saves `interrupted/`, which holds the run as it is inside an epoch; returns its path. */
+export async function saveInterrupted(options: CheckpointOptions, trained: PassResult): Promise<string | undefined> {
+  const { model_save_path } = options.config.runner
+  if (model_save_path === '') return undefined
+  const folder = join(model_save_path, INTERRUPTED)
+  const { position, meter } = trained
+  const state = { ...stateOf(options, trained), position, meter, input: markInput(options.files) }
+  await saveSnapshot({ ...options, folder, state })
+  return shown(folder)
+}
+
+function stateOf({ config, program }: CheckpointOptions, { metrics }: PassResult) {
+  return { program, seed: config.runner.seed, metrics }
+}
+
+async function resumeFrom(snapshot: Snapshot, options: CheckpointOptions): Promise<PassStart> {
+  const { config, params, program, files, emit } = options
+  const { manifest, folder } = snapshot
+  const { position, input } = manifest
+  if (input && JSON.stringify(input) !== JSON.stringify(markInput(files))) throw inputChanged(folder)
+  await load(snapshot, options, 'refuse')
+  const differences = runDifferences(manifest, params, program, config.runner.seed)
+  if (differences.length > 0) {
+    const message = `This run goes on otherwise than the one that saved ${shown(folder)}:\n  ${differences.join('\n  ')}`
+    emit({ kind: 'warning', message })
+  }
+  const meter = await loadMeter(snapshot)
+  return { position, ...(meter && { meter }) }
+}
+
+async function load(
+  snapshot: Snapshot,
+  { params, emit }: CheckpointOptions,
+  otherOptimizer: 'refuse' | 'weights',
+): Promise<void> {
+  await loadSnapshot({ snapshot, params, emit, otherOptimizer })
+  emit({ kind: 'loaded', path: shown(snapshot.folder), epoch: snapshot.manifest.position.epoch - 1 })
+}
+
+function nowhereToResume(): UserError {
+  return new UserError('runner.model_save_path is empty, so there is nothing to resume from', {
+    code: 'SNAPSHOT_MISSING',
+    hint: 'set runner.model_save_path to the folder that holds the checkpoints',
+  })
+}
+
+/** As PaddleRec shows it: relative to the working folder where it lies below. */
+export function shown(path: string): string {
+  const short = relative(process.cwd(), path)
+  return short === '' || short.startsWith('..') ? path : short
+}

@@ -1,0 +1,152 @@
+/** @file Evaluation of saved epochs: each is loaded and run over test_data_dir. */
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import { configErrorAt, explain, type JobConfig, type LoadedConfig } from '../config/index.ts'
+import type { EventSink, Metrics } from '../event/index.ts'
+import { loadModel, type TracedModel } from '../model/index.ts'
+import type { LocalParams } from '../params/index.ts'
+import { loadSnapshot, type Manifest, missing, openSnapshot, type Snapshot, savedEpochs } from '../snapshot/index.ts'
+import { shown } from './checkpoint.ts'
+import type { EngineName } from './messages.ts'
+import { createParams, findDataFiles, Runtime, type RuntimeOptions } from './runtime.ts'
+
+export interface InferOptions {
+  readonly config: LoadedConfig
+  readonly emit: EventSink
+  /** Aborting finishes the steps under way and ends there. */
+  readonly signal?: AbortSignal
+  /** @default 'ort' */
+  readonly engine?: EngineName
+}
+
+export interface InferResult {
+  /** Metrics of each epoch, in order. */
+  readonly epochs: readonly { readonly epoch: number; readonly metrics: Metrics }[]
+  readonly samples: number
+  readonly seconds: number
+  readonly interrupted: boolean
+}
+
+/** Evaluates the saved epochs from infer_start_epoch up to, not including, infer_end_epoch. */
+export async function infer({
+  config: loaded,
+  emit,
+  signal = new AbortController().signal,
+  engine = 'ort',
+}: InferOptions): Promise<InferResult> {
+  const started = performance.now()
+  const { config } = loaded
+  for (const message of loaded.notices) emit({ kind: 'notice', message })
+  if (config.runner.test_data_dir === undefined) {
+    throw configErrorAt(loaded, 'runner.test_data_dir', 'missing; `oarfish infer` evaluates the data of this folder')
+  }
+  const files = await findDataFiles(config, ['infer'])
+  const model = await loadModel(loaded)
+  emit({ kind: 'start', command: 'infer', model: config.dir, settings: settingsOf(config) })
+  const epochs = await epochsToLoad(config, emit)
+  const threads = config.runner.infer_thread_num
+  const evaluator = new Evaluator({ config, model, files, threads, engine, emit, signal })
+  let result: InferResult = { epochs: [], samples: 0, seconds: 0, interrupted: false }
+  try {
+    for (const [i, epoch] of epochs.entries()) {
+      if (signal.aborted) break
+      const runtime = await evaluator.load(epoch)
+      if (i === 0) emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
+      const { metrics, samples, seconds, interrupted } = await runtime.pass('infer', epoch)
+      result = {
+        epochs: [...result.epochs, { epoch, metrics }],
+        samples: result.samples + samples,
+        seconds: result.seconds + seconds,
+        interrupted,
+      }
+    }
+  } finally {
+    await evaluator.close()
+  }
+  const { samples, seconds } = result
+  const metrics = result.epochs.at(-1)?.metrics ?? {}
+  emit({ kind: 'done', samples, seconds, samplesPerSecond: seconds > 0 ? samples / seconds : 0, metrics })
+  return result
+}
+
+/** Keeps one table and one set of threads for all epochs: each is loaded over the one before, whose rows it mostly shares. */
+class Evaluator {
+  readonly #options: Omit<RuntimeOptions, 'params'>
+  #params: LocalParams | undefined
+  #runtime: Runtime | undefined
+
+  constructor(options: Omit<RuntimeOptions, 'params'>) {
+    this.#options = options
+  }
+
+  async load(epoch: number): Promise<Runtime> {
+    const { config, emit } = this.#options
+    const snapshot = await openSnapshot(join(config.runner.infer_load_path, String(epoch)), 'runner.infer_load_path')
+    const params = await this.#fill(snapshot)
+    emit({ kind: 'loaded', path: shown(snapshot.folder), epoch })
+    this.#runtime ??= await Runtime.open({ ...this.#options, params: params.handle })
+    return this.#runtime
+  }
+
+  async close(): Promise<void> {
+    await this.#runtime?.close()
+    this.#runtime = undefined
+    this.#params = undefined
+  }
+
+  /** Parameters with the optimizers of the checkpoint, since rows carry their state; anew when other rows would be left over. */
+  async #fill(snapshot: Snapshot): Promise<LocalParams> {
+    const { config, model, threads, emit } = this.#options
+    const { manifest } = snapshot
+    if (this.#params && !sameOptimizers(this.#params, manifest)) await this.close()
+    this.#params ??= createParams(config, model, optimizersOf(manifest), threads)
+    await loadSnapshot({ snapshot, params: this.#params, emit })
+    const leftOver = this.#params.tables.some(
+      ({ name, rowCount }) => rowCount !== manifest.tables.find((table) => table.name === name)?.rows,
+    )
+    if (!leftOver) return this.#params
+    await this.close()
+    return this.#fill(snapshot)
+  }
+}
+
+function optimizersOf({ dense, tables }: Manifest): Pick<TracedModel, 'optimizer' | 'tableOptimizers'> {
+  return {
+    optimizer: dense.optimizer,
+    tableOptimizers: Object.fromEntries(tables.map(({ name, optimizer }) => [name, optimizer])),
+  }
+}
+
+function sameOptimizers({ handle }: LocalParams, manifest: Manifest): boolean {
+  const { optimizer, tableOptimizers } = optimizersOf(manifest)
+  const here = [handle.dense.optimizer, ...handle.tables.map((table) => table.optimizer)]
+  const there = [optimizer, ...handle.tables.map(({ name }) => tableOptimizers[name])]
+  return JSON.stringify(here) === JSON.stringify(there)
+}
+
+/** The saved epochs in the range asked for; those that are missing are named. */
+async function epochsToLoad({ runner }: JobConfig, emit: EventSink): Promise<number[]> {
+  const { infer_load_path: path, infer_start_epoch: from, infer_end_epoch: to } = runner
+  const saved = await savedEpochs(path)
+  const found = saved.filter((epoch) => epoch >= from && epoch < to)
+  if (found.length === 0) throw missing(join(path, String(from)), 'runner.infer_load_path', saved)
+  if (found.length < to - from) {
+    const message = `runner.infer_start_epoch ${from} to infer_end_epoch ${to}: ${shown(path)} holds ${found.join(', ')} of these.`
+    emit({ kind: 'notice', message })
+  }
+  return found
+}
+
+/** What PaddleRec's infer prints first is part of it, whether at its default or not. The number of epochs trained is not. */
+function settingsOf(config: JobConfig): Readonly<Record<string, unknown>> {
+  const { 'runner.epochs': _, ...settings } = explain(config)
+  const { runner } = config
+  return {
+    ...settings,
+    'runner.infer_batch_size': runner.infer_batch_size,
+    'runner.test_data_dir': runner.test_data_dir,
+    'runner.infer_start_epoch': runner.infer_start_epoch,
+    'runner.infer_end_epoch': runner.infer_end_epoch,
+    'runner.infer_load_path': runner.infer_load_path,
+  }
+}

@@ -1,0 +1,148 @@
+/** @file What training and evaluation run on: data files, readers and trainer threads over given parameters. */
+import { existsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import type { JobConfig } from '../config/index.ts'
+import { listDataFiles, openReaderPool, type ReaderPool } from '../data/index.ts'
+import type { EventSink } from '../event/index.ts'
+import type { TracedModel } from '../model/index.ts'
+import { createLocalParams, LocalParams, type LocalParamsHandle } from '../params/index.ts'
+import { type PassResult, type PassStart, runPass } from './loop.ts'
+import type { EngineName, Phase, ThreadSettings } from './messages.ts'
+import { type StepReport, TrainerPool } from './trainer-pool.ts'
+
+export type DataFiles = Readonly<Partial<Record<Phase, readonly string[]>>>
+
+export interface RuntimeOptions {
+  readonly config: JobConfig
+  readonly model: TracedModel
+  /** The phases that will run, with their input. */
+  readonly files: DataFiles
+  readonly params: LocalParamsHandle
+  readonly threads: number
+  readonly engine: EngineName
+  readonly emit: EventSink
+  readonly signal: AbortSignal
+}
+
+export class Runtime {
+  readonly #options: RuntimeOptions
+  readonly #readers: ReadonlyMap<Phase, ReaderPool>
+  readonly #trainers: TrainerPool
+  readonly #reports: { listener: (report: StepReport) => void }
+
+  private constructor(
+    options: RuntimeOptions,
+    readers: ReadonlyMap<Phase, ReaderPool>,
+    trainers: TrainerPool,
+    reports: { listener: (report: StepReport) => void },
+  ) {
+    this.#options = options
+    this.#readers = readers
+    this.#trainers = trainers
+    this.#reports = reports
+  }
+
+  static async open(options: RuntimeOptions): Promise<Runtime> {
+    const reports = { listener: (_: StepReport) => {} }
+    const readers = openReaders(options)
+    try {
+      const trainers = await TrainerPool.open(threadSettings(options), (report) => reports.listener(report))
+      return new Runtime(options, readers, trainers, reports)
+    } catch (error) {
+      await closeReaders(readers)
+      throw error
+    }
+  }
+
+  /** One phase of one epoch, from its beginning or from where it was interrupted. */
+  pass(phase: Phase, epoch: number, from?: PassStart): Promise<PassResult> {
+    const { config, files, emit, signal } = this.#options
+    const { runner } = config
+    const input = files[phase]!
+    const reader = this.#readers.get(phase)!.read({
+      files: input,
+      format: runner.data_format,
+      batchSize: phase === 'train' ? runner.train_batch_size : runner.infer_batch_size,
+      epoch,
+      seed: runner.seed,
+      onNotice: (message) => emit({ kind: 'notice', message }),
+      ...(from && { start: from.position }),
+    })
+    emit({ kind: 'epochStart', epoch, files: input.length, bytes: reader.totalBytes })
+    const [trainers, reports] = [this.#trainers, this.#reports]
+    const printInterval = runner.print_interval
+    return runPass({ phase, epoch, reader, trainers, reports, printInterval, emit, signal, ...(from && { from }) })
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#trainers.close(), closeReaders(this.#readers)])
+  }
+}
+
+export async function findDataFiles({ runner }: JobConfig, phases: readonly Phase[]): Promise<DataFiles> {
+  const dirs = { train: runner.train_data_dir, infer: runner.test_data_dir }
+  const keys = { train: 'runner.train_data_dir', infer: 'runner.test_data_dir' }
+  const found = await Promise.all(
+    phases.map(async (phase) => {
+      const dir = dirs[phase]
+      return dir === undefined ? [] : [[phase, await listDataFiles(dir, keys[phase])] as const]
+    }),
+  )
+  return Object.fromEntries(found.flat())
+}
+
+/** Parameters at their initial values, and this thread's hold on them. */
+export function createParams(
+  { runner }: JobConfig,
+  { train }: TracedModel,
+  optimizers: Pick<TracedModel, 'optimizer' | 'tableOptimizers'>,
+  threads: number,
+): LocalParams {
+  const { seed, table_segments: segments } = runner
+  const { optimizer, tableOptimizers } = optimizers
+  const options = { program: train, optimizer, tableOptimizers, seed, segments }
+  // One thread more than trainers: this one saves, loads and looks at the result.
+  return new LocalParams(createLocalParams({ ...options, threads: threads + 1 }), threads)
+}
+
+function openReaders({ config, model, files }: RuntimeOptions): ReadonlyMap<Phase, ReaderPool> {
+  const { runner, hyper_parameters } = config
+  const paths = { train: runner.train_reader_path, infer: runner.infer_reader_path }
+  const pools = new Map<string | undefined, ReaderPool>()
+  const open = (path: string | undefined) =>
+    openReaderPool({
+      slots: model.slots,
+      threads: runner.reader_threads || automaticReaders(runner.thread_num),
+      onBadLine: runner.on_bad_line,
+      ...(path !== undefined && existsSync(path) && { userReader: { path, config: { runner, hyper_parameters } } }),
+    })
+  return new Map(
+    (Object.keys(files) as Phase[]).map((phase) => {
+      const pool = pools.get(paths[phase]) ?? open(paths[phase])
+      pools.set(paths[phase], pool)
+      return [phase, pool]
+    }),
+  )
+}
+
+async function closeReaders(readers: ReadonlyMap<Phase, ReaderPool>): Promise<void> {
+  await Promise.all([...new Set(readers.values())].map((pool) => pool.close()))
+}
+
+/** A reader thread feeds about ten trainer threads, but a user's own reader is slower: some, not all, of the cores. */
+function automaticReaders(trainers: number): number {
+  return Math.max(1, Math.min(4, availableParallelism() - trainers))
+}
+
+function threadSettings({ config, model, files, params, threads, engine }: RuntimeOptions): ThreadSettings[] {
+  const { runner } = config
+  const { train, infer, slots, metrics, optimizer } = model
+  const programs = { ...(files.train && { train }), ...(files.infer && { infer }) }
+  return Array.from({ length: threads }, (_, thread) => ({
+    ...{ thread, engine, programs, slots, metrics, params },
+    segments: runner.table_segments,
+    seed: runner.seed,
+    batchSizes: { train: runner.train_batch_size, infer: runner.infer_batch_size },
+    ...(optimizer.clip && { clip: optimizer.clip }),
+  }))
+}
