@@ -1,4 +1,4 @@
-/** @file A small model with every kind of rows: pooled over two slots, a second table, a sequence with a mask. */
+/** @file A small model with every kind of rows (pooled over two slots, a second table, a sequence with a mask) and, on demand, state and random numbers. */
 import {
   concat,
   type Feeds,
@@ -19,6 +19,9 @@ export const hyperParameters = z.strictObject({
   dim: z.int().default(3),
   learning_rate: z.number().default(0.05),
   lazy: z.boolean().default(true),
+  optimizer: z.enum(['adam', 'adagrad']).default('adam'),
+  /** Batch norm, whose statistics are program state, and dropout. */
+  norm: z.boolean().default(false),
 })
 
 interface Inputs {
@@ -47,12 +50,14 @@ export class StaticModel {
   }
 
   net({ click, user, tags, history, x }: Inputs): NetOutput {
-    const { dim } = this.#hyper
+    const { dim, norm } = this.#hyper
     const pooled = nn.embedding([tags, user], { name: 'pooled', table: 'ids', dim, pooling: 'mean' }) // not in declaration order
     const wide = nn.embedding([user, tags, history], { name: 'wide', dim: 1 })
     const { x: sequence, mask } = nn.sequenceEmbedding(history, { name: 'history_rows', table: 'ids', dim })
     const summed = sum(mul(sequence, unsqueeze(mask, 2)), 1) // [B, dim]
-    const hidden = nn.linear(concat([pooled, summed, x], 1), { name: 'hidden', out: 8, activation: 'relu' })
+    const features = concat([pooled, summed, x], 1)
+    const input = norm ? nn.dropout(nn.batchNorm(features, { name: 'norm' }), { name: 'drop', rate: 0.2 }) : features
+    const hidden = nn.linear(input, { name: 'hidden', out: 8, activation: 'relu' })
     const logit = nn.linear(concat([hidden, wide], 1), { name: 'out', out: 1 })
     return {
       loss: mean(nn.sigmoidCrossEntropy(logit, click)),
@@ -62,6 +67,7 @@ export class StaticModel {
   }
 
   createOptimizer() {
-    return optimizer.adam({ learningRate: this.#hyper.learning_rate, lazy: this.#hyper.lazy })
+    const { learning_rate: learningRate, lazy, optimizer: kind } = this.#hyper
+    return kind === 'adam' ? optimizer.adam({ learningRate, lazy }) : optimizer.adagrad({ learningRate })
   }
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadConfig } from '../../src/config/index.ts'
 import type { Event } from '../../src/event/index.ts'
-import { type TrainOptions, train } from '../../src/train/index.ts'
+import { infer, type TrainOptions, train } from '../../src/train/index.ts'
 import { createRng } from '../../src/util/index.ts'
 
 /** A folder with config.yaml, static_model.ts, data/train (three files) and data/test. */
@@ -53,6 +53,14 @@ function lines(rows: number, seed: number): string {
 export interface TinyRun {
   readonly events: readonly Event[]
   readonly result: Awaited<ReturnType<typeof train>>
+}
+
+/** Evaluates what trainTiny saved in the folder. */
+export async function inferTiny(folder: string, overrides: readonly string[] = []) {
+  const events: Event[] = []
+  const config = loadConfig({ path: join(folder, 'config.yaml'), overrides, cwd: folder })
+  const result = await infer({ config, emit: (event) => events.push(event) })
+  return { events, result }
 }
 
 export async function trainTiny(
