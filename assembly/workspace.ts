@@ -9,14 +9,25 @@ const SUM: i32 = 0;
 const MEAN: i32 = 1;
 const SQRTN: i32 = 2;
 
+// Where signs live: `servers` parameter servers, each with a run of the `shards` logical shards; one server when local.
+let servers: u32 = 1;
+let shards: u32 = 1;
+let shardsPerServer: u32 = 1;
+
+/** Called once per instance where tables live on servers. */
+export function setPlacement(servers_: u32, shards_: u32): void {
+  servers = servers_; shards = shards_; shardsPerServer = (shards_ + servers_ - 1) / servers_;
+}
+
 /**
- * Numbers the distinct signs of a batch, segment after segment: distinct[inverse[i]] = signs[i]. lengths[segment] says how
- * many each segment has; returns how many there are. Scratch: `table` of (mask + 1) u32, mask + 1 a power of two >= 2 n;
- * `arrival` of n u64 and `place` of n u32.
+ * Numbers the distinct signs of a batch, server after server and segment after segment: distinct[inverse[i]] = signs[i].
+ * lengths[server * segments + segment] says how many each has; returns how many there are. Scratch: `table` of (mask + 1)
+ * u32, mask + 1 a power of two >= 2 n; `arrival` of n u64 and `place` of n u32.
  */
 export function dedupe(signs: usize, n: u32, segmentBits: i32, table: usize, mask: u32, arrival: usize, place: usize, inverse: usize, distinct: usize, lengths: usize): u32 {
   memory.fill(table, 0, (<usize>mask + 1) << 2);
-  memory.fill(lengths, 0, 4 << segmentBits);
+  let groups: usize = <usize>servers << segmentBits;
+  memory.fill(lengths, 0, groups << 2);
   let count: u32 = 0;
   let touched: u32 = 0;
   for (let i: usize = 0; i < n; i++) {
@@ -43,24 +54,24 @@ export function dedupe(signs: usize, n: u32, segmentBits: i32, table: usize, mas
     }
   }
   sink = touched;
-  if (segmentBits == 0) {
+  if (groups == 1) {
     memory.copy(distinct, arrival, <usize>count << 3);
     store<u32>(lengths, count);
     return count;
   }
-  // A counting sort by segment; `table` has done its work and holds the running offsets.
+  // A counting sort by server and segment; `table` has done its work and holds the running offsets.
   for (let u: u32 = 0; u < count; u++) {
-    let at = lengths + (segmentOf(load<u64>(arrival + (<usize>u << 3)), segmentBits) << 2);
+    let at = lengths + (groupOf(load<u64>(arrival + (<usize>u << 3)), segmentBits) << 2);
     store<u32>(at, load<u32>(at) + 1);
   }
   let offset: u32 = 0;
-  for (let g: usize = 0; g < <usize>1 << segmentBits; g++) {
+  for (let g: usize = 0; g < groups; g++) {
     store<u32>(table + (g << 2), offset);
     offset += load<u32>(lengths + (g << 2));
   }
   for (let u: u32 = 0; u < count; u++) {
     let sign = load<u64>(arrival + (<usize>u << 3));
-    let at = table + (segmentOf(sign, segmentBits) << 2);
+    let at = table + (groupOf(sign, segmentBits) << 2);
     let to = load<u32>(at);
     store<u32>(at, to + 1);
     store<u32>(place + (<usize>u << 2), to);
@@ -77,8 +88,9 @@ export function dedupe(signs: usize, n: u32, segmentBits: i32, table: usize, mas
   return <u32>((sign * GOLDEN) >> 40) & mask;
 }
 
-@inline function segmentOf(sign: u64, bits: i32): usize {
-  return <usize>(mix64(sign) >> (64 - bits));
+@inline function groupOf(sign: u64, bits: i32): usize {
+  let segment = bits ? <usize>(mix64(sign) >> (64 - bits)) : 0;
+  return servers == 1 ? segment : <usize>(<u32>(sign % shards) / shardsPerServer) << bits | segment;
 }
 
 /** Keeps the signs and counts of chosen slots: `wanted` is a byte per slot. Returns how many signs were kept. */

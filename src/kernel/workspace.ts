@@ -5,6 +5,7 @@ export const POOLINGS = { sum: 0, mean: 1, sqrtn: 2 } as const
 
 /** Raw kernel calls; addresses are byte offsets in the workspace's memory. */
 export interface WorkspaceKernel {
+  setPlacement(servers: number, shards: number): void
   dedupe(
     signs: number,
     n: number,

@@ -40,6 +40,8 @@ export interface DenseOptions {
   readonly seed: number
   readonly threads: number
   readonly locked?: boolean
+  /** Holds only these floats of the layout: one server's part. @default all */
+  readonly slice?: { readonly from: number; readonly to: number }
 }
 
 const HEADER_BYTES = 64 // lock, step count
@@ -152,6 +154,25 @@ export function denseLayout(program: Program, optimizer: OptimizerSpec): DenseLa
   })
   const fixed = entries.find((entry) => !entry.trainable)
   return { entries, floats, trainable: fixed ? fixed.at : floats }
+}
+
+/** Every weight and state value at its beginning, as the layout has them. */
+export function initialDense(program: Program, { entries, floats }: DenseLayout, seed: number): Float32Array {
+  const values = new Float32Array(floats)
+  const inits = new Map([...program.parameters, ...program.state].map(({ name, init }) => [name, init]))
+  for (const { name, shape, at } of entries) values.set(initialValues(inits.get(name)!, shape, seed, name), at)
+  return values
+}
+
+/** The layout of floats [from, to): an entry that is cut appears with what is left of it, as a flat run. */
+export function sliceLayout({ entries, trainable }: DenseLayout, from: number, to: number): DenseLayout {
+  const inside = entries.flatMap((entry) => {
+    const [first, last] = [Math.max(entry.at, from), Math.min(entry.at + entry.size, to)]
+    if (first >= last) return []
+    const size = last - first
+    return [{ ...entry, at: first - from, size, shape: size === entry.size ? entry.shape : [size] }]
+  })
+  return { entries: inside, floats: to - from, trainable: Math.min(Math.max(trainable - from, 0), to - from) }
 }
 
 /** A stretch of weights under the same constants: one kernel call. */

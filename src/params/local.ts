@@ -16,6 +16,8 @@ export interface LocalParamsOptions {
   readonly seed: number
   readonly threads: number
   readonly segments?: number
+  /** Holds only these floats of the dense layout: one server's part. @default all */
+  readonly denseSlice?: { readonly from: number; readonly to: number }
 }
 
 /** All parameters as plain data plus shared memories: goes to trainer threads by postMessage. */
@@ -31,9 +33,10 @@ export function createLocalParams({
   seed,
   threads,
   segments,
+  denseSlice,
 }: LocalParamsOptions): LocalParamsHandle {
   return {
-    dense: createDense({ program, optimizer, seed, threads }),
+    dense: createDense({ program, optimizer, seed, threads, ...(denseSlice && { slice: denseSlice }) }),
     tables: program.tables.map(({ name, dim, init }) => {
       const own = tableOptimizers[name] ?? optimizer
       const options = {
@@ -49,6 +52,9 @@ export function createLocalParams({
   }
 }
 
+/** What a pull or a push looks at; the rest of a share may be absent. */
+type Wanted<K extends keyof ParamsShare> = Pick<ParamsShare, 'tables' | K> & Partial<ParamsShare>
+
 /** One thread's hold on local parameters. Updates are in place, so pull and push return at once. */
 export class LocalParams implements Params {
   readonly dense: DenseBlock
@@ -63,7 +69,7 @@ export class LocalParams implements Params {
     this.tables = handle.tables.map((table) => new SparseTable(table, thread))
   }
 
-  pull({ tables, weights }: ParamsShare, insert: boolean): void {
+  pull({ tables, weights }: Wanted<'weights'>, insert: boolean): void {
     const next = this.dense.steps + 1
     for (const { table, distinct, rows } of tables) {
       this.tables[table]!.lookup(distinct, rows, insert, stepFactors(this.handle.tables[table]!.optimizer, next))
@@ -71,7 +77,7 @@ export class LocalParams implements Params {
     this.#timed('pull', () => this.dense.pull(weights))
   }
 
-  push({ tables, gradients }: ParamsShare): number {
+  push({ tables, gradients }: Wanted<'gradients'>): number {
     const step = this.dense.nextStep()
     for (const { table, distinct, gradients: merged } of tables) {
       const { optimizer } = this.handle.tables[table]!

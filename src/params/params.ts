@@ -1,28 +1,33 @@
 /** @file The seam of training: where weights live. A step pulls what a batch needs and pushes gradients; when they travel is the strategy's business. */
 import type { DistinctSigns } from '../table/index.ts'
 
+/** Weights and gradients: float32, or float64 where exactness is tested. */
+export type Values = Float32Array | Float64Array
+
 /** One table's share of a batch. `rows` is filled by pull; `gradients` (merged by distinct sign) is read by push. Both [distinct, dim]. */
-export interface TableShare {
+export interface TableShare<V extends Values = Float32Array> {
   readonly table: number
   readonly distinct: DistinctSigns
-  readonly rows: Float32Array
-  readonly gradients: Float32Array
+  readonly rows: V
+  readonly gradients: V
 }
 
 /** A batch as parameters see it. Buffers belong to the caller and are reused for the next batch. */
-export interface ParamsShare {
-  readonly tables: readonly TableShare[]
+export interface ParamsShare<V extends Values = Float32Array> {
+  /** How many samples the gradients are the mean of. */
+  readonly samples: number
+  readonly tables: readonly TableShare<V>[]
   /** All dense weights and state, laid out as the dense layout says: filled by pull. */
-  readonly weights: Float32Array
+  readonly weights: V
   /** Gradients of the trainable weights, then new values of the state: read by push. */
-  readonly gradients: Float32Array
+  readonly gradients: V
 }
 
-export interface Params {
+export interface Params<V extends Values = Float32Array> {
   /** Fills rows and weights. With `insert`, rows that are missing are created; evaluation leaves the tables alone. */
-  pull(share: ParamsShare, insert: boolean): void | Promise<void>
+  pull(share: ParamsShare<V>, insert: boolean): void | Promise<void>
   /** Applies or sends the gradients; returns the step's number, counted from 1 over all threads and workers. */
-  push(share: ParamsShare): number | Promise<number>
+  push(share: ParamsShare<V>): number | Promise<number>
   /** Everything pushed so far is applied when this returns. */
   flush(): void | Promise<void>
   close(): void | Promise<void>

@@ -16,7 +16,7 @@ function clipped(clip: Clip): number[][] {
   const entry = { kind: 'parameter', name: 'w', shape: [2], at: 0, size: 2, trainable: true, l2: 0, rate: 1 } as const
   const layout: DenseLayout = { entries: [entry], floats: 4, trainable: 4 }
   const distinct = { signs: new BigUint64Array(1), lengths: new Uint32Array(1) }
-  const share = { tables: [{ table: 0, distinct, rows, gradients: rows }], weights: gradients, gradients }
+  const share = { samples: 1, tables: [{ table: 0, distinct, rows, gradients: rows }], weights: gradients, gradients }
   clipGradients(clip, kernel, share, layout)
   return [[...gradients], [...rows]]
 }

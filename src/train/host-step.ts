@@ -181,10 +181,11 @@ export class HostStep {
       new Uint32Array(this.#buffer, at, AUC_BUCKETS).set(kept[name]!)
   }
 
-  #share({ tables }: DistinctBatch): ParamsShare {
+  #share({ tables, samples }: DistinctBatch): ParamsShare {
     const { weights, gradients } = this.#buffers
     const { floats } = this.#options.layout
     return {
+      samples,
       tables,
       weights: new Float32Array(this.#buffer, weights.at, floats),
       gradients: new Float32Array(this.#buffer, gradients.at, floats),

@@ -1,0 +1,186 @@
+/** @file A process at the other end of a connection: requests with deadlines, heartbeats, and how its end is noticed and told. */
+import { performance } from 'node:perf_hooks'
+import { fromPlainError, type PlainError, toPlainError } from '../util/index.ts'
+import { noAnswer, peerLost } from './errors.ts'
+import { type Connection, type Frame, MEGABYTE } from './transport.ts'
+
+export type Parts = readonly Uint8Array[]
+
+export interface PeerOptions {
+  /** Names the other side in errors: `server[1] 10.0.0.4:7001`. */
+  readonly who: string
+  /** Answers a request; what it throws travels back and is thrown there. */
+  readonly handle?: (method: number, body: Uint8Array<ArrayBuffer>) => Parts | Promise<Parts>
+  /** Called once when the other side is gone, with the reason; not after a good-bye. */
+  readonly onLost?: (error: Error) => void
+  /** Called when the other side has said good-bye. */
+  readonly onBye?: () => void
+  /** Silence after which the other side counts as dead. @default 4000 */
+  readonly deadAfterMs?: number
+  /** Sends a request again when so long nothing came: for networks that lose frames. @default never */
+  readonly retryMs?: number
+}
+
+export interface RequestOptions {
+  readonly timeoutMs: number
+  /** What is asked, for the error: `pull(embedding, 4096 signs)`. */
+  readonly what: string
+}
+
+interface Pending extends RequestOptions {
+  readonly method: number
+  readonly parts: Parts
+  readonly since: number
+  sentAt: number
+  readonly resolve: (body: Uint8Array<ArrayBuffer>) => void
+  readonly reject: (error: Error) => void
+}
+
+const PING_EVERY_MS = 1000
+const DEAD_AFTER_MS = 4000
+const TICK_MS = 250
+const QUEUE_HIGH_BYTES = 64 * MEGABYTE
+const QUEUE_LOW_BYTES = 8 * MEGABYTE
+
+export class Peer {
+  readonly who: string
+  readonly #connection: Connection
+  readonly #options: PeerOptions
+  readonly #pending = new Map<number, Pending>()
+  readonly #ticks: NodeJS.Timeout
+  #nextId = 1
+  #heardAt = performance.now()
+  #saidAt = performance.now()
+  #tickedAt = performance.now()
+  #state: 'open' | 'left' | 'lost' = 'open'
+  #paused = false
+
+  constructor(connection: Connection, options: PeerOptions) {
+    this.who = options.who
+    this.#connection = connection
+    this.#options = options
+    this.#ticks = setInterval(() => this.#tick(), Math.min(TICK_MS, options.retryMs ?? TICK_MS))
+    connection.listen({
+      frame: (frame) => this.#receive(frame),
+      closed: (error) => this.#closed(error),
+    })
+  }
+
+  /** Sends a request; resolves to the answer's body. `parts` must stay as they are until then. */
+  request(method: number, parts: Parts, options: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {
+    if (this.#state !== 'open')
+      return Promise.reject(peerLost(this.who, `${options.what} was asked for after the connection had ended`))
+    return new Promise((resolve, reject) => {
+      const now = performance.now()
+      const id = this.#nextId++
+      this.#pending.set(id, { ...options, method, parts, since: now, sentAt: now, resolve, reject })
+      this.#say('request', method, id, parts)
+    })
+  }
+
+  /** Good-bye: everything asked for has been answered, the other side need not wonder. */
+  leave(): void {
+    if (this.#state !== 'open') return
+    this.#say('bye', 0, 0, [])
+    this.#end('left')
+  }
+
+  /** Tells the other side why the job ends here. */
+  abort(reason: Error): void {
+    if (this.#state !== 'open') return
+    this.#say('abort', 0, 0, [encodeError(reason)])
+    this.#end('left')
+  }
+
+  #say(type: Frame['type'], method: number, id: number, parts: Parts): void {
+    this.#saidAt = performance.now()
+    this.#connection.send({ type, method, id }, parts)
+    if (!this.#paused && this.#connection.queuedBytes > QUEUE_HIGH_BYTES) {
+      // The other side reads slower than it asks: let its requests wait in its own memory.
+      this.#paused = true
+      this.#connection.pause()
+    }
+  }
+
+  #receive({ type, method, id, body }: Frame): void {
+    this.#heardAt = performance.now()
+    if (type === 'request') this.#answer(method, id, body)
+    else if (type === 'response') this.#settle(id)?.resolve(body)
+    else if (type === 'failure') this.#settle(id)?.reject(decodeError(body))
+    else if (type === 'abort') this.#lose(decodeError(body))
+    else if (type === 'bye') {
+      this.#end('left')
+      this.#options.onBye?.()
+    }
+  }
+
+  #answer(method: number, id: number, body: Uint8Array<ArrayBuffer>): void {
+    const fail = (error: unknown) => this.#say('failure', method, id, [encodeError(error)])
+    try {
+      const answer = this.#options.handle?.(method, body) ?? []
+      if (answer instanceof Promise) answer.then((parts) => this.#say('response', method, id, parts), fail)
+      else this.#say('response', method, id, answer)
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  #settle(id: number): Pending | undefined {
+    const pending = this.#pending.get(id)
+    this.#pending.delete(id)
+    return pending
+  }
+
+  #tick(): void {
+    const now = performance.now()
+    // This process was busy or asleep itself: what the other side said meanwhile is still unread.
+    if (now - this.#tickedAt > 1000) this.#heardAt = Math.max(this.#heardAt, now - 1000)
+    this.#tickedAt = now
+    if (now - this.#saidAt >= PING_EVERY_MS) this.#say('ping', 0, 0, [])
+    if (this.#paused && this.#connection.queuedBytes < QUEUE_LOW_BYTES) {
+      this.#paused = false
+      this.#connection.resume()
+    }
+    const { deadAfterMs = DEAD_AFTER_MS, retryMs } = this.#options
+    if (now - this.#heardAt > deadAfterMs && !this.#paused) {
+      this.#lose(peerLost(this.who, `no sign of life for ${Math.round(now - this.#heardAt)} ms`))
+      return
+    }
+    for (const [id, pending] of this.#pending) {
+      if (now - pending.since > pending.timeoutMs) {
+        this.#pending.delete(id)
+        pending.reject(noAnswer(this.who, pending.what, pending.timeoutMs))
+      } else if (retryMs !== undefined && now - pending.sentAt >= retryMs) {
+        pending.sentAt = now
+        this.#say('request', pending.method, id, pending.parts)
+      }
+    }
+  }
+
+  #closed(error: Error | undefined): void {
+    const why = error ? `the connection broke (${error.message})` : 'it closed the connection without a good-bye'
+    this.#lose(peerLost(this.who, why, error))
+  }
+
+  #lose(error: Error): void {
+    if (this.#state !== 'open') return
+    this.#end('lost', error)
+    this.#options.onLost?.(error)
+  }
+
+  #end(state: 'left' | 'lost', error: Error = peerLost(this.who, 'it has left the job')): void {
+    this.#state = state
+    clearInterval(this.#ticks)
+    for (const { reject } of this.#pending.values()) reject(error)
+    this.#pending.clear()
+    this.#connection.close()
+  }
+}
+
+function encodeError(error: unknown): Uint8Array {
+  return Buffer.from(JSON.stringify(toPlainError(error)))
+}
+
+function decodeError(body: Uint8Array): Error {
+  return fromPlainError(JSON.parse(Buffer.from(body).toString('utf8')) as PlainError)
+}

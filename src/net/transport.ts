@@ -1,0 +1,63 @@
+/** @file The seam of the network: frames over connections. Nothing here knows what a frame means. */
+
+export const FRAME_TYPES = { hello: 1, request: 2, response: 3, failure: 4, ping: 5, abort: 6, bye: 7 } as const
+export type FrameType = keyof typeof FRAME_TYPES
+
+/** What a frame says about itself; `method` and `id` belong to requests and their answers. */
+export interface FrameHead {
+  readonly type: FrameType
+  readonly method: number
+  readonly id: number
+}
+
+/** A received frame. The body starts at a multiple of 8 bytes of a buffer of its own and belongs to the receiver. */
+export interface Frame extends FrameHead {
+  readonly body: Uint8Array<ArrayBuffer>
+}
+
+export interface ConnectionListener {
+  frame(frame: Frame): void
+  /** Called once; without an error when the other side ended in good order. */
+  closed(error: Error | undefined): void
+}
+
+/** A two-way stream of frames. Frames arrive whole, in order and unchanged, or the connection closes with an error. */
+export interface Connection {
+  /** Where the other side is, for messages. */
+  readonly remote: string
+  /** Sends one frame whose body is `parts` back to back. They must stay as they are until the frame is answered. */
+  send(head: FrameHead, parts: readonly Uint8Array[]): void
+  /** Bytes given to send that the system has not taken yet. */
+  readonly queuedBytes: number
+  /** Starts delivery; frames that came before wait. */
+  listen(listener: ConnectionListener): void
+  /** Longest body that is accepted from now on. */
+  limit(bytes: number): void
+  /** While paused, frames stay with the sender. */
+  pause(): void
+  resume(): void
+  close(): void
+}
+
+export interface Listener {
+  /** host:port, with the port the system chose where 0 was asked for. */
+  readonly endpoint: string
+  close(): Promise<void>
+}
+
+export interface ListenOptions {
+  /** A listening socket inherited from the launcher, used instead of opening one. */
+  readonly descriptor?: number
+}
+
+export interface Transport {
+  listen(endpoint: string, onConnection: (connection: Connection) => void, options?: ListenOptions): Promise<Listener>
+  connect(endpoint: string, options: { readonly timeoutMs: number }): Promise<Connection>
+}
+
+export const KILOBYTE = 1024
+export const MEGABYTE = 1024 * KILOBYTE
+/** Longest body of a frame between processes that know each other: about 3 million rows of 9 floats. */
+export const MAX_FRAME_BYTES = 256 * MEGABYTE
+/** Longest body before the hello is through. */
+export const MAX_HELLO_BYTES = 64 * KILOBYTE
