@@ -62,6 +62,25 @@ export type Event =
       readonly rows: number
       readonly ofRows: number
     }
+  /** A process that a launcher supervises changed its state; `exit` says how it ended, in words. */
+  | {
+      readonly kind: 'process'
+      readonly role: 'worker' | 'server'
+      readonly rank: number
+      readonly pid: number
+      readonly state: ProcessState
+      readonly endpoint: string
+      readonly log: string
+      readonly exit?: string
+    }
+  /** A line of such a process. All lines of an echoed one; of the others now and then the newest, for a live view. */
+  | {
+      readonly kind: 'output'
+      readonly role: 'worker' | 'server'
+      readonly rank: number
+      readonly line: string
+      readonly echo: boolean
+    }
   /** Worth knowing, said once. */
   | { readonly kind: 'notice'; readonly message: string }
   | { readonly kind: 'warning'; readonly message: string }
@@ -94,6 +113,10 @@ export type Event =
       /** SHA-256 over weights, optimizer state and rows, with --digest. */
       readonly digest?: string
     }
+
+/** running, then stopping when the launcher asks it to end; done with exit code 0, failed by itself, stopped when asked. */
+export const PROCESS_STATES = ['running', 'stopping', 'done', 'failed', 'stopped'] as const
+export type ProcessState = (typeof PROCESS_STATES)[number]
 
 export type EventKind = Event['kind']
 export type EventOf<K extends EventKind> = Extract<Event, { kind: K }>

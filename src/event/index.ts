@@ -2,6 +2,7 @@
 export * from './event.ts'
 export { jsonlSink } from './jsonl.ts'
 export { type PaddleSinkOptions, paddleSink } from './paddle.ts'
+export { processText } from './process-text.ts'
 export { type ProgressSink, progressSink, type TerminalStream } from './progress.ts'
 export type { ProgressStyle } from './progress-text.ts'
 export { EMPTY_VIEW, foldView, remainingSeconds, type View } from './view.ts'

@@ -1,6 +1,7 @@
 /** @file Events as PaddleRec's static_trainer logs them, for output that is not a terminal: existing log parsers keep working. */
 import { type ByKind, byKind } from './by-kind.ts'
 import type { Event, EventOf, EventSink, Metrics } from './event.ts'
+import { processText } from './process-text.ts'
 import { asctime, numpyText, pythonText } from './python-text.ts'
 
 export interface PaddleSinkOptions {
@@ -36,6 +37,8 @@ export function paddleLines(event: Event, command: 'train' | 'infer'): readonly 
     saved: ({ path }) => [`Already save model in ${path}`],
     loaded: ({ path, epoch }) => [command === 'infer' ? `load model epoch ${epoch}` : `start load model from ${path}`],
     progress: () => [],
+    process: (process) => [processText(process)],
+    output: ({ line, echo }) => (echo ? [line] : []),
     notice: ({ message }) => message.split('\n'),
     warning: ({ message }) => message.split('\n'),
     interrupted: ({ epoch, batch, samples, path }) => [

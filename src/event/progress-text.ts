@@ -2,6 +2,7 @@
 import { type ByKind, byKind } from './by-kind.ts'
 import type { Event, EventOf, Metrics } from './event.ts'
 import { clockText, countText, metricText, rateText } from './number-text.ts'
+import { processText } from './process-text.ts'
 import { remainingSeconds, type View } from './view.ts'
 
 export interface ProgressStyle {
@@ -71,6 +72,8 @@ export function keptText(event: Event, view: View, style: ProgressStyle): string
     saved: ({ path }) => `saved ${path}`,
     loaded: ({ path }) => `loaded ${path}`,
     progress: () => undefined,
+    process: (process) => processText(process),
+    output: ({ line, echo }) => (echo ? line : undefined),
     notice: ({ message }) => message,
     warning: ({ message }) => `${paint('yellow', 'warning:')} ${message}`,
     interrupted: ({ epoch, batch, samples, path }) =>
