@@ -40,8 +40,8 @@ export function denseStateFits({ dense: saved }: Manifest, { dense, handle }: Lo
   return handle.dense.optimizer.kind === saved.optimizer.kind && sameRuns
 }
 
-export function tableStateFits(saved: ManifestTable, { rowBytes, rule }: SparseTable, here: Optimizer): boolean {
-  return here.kind === saved.optimizer.kind && rowBytes === saved.rowBytes && rule.clocked === saved.clocked
+export function tableStateFits(saved: ManifestTable, { rule }: SparseTable, here: Optimizer): boolean {
+  return here.kind === saved.optimizer.kind && rule.states === saved.states && rule.clocked === saved.clocked
 }
 
 /** The kind; where that does not tell them apart, all of it. */
