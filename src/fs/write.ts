@@ -11,9 +11,27 @@ export interface WriteFile {
   close(): Promise<void>
 }
 
+const SYNC_BYTES = 32 * 1024 * 1024
+
 export async function createFile(path: string): Promise<WriteFile> {
   const file = await open(path, 'wx')
-  let position = 0
+  let [position, syncedAt] = [0, 0]
+  // The disk works while more is written: a single sync at the end would have to wait for all of it.
+  let syncing: Promise<void> | undefined
+  let failure: unknown
+  const syncBehind = () => {
+    if (syncing || position - syncedAt < SYNC_BYTES) return
+    syncedAt = position
+    syncing = file.datasync().then(
+      () => {
+        syncing = undefined
+      },
+      (error) => {
+        failure = error // the system tells it once, so it must not be lost
+        syncing = undefined
+      },
+    )
+  }
   return {
     write: async (data) => {
       for (let from = 0; from < data.length; ) {
@@ -21,9 +39,12 @@ export async function createFile(path: string): Promise<WriteFile> {
         from += bytesWritten
         position += bytesWritten
       }
+      syncBehind()
     },
     close: async () => {
       try {
+        await syncing
+        if (failure !== undefined) throw failure
         await file.sync()
       } finally {
         await file.close()
