@@ -3,12 +3,17 @@ import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { checkCommand } from './check.ts'
 import { dataCommand } from './data.ts'
+import { execCommand } from './exec.ts'
+import { exportCommand } from './export.ts'
 import { reportFailure } from './failure.ts'
+import { fleetrunCommand } from './fleetrun.ts'
 import { inferCommand } from './infer.ts'
 import { type CliIo, processIo } from './io.ts'
+import { launchPsCommand } from './launch-ps.ts'
+import { toolCommand } from './tool.ts'
 import { trainCommand } from './train.ts'
 
-const COMMANDS = [trainCommand, inferCommand, checkCommand, dataCommand]
+const COMMANDS = [trainCommand, inferCommand, exportCommand, checkCommand, dataCommand]
 
 const EXAMPLES = `
 Examples
@@ -16,6 +21,7 @@ Examples
   oarfish train -m models/rank/dnn/config.yaml -o runner.epochs=2 runner.thread_num=2
   oarfish train -m models/rank/dnn/config.yaml --resume
   oarfish infer -m models/rank/dnn/config.yaml
+  oarfish export -m models/rank/dnn/config.yaml --out exported
   oarfish check -m models/rank/dnn/config.yaml
   oarfish data criteo-like --rows 400000 --out data/criteo
 
@@ -29,7 +35,18 @@ export async function run(argv: readonly string[], io: CliIo = processIo()): Pro
     .version(packageVersion(), '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print help')
     .addHelpText('after', EXAMPLES)
+    // What follows a launcher's script or a tool's name is the script's or the tool's.
+    .enablePositionalOptions()
   for (const command of COMMANDS) program.addCommand(command(io))
+  return await parse(program, argv, io)
+}
+
+/** The `fleetrun` command, which is `oarfish launch`. */
+export async function runFleetrun(argv: readonly string[], io: CliIo = processIo()): Promise<number> {
+  return await parse(fleetrunCommand(io, 'fleetrun').version(packageVersion()), argv, io)
+}
+
+async function parse(program: Command, argv: readonly string[], io: CliIo): Promise<number> {
   for (const command of withChildren(program)) {
     command
       .exitOverride()

@@ -55,7 +55,7 @@ const WITHOUT_EFFECT: readonly string[] = [
   'collective', 'dataset_debug', 'dump_fields', 'dump_param', 'end_day', 'example_count_method', 'fs_client', 'fs_name', 'fs_ugi',
   'infer_reader_type',
   'need_dump', 'need_infer_dump', 'need_train_dump', 'parse_content', 'parse_ins_id', 'pipe_command',
-  'prefetch', 'runner_result_dump_path', 'split_file_list', 'sync_mode', 'use_fleet', 'use_inference', 'warmup_model_path',
+  'prefetch', 'runner_result_dump_path', 'split_file_list', 'sync_mode', 'use_fleet', 'warmup_model_path',
 ]
 
 export function refusals(user: UserConfig, source: ConfigSource): ConfigProblem[] {

@@ -1,4 +1,5 @@
 /** @file The public face of train/. */
 export { type InferOptions, type InferResult, infer } from './infer.ts'
+export { type ExportCheckpointOptions, exportCheckpoint } from './inference-model.ts'
 export { ENGINES, type EngineName } from './messages.ts'
 export { type TrainOptions, type TrainResult, train } from './train.ts'

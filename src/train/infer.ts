@@ -110,7 +110,8 @@ class Evaluator {
   }
 }
 
-function optimizersOf({ dense, tables }: Manifest): Pick<TracedModel, 'optimizer' | 'tableOptimizers'> {
+/** What the checkpoint was trained with: rows carry the state of these. */
+export function optimizersOf({ dense, tables }: Manifest): Pick<TracedModel, 'optimizer' | 'tableOptimizers'> {
   return {
     optimizer: dense.optimizer,
     tableOptimizers: Object.fromEntries(tables.map(({ name, optimizer }) => [name, optimizer])),

@@ -5,6 +5,7 @@ import type { EventSink, Metrics } from '../event/index.ts'
 import { loadModel } from '../model/index.ts'
 import { programHash } from '../program/index.ts'
 import { type CheckpointOptions, findStart, prepareSaving, saveEpoch, saveInterrupted } from './checkpoint.ts'
+import { inferenceSaver, type SaveInference } from './inference-model.ts'
 import type { PassStart } from './loop.ts'
 import type { EngineName } from './messages.ts'
 import { createParams, findDataFiles, Runtime } from './runtime.ts'
@@ -51,11 +52,12 @@ export async function train({
   const threads = config.runner.thread_num
   const params = createParams(config, model, model, threads)
   const checkpoints = { config, params, program: programHash(model.train), files: files.train!, resume, emit }
+  const saveInference = inferenceSaver(config, model, params, files, emit)
   const start = await findStart(checkpoints)
   const runtime = await Runtime.open({ config, model, files, params: params.handle, threads, engine, emit, signal })
   emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
   try {
-    const total = await runEpochs(runtime, checkpoints, start, files.infer !== undefined)
+    const total = await runEpochs(runtime, checkpoints, start, files.infer !== undefined, saveInference)
     const result = { ...total.result, ...(digest && { digest: params.digest() }) }
     const { interrupted, ...summary } = result
     const samplesPerSecond = result.seconds > 0 ? result.samples / result.seconds : 0
@@ -72,6 +74,7 @@ async function runEpochs(
   checkpoints: CheckpointOptions,
   start: PassStart,
   evaluate: boolean,
+  saveInference: SaveInference | undefined,
 ): Promise<{ result: TrainResult; breakdown: Record<string, number> }> {
   const { emit, config } = checkpoints
   const { epochs } = config.runner
@@ -93,6 +96,7 @@ async function runEpochs(
     }
     const save = trained.interrupted ? saveInterrupted(checkpoints, trained) : saveEpoch(checkpoints, epoch, trained)
     const path = await save
+    if (!trained.interrupted) await saveInference?.(epoch)
     if (!trained.interrupted && evaluate) {
       const evaluated = await runtime.pass('infer', epoch)
       result = { ...result, evaluation: evaluated.metrics, interrupted: evaluated.interrupted }

@@ -1,0 +1,112 @@
+/** @file Models for inference: written after each epoch where the config asks for it, or from a checkpoint by `oarfish export`. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import type { JobConfig, LoadedConfig } from '../config/index.ts'
+import { batchColumns, type Columns, joinColumns, openReader } from '../data/index.ts'
+import type { EventSink } from '../event/index.ts'
+import { type ExportManifest, type ExportPlan, INFERENCE_FOLDER, planExport, writeExport } from '../export/index.ts'
+import { loadModel, type TracedModel } from '../model/index.ts'
+import type { LocalParams } from '../params/index.ts'
+import { loadSnapshot, openSnapshot, savedEpochs } from '../snapshot/index.ts'
+import { UserError } from '../util/index.ts'
+import { shown } from './checkpoint.ts'
+import { optimizersOf } from './infer.ts'
+import { createParams, type DataFiles, findDataFiles } from './runtime.ts'
+
+/** Samples that an export shows with their scores. */
+const SAMPLES = 7
+
+/** Writes `<epoch>/inference/` in model_save_path. */
+export type SaveInference = (epoch: number) => Promise<void>
+
+/** What to call after each epoch under `use_inference`, else undefined. Names are checked here, before training. */
+export function inferenceSaver(
+  config: JobConfig,
+  model: TracedModel,
+  params: LocalParams,
+  files: DataFiles,
+  emit: EventSink,
+): SaveInference | undefined {
+  const { use_inference, model_save_path } = config.runner
+  if (!use_inference || model_save_path === '') return undefined
+  const plan = planOf(config, model)
+  let samples: Promise<Columns> | undefined
+  return async (epoch) => {
+    samples ??= firstSamples(config, model, files)
+    const folder = join(model_save_path, String(epoch), INFERENCE_FOLDER)
+    await put({ config, plan, params, samples: await samples, folder, epoch, emit })
+  }
+}
+
+export interface ExportCheckpointOptions {
+  readonly config: LoadedConfig
+  /** The folder to write. */
+  readonly out: string
+  /** @default the last that was saved */
+  readonly epoch?: number
+  /** @default false */
+  readonly fold?: boolean
+  readonly emit: EventSink
+}
+
+/** Exports a checkpoint of model_save_path. */
+export async function exportCheckpoint(options: ExportCheckpointOptions): Promise<ExportManifest> {
+  const { config: loaded, out, fold = false, emit } = options
+  const { config } = loaded
+  const model = await loadModel(loaded)
+  const plan = planOf(config, model)
+  const epoch = options.epoch ?? (await lastEpoch(config))
+  const snapshot = await openSnapshot(join(config.runner.model_save_path, String(epoch)), '--epoch')
+  const params = createParams(config, model, optimizersOf(snapshot.manifest), 1)
+  await loadSnapshot({ snapshot, params, emit })
+  const files = await findDataFiles(config, ['infer', 'train']).catch((): DataFiles => ({}))
+  const samples = await firstSamples(config, model, files)
+  return put({ config, plan, params, samples, folder: out, epoch, fold, emit })
+}
+
+function planOf({ runner }: JobConfig, model: TracedModel): ExportPlan {
+  const { save_inference_feed_varnames: feeds, save_inference_fetch_varnames: fetches } = runner
+  return planExport(model, { feeds, fetches })
+}
+
+async function put({
+  config,
+  emit,
+  ...options
+}: Omit<Parameters<typeof writeExport>[0], 'seed'> & { readonly config: JobConfig; readonly emit: EventSink }) {
+  const started = performance.now()
+  const manifest = await writeExport({ ...options, seed: config.runner.seed })
+  const bytes = Object.values(manifest.files).reduce((sum, file) => sum + file.bytes, 0)
+  const seconds = (performance.now() - started) / 1000
+  emit({ kind: 'saved', path: shown(options.folder), epoch: options.epoch, bytes, seconds })
+  return manifest
+}
+
+async function lastEpoch({ runner }: JobConfig): Promise<number> {
+  const last = (await savedEpochs(runner.model_save_path)).at(-1)
+  if (last !== undefined) return last
+  throw new UserError(`runner.model_save_path: there are no saved epochs in ${shown(runner.model_save_path)}`, {
+    code: 'SNAPSHOT_MISSING',
+    hint: 'train first: oarfish train -m config.yaml; the folder is relative to the working folder',
+  })
+}
+
+/** The first samples of the test data, else of the training data; none where there is no data. */
+async function firstSamples(
+  { runner, hyper_parameters }: JobConfig,
+  { slots }: TracedModel,
+  files: DataFiles,
+): Promise<Columns> {
+  const phase = files.infer ? 'infer' : 'train'
+  const [own, path] = [files[phase] ?? [], phase === 'infer' ? runner.infer_reader_path : runner.train_reader_path]
+  if (own.length === 0) return joinColumns(slots, [])
+  const userReader = path !== undefined && existsSync(path) ? { path, config: { runner, hyper_parameters } } : undefined
+  const reader = openReader({
+    ...{ slots, threads: 1, onBadLine: runner.on_bad_line, files: own, format: runner.data_format },
+    ...{ batchSize: SAMPLES, epoch: 0 },
+    ...(userReader && { userReader }),
+  })
+  for await (const batch of reader) return batchColumns(slots, batch)
+  return joinColumns(slots, [])
+}
