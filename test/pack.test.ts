@@ -24,7 +24,7 @@ describe('the packed package', () => {
 
   test('holds what runs and what is read, and nothing else', () => {
     const expected = [
-      /^(package\.json|LICENSE|README\.md|README\.zh-CN\.md|CHANGELOG\.md|docs\/config\.schema\.json|bin\/oarfish\.js)$/,
+      /^(package\.json|LICENSE|README\.md|README\.zh-CN\.md|CHANGELOG\.md|docs\/config\.schema\.json|bin\/(oarfish|fleetrun)\.js)$/,
       /^dist\/(?!.*\.test(ing)?\.)[\w/-]+(\.js|\.d\.ts)$/,
       /^dist\/wasm\/\w+\.wasm$/,
       /^models\/[\w/-]+\/(README\.md|config[\w-]*\.yaml|[\w-]+\.ts|data\/README\.md|data\/sample_data\/.+)$/,

@@ -13,7 +13,17 @@ import { launchPsCommand } from './launch-ps.ts'
 import { toolCommand } from './tool.ts'
 import { trainCommand } from './train.ts'
 
-const COMMANDS = [trainCommand, inferCommand, exportCommand, checkCommand, dataCommand]
+const COMMANDS = [
+  trainCommand,
+  inferCommand,
+  exportCommand,
+  checkCommand,
+  dataCommand,
+  (io: CliIo) => fleetrunCommand(io),
+  launchPsCommand,
+  toolCommand,
+  execCommand,
+]
 
 const EXAMPLES = `
 Examples

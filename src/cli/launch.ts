@@ -1,0 +1,90 @@
+/** @file What fleetrun and launch_ps share: flags as options, processes until they end, Ctrl+C. */
+import { fileURLToPath } from 'node:url'
+import { Command, InvalidArgumentError } from 'commander'
+import { jsonlSink } from '../event/index.ts'
+import type { Flag, Layout } from '../launch/index.ts'
+import { ExitCode } from './exit.ts'
+import { untilInterrupted } from './interrupt.ts'
+import type { CliIo } from './io.ts'
+
+export interface LauncherCommand<Flags> {
+  readonly name: string
+  readonly description: string
+  readonly flags: Readonly<Record<string, Flag>>
+  readonly action: (script: readonly string[], typed: Flags) => Promise<void>
+}
+
+/** A command with one option a flag; what follows the script belongs to the script. */
+export function launcherCommand<Flags>({ name, description, flags, action }: LauncherCommand<Flags>): Command {
+  const command = new Command(name)
+    .description(description)
+    .argument('<script...>', 'a program or one of the tools, and its arguments')
+    .passThroughOptions()
+  for (const [flag, { type, what, effect, ...rest }] of Object.entries(flags)) {
+    const shown = effect === 'used' || effect === 'ours'
+    const description = 'default' in rest ? `${what} (default: ${rest.default})` : what
+    const option = command.createOption(type === 'switch' ? `--${flag}` : `--${flag} <${type}>`, description)
+    if (type === 'whole') option.argParser((typed) => wholeNumber(typed))
+    command.addOption(shown ? option : option.hideHelp())
+  }
+  return command.action(action)
+}
+
+function wholeNumber(typed: string): number {
+  if (!/^\d+$/.test(typed.trim())) throw new InvalidArgumentError('Expected a whole number.')
+  return Number(typed)
+}
+
+export interface RunLauncherOptions {
+  readonly layout: Layout
+  readonly script: readonly string[]
+  readonly logDir: string
+  readonly json: boolean
+  readonly jobId?: string | undefined
+  /** Worth saying before anything starts. */
+  readonly notices?: readonly string[]
+}
+
+/** Supervises the job to its end; throws its exit code when that is not 0. */
+export async function runLauncher(
+  { layout, script, logDir, json, jobId, notices = [] }: RunLauncherOptions,
+  io: CliIo,
+): Promise<void> {
+  const { launch } = await import('../launch/index.ts')
+  const screen = await openScreen(io, json)
+  const { emit } = screen
+  for (const message of notices) emit({ kind: 'notice', message })
+  let kill = () => undefined as void
+  const message = 'Stopping the processes of this host; Ctrl+C again kills them at once.'
+  const hooks = {
+    onStopping: () => emit({ kind: 'notice', message }),
+    onLeaving: () => {
+      kill()
+      screen.close()
+    },
+  }
+  let exitCode: number | undefined
+  try {
+    await untilInterrupted(io, hooks, async (signal) => {
+      const common = { layout, script, logDir, env: io.env, cwd: process.cwd(), oarfish: OARFISH, emit, signal }
+      const job = await launch({ ...common, sampleOutput: screen.isLive, ...(jobId !== undefined && { jobId }) })
+      kill = job.kill
+      exitCode = await job.ended
+    })
+  } finally {
+    screen.close()
+  }
+  if (exitCode) throw new ExitCode(exitCode)
+}
+
+const OARFISH = [process.execPath, fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))]
+
+async function openScreen({ out }: CliIo, json: boolean) {
+  const { plainSink, rowsSink } = await import('../launch/index.ts')
+  const write = (text: string) => void out.write(text)
+  const close = () => undefined
+  if (json) return { emit: jsonlSink(write), isLive: false, close }
+  if (!out.isTTY) return { emit: plainSink(write), isLive: false, close }
+  const sink = rowsSink(out)
+  return { emit: sink, isLive: true, close: sink.close }
+}

@@ -1,0 +1,84 @@
+/** @file The flags of Paddle's two parameter-server launchers: what each is, and what becomes of it here. */
+
+/**
+ * used: as in the original. collective, elastic: parts that this build does not have; beside parameter-server flags
+ * they have no effect, in the original too. refused: will not be part. ours: not in the original.
+ */
+export type FlagEffect = 'used' | 'collective' | 'elastic' | 'refused' | 'ours'
+
+export interface Flag {
+  readonly type: 'text' | 'whole' | 'switch'
+  readonly default?: string | number
+  readonly effect: FlagEffect
+  readonly what: string
+}
+
+const text = (what: string, effect: FlagEffect = 'used', fallback?: string): Flag & { readonly type: 'text' } => ({
+  type: 'text',
+  what,
+  effect,
+  ...(fallback !== undefined && { default: fallback }),
+})
+const whole = (what: string, effect: FlagEffect = 'used', fallback?: number): Flag & { readonly type: 'whole' } => ({
+  type: 'whole',
+  what,
+  effect,
+  ...(fallback !== undefined && { default: fallback }),
+})
+
+/** `fleetrun`, the launcher of Paddle 2.x and later. */
+export const FLEETRUN_FLAGS = {
+  worker_num: whole('workers to start here, each on an automatic port'),
+  server_num: whole('servers to start here, each on an automatic port'),
+  workers: text('host:port of every worker of the job; those of this host are started'),
+  servers: text('host:port of every server of the job; those of this host are started'),
+  trainer_num: whole('another name of worker_num'),
+  trainers: text('another name of workers'),
+  http_port: whole('port of PADDLE_GLOO_HTTP_ENDPOINT; nothing of Oarfish listens there'),
+  log_dir: text('folder of the logs', 'used', 'log'),
+  run_mode: text('ps; found out from the other flags when it is not given'),
+  job_id: text("the job's name, for all its processes"),
+  json: { type: 'switch', what: 'print events as JSON lines', effect: 'ours' },
+  ips: text('hosts of a collective job', 'collective'),
+  gpus: text('devices of a collective job', 'collective'),
+  selected_gpus: text('another name of gpus', 'collective'),
+  xpus: text('devices of a collective job', 'collective'),
+  selected_xpus: text('another name of xpus', 'collective'),
+  nproc_per_node: whole('processes of a collective job on each host', 'collective'),
+  backend: text('what sums gradients of a collective job', 'collective', 'auto'),
+  cluster_topo_path: text('topology of a collective job', 'collective'),
+  rank_mapping_path: text('placement of a collective job', 'collective'),
+  enable_auto_mapping: text('placement of a collective job', 'collective'),
+  elastic_server: text('etcd of an elastic job', 'elastic'),
+  elastic_pre_hook: text('command before each start of an elastic job', 'elastic'),
+  np: text('number of hosts of an elastic job', 'elastic'),
+  scale: whole('change of that number', 'elastic'),
+  host: text('this host in an elastic job', 'elastic'),
+  force: text('force that change', 'elastic'),
+  heter_workers: text('heterogeneous training', 'refused'),
+  heter_worker_num: text('heterogeneous training', 'refused'),
+  heter_devices: text('heterogeneous training', 'refused'),
+  coordinators: text('federated training', 'refused'),
+  coordinator_num: text('federated training', 'refused'),
+} as const satisfies Record<string, Flag>
+
+/** `launch_ps`, the launcher of Paddle 1.5 to 1.8. */
+export const LAUNCH_PS_FLAGS = {
+  worker_num: whole('workers to start', 'used', 2),
+  server_num: whole('servers to start', 'used', 2),
+  endpoints: text('host:port of every server; all of this host'),
+  start_port: whole('port of the first server when there are no endpoints; the others follow', 'used', 6170),
+  log_dir: text('folder of the logs', 'used', 'logs'),
+  print_config: text('print the flags before starting; False: do not', 'used', 'True'),
+  cluster_node_ips: text('read and not used by the original either', 'used', '127.0.0.1'),
+  node_ip: text('read and not used by the original either', 'used', '127.0.0.1'),
+  json: { type: 'switch', what: 'print events as JSON lines', effect: 'ours' },
+} as const satisfies Record<string, Flag>
+
+type Flags = Readonly<Record<string, Flag>>
+type ValueOf<F extends Flag> = F['type'] extends 'whole' ? number : F['type'] extends 'switch' ? boolean : string
+
+/** What was typed, by flag. */
+export type TypedFlags<F extends Flags> = { readonly [K in keyof F]?: ValueOf<F[K]> }
+export type FleetrunFlags = TypedFlags<typeof FLEETRUN_FLAGS>
+export type LaunchPsFlags = TypedFlags<typeof LAUNCH_PS_FLAGS>

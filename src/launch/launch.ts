@@ -1,0 +1,143 @@
+/** @file A launch from flags to processes: who runs here, which ports they get, what they know, where their output goes. */
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Env } from '../config/index.ts'
+import type { ProcessSpec } from './child.ts'
+import { scriptMissing } from './errors.ts'
+import { endpointText, type Layout, type Place } from './layout.ts'
+import { localHosts, type ThisHost, thisHost } from './local-host.ts'
+import { fleetrunEnv, type JobRole, launchPsEnv } from './process-env.ts'
+import { type BoundSocket, bindSocket } from './sockets.ts'
+import { type RunningJob, type SuperviseOptions, superviseJob } from './supervise.ts'
+import { translateScript } from './translate.ts'
+
+export interface LaunchOptions extends SuperviseOptions {
+  readonly layout: Layout
+  /** The script and its arguments, as typed. */
+  readonly script: readonly string[]
+  readonly logDir: string
+  readonly env: Env
+  readonly cwd: string
+  /** The words that run `oarfish`. */
+  readonly oarfish: readonly string[]
+  readonly jobId?: string
+  readonly here?: ThisHost
+}
+
+/** Starts the processes of this host. Nothing is started when anything about the launch is wrong. */
+export async function launch(options: LaunchOptions): Promise<RunningJob> {
+  const { layout, env, cwd, here = thisHost(env['POD_IP']) } = options
+  const command = commandOf(options)
+  mkdirSync(resolve(cwd, options.logDir), { recursive: true })
+  if (isPaddleCloud(env))
+    return superviseJob({ command, cwd, processes: [asIs(options)], hasAllWorkers: true }, options)
+  const places = [...layout.servers, ...(layout.workersListen ? layout.workers : [])]
+  const hosts = places.map(({ host }) => host)
+  const local = new Set(await localHosts(hosts, here))
+  if (!layout.workersListen) for (const { host } of layout.workers) local.add(host)
+  const bound = await bindAutomatic(layout, local)
+  const glooFolder = mkdtempSync(join(tmpdir(), 'oarfish-gloo-'))
+  const processes = processesOf(options, bound, local, glooFolder)
+  const hasAllWorkers = layout.workers.every(({ host }) => local.has(host))
+  const job = superviseJob({ command, cwd, processes, hasAllWorkers }, options)
+  return { ...job, ended: job.ended.finally(() => rmSync(glooFolder, { recursive: true, force: true })) }
+}
+
+/** The translated command; what was translated is said once, here, not by every process. */
+function commandOf({ script, cwd, oarfish, emit }: LaunchOptions): readonly string[] {
+  const [file, ...args] = script as [string, ...string[]]
+  const exists = (path: string) => existsSync(resolve(cwd, path))
+  const words = translateScript(file, args, exists)
+  const program = words[0] === 'oarfish' ? (words[1] === 'exec' ? words[2] : undefined) : file
+  if (program !== undefined && /\.\w+$/.test(program) && !exists(program))
+    throw scriptMissing(file, file.endsWith('.py') ? [file.replace(/\.py$/, '.ts')] : [])
+  if (words[0] !== 'oarfish') return words
+  if (file.endsWith('.py')) emit({ kind: 'notice', message: `${script.join(' ')} runs as: ${words.join(' ')}` })
+  return [...oarfish, ...words.slice(1)]
+}
+
+/** A scheduler that starts one process a pod has already said who this one is. */
+function isPaddleCloud(env: Env): boolean {
+  return ['PADDLE_TRAINERS', 'POD_IP', 'PADDLE_TRAINER_ID', 'TRAINER_PORTS_NUM'].every((name) => env[name])
+}
+
+function asIs({ env, cwd, logDir }: LaunchOptions): ProcessSpec {
+  const role = env['TRAINING_ROLE'] === 'PSERVER' ? 'server' : 'worker'
+  const endpoint = env['PADDLE_PORT'] ? `${env['POD_IP']}:${env['PADDLE_PORT']}` : ''
+  const log = resolve(cwd, logDir, `${role}log.0`)
+  return { role, rank: Number(env['PADDLE_TRAINER_ID']), endpoint, env, log, sockets: [] }
+}
+
+interface Bound {
+  readonly servers: readonly BoundPlace[]
+  readonly workers: readonly BoundPlace[]
+  readonly gloo: BoundPlace | undefined
+}
+
+interface BoundPlace {
+  readonly host: string
+  readonly endpoint: string
+  readonly socket: BoundSocket | undefined
+}
+
+async function bindAutomatic(
+  { servers, workers, gloo, workersListen }: Layout,
+  local: ReadonlySet<string>,
+): Promise<Bound> {
+  const bind = async (place: Place): Promise<BoundPlace> => {
+    const { host } = place
+    if (place.port !== undefined || !local.has(host)) return { host, endpoint: endpointText(place), socket: undefined }
+    const socket = await bindSocket(host)
+    return { host, endpoint: endpointText({ host, port: socket.port }), socket }
+  }
+  const withoutPort = ({ host }: Place) => ({ host, endpoint: '', socket: undefined })
+  return {
+    servers: await Promise.all(servers.map(bind)),
+    workers: workersListen ? await Promise.all(workers.map(bind)) : workers.map(withoutPort),
+    gloo: gloo && (await bind(gloo)),
+  }
+}
+
+/** Rank r is entry r of the list on every host; logs are numbered by host, as the original numbers them. */
+function processesOf(
+  options: LaunchOptions,
+  bound: Bound,
+  local: ReadonlySet<string>,
+  glooFolder: string,
+): readonly ProcessSpec[] {
+  const { layout, logDir, cwd } = options
+  const env = { ...options.env, ...jobVariables(options, local) }
+  const endpoints = (places: readonly BoundPlace[]) => places.map(({ endpoint }) => endpoint)
+  const workers = layout.workersListen ? endpoints(bound.workers) : []
+  const job = { servers: endpoints(bound.servers), workers, workerNum: layout.workers.length }
+  const specs = (role: JobRole, places: readonly BoundPlace[]) =>
+    places
+      .map((place, rank) => ({ ...place, rank }))
+      .filter(({ host }) => local.has(host))
+      .map(({ rank, endpoint, socket }, i): ProcessSpec => {
+        const own = { role, rank, endpoint }
+        const gloo = bound.gloo && { endpoint: bound.gloo.endpoint, folder: glooFolder }
+        // Server 0 is where Gloo would meet, so the socket of that port is its as well.
+        const sockets = [socket, role === 'server' && rank === 0 ? bound.gloo?.socket : undefined]
+        return {
+          ...own,
+          env: gloo ? fleetrunEnv(env, job, own, gloo) : launchPsEnv(env, job, own),
+          log: resolve(cwd, logDir, `${role}log.${i}`),
+          sockets: sockets.filter((each) => each !== undefined),
+        }
+      })
+  return [...specs('server', bound.servers), ...specs('worker', bound.workers)]
+}
+
+/** Where this launch is the whole job it names it and gives it a secret; on several hosts each process derives both. */
+function jobVariables({ layout, env, jobId }: LaunchOptions, local: ReadonlySet<string>): Env {
+  const isWhole = [...layout.servers, ...layout.workers].every(({ host }) => local.has(host))
+  const named = jobId ?? env['OARFISH_JOB_ID']
+  if (!isWhole) return named ? { OARFISH_JOB_ID: named } : {}
+  return {
+    OARFISH_JOB_ID: named || env['SYS_JOB_ID'] || randomBytes(6).toString('hex'),
+    OARFISH_JOB_TOKEN: env['OARFISH_JOB_TOKEN'] || randomBytes(32).toString('hex'),
+  }
+}

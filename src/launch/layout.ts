@@ -1,0 +1,137 @@
+/** @file Which processes a launcher's flags ask for and where each listens. Pure: a port that is still open is undefined. */
+import { type Env, parseEndpoint, parseEndpoints, splitList } from '../config/index.ts'
+import { launchFlagError, notInBuild } from './errors.ts'
+import type { FleetrunFlags, LaunchPsFlags } from './flags.ts'
+
+export interface Place {
+  readonly host: string
+  /** Undefined: automatic, bound by the launcher and handed to the process. */
+  readonly port: number | undefined
+}
+
+export interface Layout {
+  readonly servers: readonly Place[]
+  readonly workers: readonly Place[]
+  /** PADDLE_GLOO_HTTP_ENDPOINT; launch_ps has none. */
+  readonly gloo: Place | undefined
+  /** Paddle 1.x gives workers no endpoint. */
+  readonly workersListen: boolean
+}
+
+const LOOPBACK = '127.0.0.1'
+const FIXED_PORT = 6170 // Paddle's first port where it cannot choose a free one
+
+export function fleetrunLayout(flags: FleetrunFlags, env: Env): Layout {
+  checkMode(flags)
+  const startPort = startPortOf(env)
+  const automatic = (count: number, offset: number): readonly Place[] =>
+    Array.from({ length: count }, (_, i) => ({
+      host: LOOPBACK,
+      port: startPort === undefined ? undefined : startPort + offset + i,
+    }))
+  const servers =
+    listed('server', flags.server_num, flags.servers, withPort) ?? automatic(count('server', flags.server_num), 0)
+  const workerNum = flags.worker_num ?? flags.trainer_num
+  const workers =
+    listed('worker', workerNum, flags.workers ?? flags.trainers, (entries) => withPorts(entries, servers.length)) ??
+    automatic(count('worker', workerNum), servers.length)
+  checkDistinct([...servers, ...workers])
+  return { servers, workers, gloo: glooPlace(flags, servers, workers, automatic), workersListen: true }
+}
+
+/** Server i listens on start_port + i unless `endpoints` says otherwise; workers have no port. */
+export function launchPsLayout(flags: LaunchPsFlags): Layout {
+  const { worker_num = 2, start_port = FIXED_PORT } = flags
+  const servers =
+    listed('server', flags.server_num, flags.endpoints, withPort, 'endpoints') ??
+    Array.from({ length: flags.server_num ?? 2 }, (_, i) => ({ host: LOOPBACK, port: start_port + i }))
+  if (servers.length === 0 || worker_num === 0)
+    throw launchFlagError('launch_ps: at least one server and one worker are needed.')
+  const workers = Array.from({ length: worker_num }, () => ({ host: LOOPBACK, port: undefined }))
+  return { servers, workers, gloo: undefined, workersListen: false }
+}
+
+const SERVER_FLAGS = ['worker_num', 'server_num', 'workers', 'servers', 'trainer_num', 'trainers', 'http_port'] as const
+
+function checkMode(flags: FleetrunFlags): void {
+  const { run_mode } = flags
+  if (run_mode === 'ps-heter')
+    throw launchFlagError('--run_mode=ps-heter: heterogeneous training is not part of Oarfish.')
+  if (run_mode !== undefined && run_mode !== 'ps' && run_mode !== 'collective')
+    throw launchFlagError(`--run_mode: expected ps or collective, got "${run_mode}".`)
+  const asksForServers = SERVER_FLAGS.some((name) => flags[name] !== undefined)
+  if (run_mode === 'collective' || (run_mode === undefined && !asksForServers))
+    throw notInBuild('Collective training is not in this build.')
+  if (flags.elastic_server && flags.job_id && flags.np) throw notInBuild('Elastic jobs are not in this build.')
+}
+
+function startPortOf(env: Env): number | undefined {
+  const text = env['FLAGS_START_PORT']
+  if (!text) return undefined
+  const port = Number(text)
+  if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port
+  throw launchFlagError(`FLAGS_START_PORT: expected a port, got "${text}".`)
+}
+
+/** The places of a list, whose length must agree with the number beside it; undefined when there is no list. */
+function listed(
+  role: 'server' | 'worker',
+  number: number | undefined,
+  list: string | undefined,
+  place: (entries: readonly string[]) => readonly Place[],
+  flag = `${role}s`,
+): readonly Place[] | undefined {
+  const entries = splitList(list ?? '')
+  if (entries.length === 0) return undefined
+  if (number !== undefined && number !== entries.length)
+    throw launchFlagError(
+      `The ${role}_num and ${flag} doesn't match: --${role}_num=${number}, but --${flag} has ${entries.length}.`,
+      `Leave out --${role}_num.`,
+    )
+  return place(entries)
+}
+
+function count(role: 'server' | 'worker', number: number | undefined): number {
+  if (number === undefined)
+    throw launchFlagError(`The setting of Parameter-Server must has ${role}_num or ${role}s.`, `Add --${role}_num=1`)
+  if (number === 0) throw launchFlagError(`--${role}_num: at least one ${role} is needed.`)
+  return number
+}
+
+function withPort(entries: readonly string[]): readonly Place[] {
+  return parseEndpoints('--servers', entries.join(',')).map((entry) => parseEndpoint(entry)!)
+}
+
+/** Workers may be hosts alone: then all of them get fixed ports, the same on every host that runs the command. */
+function withPorts(entries: readonly string[], serverNum: number): readonly Place[] {
+  const hasPort = (entry: string) => /:\d+$/.test(entry)
+  if (entries.every(hasPort))
+    return parseEndpoints('--workers', entries.join(',')).map((entry) => parseEndpoint(entry)!)
+  return entries.map((entry, i) => ({ host: entry.replace(/:\d+$/, ''), port: FIXED_PORT + serverNum + i }))
+}
+
+function checkDistinct(places: readonly Place[]): void {
+  const names = places.filter(({ port }) => port !== undefined).map(endpointText)
+  const twice = names.find((name, i) => names.indexOf(name) !== i)
+  if (twice !== undefined) throw launchFlagError(`${twice} is asked for twice: two processes cannot share an endpoint.`)
+}
+
+function glooPlace(
+  { http_port }: FleetrunFlags,
+  servers: readonly Place[],
+  workers: readonly Place[],
+  automatic: (count: number, offset: number) => readonly Place[],
+): Place {
+  const { host } = servers[0]!
+  const used = servers.length + workers.length
+  if (http_port !== undefined) return { host, port: http_port }
+  const [{ port }] = automatic(1, used) as [Place]
+  // The hosts of a job must agree on the port without talking to each other, so there it cannot be an automatic one.
+  const alone = [...servers, ...workers].every((place) => place.host === host)
+  return { host, port: port ?? (alone ? undefined : FIXED_PORT + used) }
+}
+
+/** `host:port`; only of a place whose port is known. */
+export function endpointText({ host, port }: Place): string {
+  return `${host}:${port}`
+}

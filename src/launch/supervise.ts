@@ -1,0 +1,135 @@
+/** @file A job's processes on this host, from start to end: who failed first, when servers may go, and that nobody stays behind. */
+import type { EventSink, ProcessState } from '../event/index.ts'
+import { type Child, type Exit, type ProcessSpec, startChild } from './child.ts'
+import { follow } from './follow.ts'
+import { failureEvent, lingeringEvent, processEvent } from './report.ts'
+import { within } from './within.ts'
+
+export interface JobSpec {
+  readonly command: readonly string[]
+  readonly cwd: string
+  /** In the order in which they are started. */
+  readonly processes: readonly ProcessSpec[]
+  /** Whether all workers of the job are on this host; otherwise servers stay until the others' workers are done too. */
+  readonly hasAllWorkers: boolean
+}
+
+export interface SuperviseOptions {
+  readonly emit: EventSink
+  /** Asks for an end in good order. */
+  readonly signal: AbortSignal
+  /** Also emit the newest line of processes that are not echoed. */
+  readonly sampleOutput?: boolean
+  /** From SIGTERM to SIGKILL. */
+  readonly graceMs?: number
+}
+
+export interface RunningJob {
+  /** The exit code of the job: 0, that of the process that failed first, or undefined when it was asked to stop. */
+  readonly ended: Promise<number | undefined>
+  /** SIGKILL to everybody, now. */
+  kill(): void
+}
+
+const GRACE_MS = 3000
+const SERVERS_LEAVE_MS = 500 // by themselves, once all workers are gone
+const SERVERS_GRACE_MS = 1000
+const KILLED_MS = 5000 // a killed process is gone unless the kernel holds it
+
+export function superviseJob(job: JobSpec, options: SuperviseOptions): RunningJob {
+  // All in one turn of the event loop: sockets are handed over before anybody can connect to them here.
+  const children = job.processes.map((spec) => startChild(spec, job.command, job.cwd))
+  return { ended: run(children, job, options), kill: () => signalAll(children, 'SIGKILL') }
+}
+
+async function run(children: readonly Child[], { hasAllWorkers }: JobSpec, options: SuperviseOptions) {
+  const { emit, signal, graceMs = GRACE_MS } = options
+  const stopping = new Set<Child>()
+  const report = (child: Child, state: ProcessState) => emit(processEvent(child, state))
+  const follower = follow(children, options)
+  for (const child of children) report(child, 'running')
+
+  const ends = children.map(async (child) => {
+    const exit = await child.exited
+    follower.drain(child)
+    report(child, stopping.has(child) ? 'stopped' : exit.code === 0 ? 'done' : 'failed')
+  })
+  const stop = async (some: readonly Child[], wait: number) => {
+    for (const child of some.filter(({ exit }) => !exit)) {
+      stopping.add(child)
+      report(child, 'stopping')
+      child.signal('SIGTERM')
+    }
+    if (await within(wait, allEnded(some))) return
+    signalAll(some, 'SIGKILL')
+    if (!(await within(KILLED_MS, allEnded(some)))) emit(lingeringEvent(some))
+  }
+
+  try {
+    const [workers, servers] = [byRole(children, 'worker'), byRole(children, 'server')]
+    const finished = finish({ workers, servers, hasAllWorkers, emit, stop })
+    const outcome = await Promise.race([firstFailure(children, stopping), aborted(signal), finished])
+    if (outcome === 'finished') return 0
+    if (outcome !== 'aborted') emit(failureEvent(outcome))
+    await stop(children, graceMs)
+    return outcome === 'aborted' ? undefined : outcome.exit!.code
+  } finally {
+    await within(KILLED_MS, Promise.all(ends)) // what the kernel holds is not waited for
+    follower.close()
+  }
+}
+
+interface FinishOptions {
+  readonly workers: readonly Child[]
+  readonly servers: readonly Child[]
+  readonly hasAllWorkers: boolean
+  readonly emit: EventSink
+  readonly stop: (some: readonly Child[], wait: number) => Promise<void>
+}
+
+/** The good end: all workers done, then the servers. Never resolves after a failure, which is somebody else's business. */
+async function finish({ workers, servers, hasAllWorkers, emit, stop }: FinishOptions): Promise<'finished'> {
+  await allSucceeded(workers)
+  if (workers.length === 0 || !hasAllWorkers) {
+    const message = 'The workers of this host are done; its servers stay until those of the other hosts are done too.'
+    if (workers.length > 0 && servers.some(({ exit }) => !exit)) emit({ kind: 'notice', message })
+    await allSucceeded(servers)
+  } else if (!(await within(SERVERS_LEAVE_MS, allSucceeded(servers)))) await stop(servers, SERVERS_GRACE_MS)
+  return 'finished'
+}
+
+/** The first process that failed without having been asked to stop. */
+function firstFailure(children: readonly Child[], stopping: ReadonlySet<Child>): Promise<Child> {
+  return new Promise((resolve) => {
+    for (const child of children) {
+      void child.exited.then(({ code }) => {
+        if (code !== 0 && !stopping.has(child)) resolve(child)
+      })
+    }
+  })
+}
+
+function aborted(signal: AbortSignal): Promise<'aborted'> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve('aborted')
+    else signal.addEventListener('abort', () => resolve('aborted'), { once: true })
+  })
+}
+
+async function allEnded(children: readonly Child[]): Promise<readonly Exit[]> {
+  return await Promise.all(children.map(({ exited }) => exited))
+}
+
+/** Resolves when all have ended well; stays pending otherwise. */
+async function allSucceeded(children: readonly Child[]): Promise<void> {
+  const exits = await allEnded(children)
+  if (exits.some(({ code }) => code !== 0)) await new Promise<never>(() => undefined)
+}
+
+function signalAll(children: readonly Child[], name: 'SIGTERM' | 'SIGKILL'): void {
+  for (const child of children) child.signal(name)
+}
+
+function byRole(children: readonly Child[], role: ProcessSpec['role']): readonly Child[] {
+  return children.filter(({ spec }) => spec.role === role)
+}
