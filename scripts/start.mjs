@@ -4,6 +4,7 @@ import { at, install, node, step } from './setup.mjs'
 const NEXT = `
 What to try next
   a smaller net       node bin/oarfish.js train -m models/rank/dnn/config.yaml -o runner.epochs=1 'hyper_parameters.fc_sizes=[64,32]'
+  saved epochs again  node bin/oarfish.js infer -m models/rank/dnn/config.yaml
   check, not train    node bin/oarfish.js check -m models/rank/dnn/config.yaml --explain
   more data           node bin/oarfish.js data criteo-like --rows 400000 --out models/rank/dnn/data/criteo_like
                       node bin/oarfish.js train -m models/rank/dnn/config_bigdata.yaml

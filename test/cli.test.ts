@@ -1,4 +1,5 @@
 /** @file The command line in a process of its own: exit codes, streams and signals, which no in-process test can show. */
+import type { ChildProcess } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -65,6 +66,24 @@ describe('oarfish train', () => {
     })
   })
 
+  test('goes on with --resume after SIGTERM as if it had not been stopped', async () => {
+    const settings = ['-m', 'config.yaml', '--json', '--digest', '-o', 'runner.keep_checkpoints=1']
+    const run = (more: readonly string[], onOutput?: (text: string, child: ChildProcess) => void) =>
+      oarfish(['train', ...settings, ...more], folder, onOutput)
+    let asked = false
+    const stopped = await run(['runner.model_save_path=stopped', 'runner.epochs=100000'], (text, child) => {
+      if (!asked && /"kind":"batch".*"epoch":2,/.test(text)) asked = child.kill('SIGTERM')
+    })
+    expect(stopped.code).toBe(143)
+    const at = eventsOf(stopped.out).find(({ kind }) => kind === 'interrupted')
+    expect(at).toMatchObject({ path: expect.stringMatching(/^stopped/) })
+    const epochs = `runner.epochs=${at.epoch + 2}`
+    const resumed = await run(['runner.model_save_path=stopped', epochs, '--resume'])
+    const whole = await run(['runner.model_save_path=whole', epochs])
+    expect(eventsOf(resumed.out).at(-1)).toMatchObject({ kind: 'done', digest: expect.any(String) })
+    expect(eventsOf(resumed.out).at(-1).digest).toBe(eventsOf(whole.out).at(-1).digest)
+  })
+
   test('ends with an error event and exit code 2 when a key is wrong', async () => {
     const { code, out, err } = await oarfish(['train', '-m', 'config.yaml', '-o', 'runner.epoch=2', '--json'], folder)
     expect([code, err]).toEqual([2, ''])
@@ -89,3 +108,39 @@ describe('oarfish train', () => {
     expect(err).toContain('static_model.ts:4')
   })
 })
+
+describe('oarfish infer', () => {
+  let folder: string
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'oarfish-infer-'))
+    await writeFile(join(folder, 'config.yaml'), CONFIG.replace('runner:', 'runner:\n  test_data_dir: "data"'))
+    await writeFile(join(folder, 'static_model.ts'), MODEL)
+    await writeSlotText(join(folder, 'data'), 200)
+    await oarfish(['train', '-m', 'config.yaml', '-o', 'runner.epochs=2'], folder)
+  })
+  afterAll(() => rm(folder, { recursive: true, force: true }))
+
+  test("prints PaddleRec's lines for every saved epoch", async () => {
+    const { code, out, err } = await oarfish(['infer', '-m', 'config.yaml'], folder)
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toMatch(/infer_batch_size: 10, test_data_dir: .*, start_epoch: 0, end_epoch: 10, .*model_load_path: /)
+    for (const epoch of [0, 1]) {
+      expect(out).toMatch(new RegExp(` - INFO - load model epoch ${epoch}\n`))
+      expect(out).toMatch(new RegExp(` - INFO - epoch: ${epoch}, batch_id: 19, loss: .* ips: \\d+\\.\\d\\d ins/s\n`))
+      expect(out).toMatch(new RegExp(` - INFO - epoch: ${epoch} done, loss: 0\\.\\d+, epoch time: `))
+    }
+  })
+
+  test('prints events with --json and refuses what is not there with exit code 2', async () => {
+    const { code, out } = await oarfish(['infer', '-m', 'config.yaml', '--json'], folder)
+    expect([code, eventsOf(out).at(-1).kind]).toEqual([0, 'done'])
+    const missing = await oarfish(['infer', '-m', 'config.yaml', '-o', 'runner.infer_load_path=no', '--json'], folder)
+    expect([missing.code, eventsOf(missing.out).at(-1).code]).toEqual([2, 'SNAPSHOT_MISSING'])
+  })
+})
+
+const eventsOf = (out: string) =>
+  out
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line))
