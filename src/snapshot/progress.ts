@@ -1,5 +1,4 @@
 /** @file Progress of a large table, told now and then. */
-import { performance } from 'node:perf_hooks'
 import type { EventSink } from '../event/index.ts'
 
 const INTERVAL_MS = 500
