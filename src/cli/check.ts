@@ -1,4 +1,4 @@
-/** @file `oarfish check`: validates a configuration, its model and its data folders without training. */
+/** @file `oarfish check`: validates a configuration, its model and its data without training. */
 import { Command } from 'commander'
 import type { CliIo } from './io.ts'
 import { addConfigOptions, type ConfigOptions } from './options.ts'
@@ -9,7 +9,9 @@ interface CheckOptions extends ConfigOptions {
 }
 
 export function checkCommand(io: CliIo): Command {
-  const command = new Command('check').description('Validate a configuration, its model and its data folders.')
+  const command = new Command('check').description(
+    'Validate a configuration, its model, and the first lines of its data.',
+  )
   return addConfigOptions(command)
     .option('--explain', 'print the settings of the run')
     .option('--json', 'print one JSON line: notices and settings, or the error')
@@ -19,9 +21,10 @@ export function checkCommand(io: CliIo): Command {
 async function check({ config_yaml, opt = [], explain: showSettings, json }: CheckOptions, io: CliIo): Promise<void> {
   const { checkDataDirs, explain, formatSettings, loadConfig } = await import('../config/index.ts')
   const { loadModel } = await import('../model/index.ts')
+  const { checkData, findDataFiles } = await import('../train/index.ts')
   const loaded = loadConfig({ path: config_yaml, overrides: opt })
   checkDataDirs(loaded)
-  await loadModel(loaded)
+  await checkData(loaded, await loadModel(loaded), await findDataFiles(loaded.config, ['train', 'infer']))
   const { notices } = loaded
   const settings = explain(loaded.config)
   if (json) {

@@ -10,9 +10,23 @@ const CANDIDATES = ['static_model.ts', 'static_model.js', 'static_model.mjs', 'm
 
 /** The model beside a config file, traced. Errors of the model's own code keep their stack. */
 export async function loadModel(loaded: LoadedConfig): Promise<TracedModel> {
+  const { file, create, values } = await loadModelClass(loaded)
+  return blamed(file, 'failed', () => traceModel(create(values)))
+}
+
+/** A user's model class and the hyper-parameters it is constructed with. */
+export interface ModelClass {
+  readonly file: string
+  readonly create: (values: unknown) => StaticModel
+  /** Checked, with defaults. */
+  readonly values: unknown
+  readonly schema: ModelModule['hyperParameters']
+}
+
+export async function loadModelClass(loaded: LoadedConfig): Promise<ModelClass> {
   const file = modelFile(loaded.config.dir)
   const module = await blamed(file, 'could not be loaded', () => importUserModule<Partial<ModelModule>>(file))
-  const { StaticModel, hyperParameters } = module
+  const { StaticModel, hyperParameters: schema } = module
   if (typeof StaticModel !== 'function') {
     throw new UserError(
       `does not export a class StaticModel; it exports ${Object.keys(module).join(', ') || 'nothing'}`,
@@ -23,8 +37,8 @@ export async function loadModel(loaded: LoadedConfig): Promise<TracedModel> {
       },
     )
   }
-  const values = hyperParameters ? validateHyperParameters(loaded, hyperParameters) : loaded.config.hyper_parameters
-  return blamed(file, 'failed', () => traceModel(new (StaticModel as new (values: unknown) => StaticModel)(values)))
+  const values = schema ? validateHyperParameters(loaded, schema) : loaded.config.hyper_parameters
+  return { file, schema, values, create: (own) => new (StaticModel as new (values: unknown) => StaticModel)(own) }
 }
 
 function modelFile(dir: string): string {
@@ -47,7 +61,7 @@ async function blamed<T>(file: string, what: string, run: () => T | Promise<T>):
   }
 }
 
-function shown(path: string): string {
+export function shown(path: string): string {
   const short = relative(process.cwd(), path)
   return short.startsWith('..') ? path : short || '.'
 }

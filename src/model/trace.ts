@@ -37,6 +37,13 @@ export function traceModel(model: StaticModel): TracedModel {
   }
 }
 
+/** The inputs that a model declares, without building its net. */
+export function declaredSlots(model: StaticModel): readonly Slot[] {
+  const slots: Slot[] = []
+  model.createFeeds(feedsOf(new Builder(), slots), false)
+  return slots
+}
+
 function traceNet(model: StaticModel, isInfer: boolean) {
   const builder = new Builder()
   const slots: Slot[] = []

@@ -6,6 +6,7 @@ import type { EventSink, Metrics } from '../event/index.ts'
 import { loadModel, type TracedModel } from '../model/index.ts'
 import type { LocalParams } from '../params/index.ts'
 import { loadSnapshot, type Manifest, missing, openSnapshot, type Snapshot, savedEpochs } from '../snapshot/index.ts'
+import { checkData } from './check-data.ts'
 import { shown } from './checkpoint.ts'
 import type { EngineName } from './messages.ts'
 import { createParams, findDataFiles, Runtime, type RuntimeOptions } from './runtime.ts'
@@ -42,6 +43,7 @@ export async function infer({
   }
   const files = await findDataFiles(config, ['infer'])
   const model = await loadModel(loaded)
+  await checkData(loaded, model, files)
   emit({ kind: 'start', command: 'infer', model: config.dir, settings: settingsOf(config) })
   const epochs = await epochsToLoad(config, emit)
   const threads = config.runner.infer_thread_num

@@ -4,6 +4,7 @@ import { explain, type LoadedConfig } from '../config/index.ts'
 import type { EventSink, Metrics } from '../event/index.ts'
 import { loadModel } from '../model/index.ts'
 import { programHash } from '../program/index.ts'
+import { checkData } from './check-data.ts'
 import { type CheckpointOptions, findStart, prepareSaving, saveEpoch, saveInterrupted } from './checkpoint.ts'
 import { inferenceSaver, type SaveInference } from './inference-model.ts'
 import type { PassStart } from './loop.ts'
@@ -47,6 +48,7 @@ export async function train({
   for (const message of loaded.notices) emit({ kind: 'notice', message })
   const files = await findDataFiles(config, ['train', 'infer'])
   const model = await loadModel(loaded)
+  await checkData(loaded, model, files)
   emit({ kind: 'start', command: 'train', model: config.dir, settings: explain(config) })
   await prepareSaving(config)
   const threads = config.runner.thread_num
