@@ -61,11 +61,7 @@ describe.skipIf(!OARFISH_DATA)('fit a line on OARFISH_DATA/housing.data', () => 
 })
 
 function fitLine(data: string, overrides: readonly string[] = []) {
-  const own = [
-    `runner.train_data_dir=${data}`,
-    `runner.test_data_dir=${data}`,
-    `runner.model_save_path=${folder}/saved`,
-  ]
+  const own = [`runner.train_data_dir=${data}`, `runner.test_data_dir=${data}`, 'runner.model_save_path=']
   const config = loadConfig({ path: join(EXAMPLE, 'config.yaml'), overrides: [...own, ...overrides] })
   return train({ config, emit: () => {}, digest: true })
 }

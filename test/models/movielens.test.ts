@@ -61,7 +61,7 @@ describe.skipIf(!OARFISH_DATA)('on OARFISH_DATA/ml-100k', () => {
       infer_batch_size: 1000,
       epochs,
       seed,
-      model_save_path: join(folder, `saved-${name}-${seed}`),
+      model_save_path: '', // nothing is saved
     }
     const config = loadConfig({
       path: join(ROOT, 'models/rank', name, 'config.yaml'),

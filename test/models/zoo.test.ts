@@ -7,7 +7,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/config/index.ts'
 import { type CriteoLikeResult, generateCriteoLike } from '../../src/data/index.ts'
-import { type TrainResult, train } from '../../src/train/index.ts'
+import { infer, type TrainResult, train } from '../../src/train/index.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const CONFIGS = ['models', 'examples'].flatMap((folder) =>
@@ -23,16 +23,24 @@ beforeAll(async () => {
 afterAll(() => rm(scratch, { recursive: true, force: true }))
 
 describe('every config.yaml', () => {
-  test.each(CONFIGS)('%s trains an epoch on its sample and evaluates', async (path) => {
-    const { samples, metrics, evaluation } = await trainConfig(path, ['runner.epochs=1'])
-    expect(samples).toBeGreaterThan(0)
-    for (const value of [...Object.values(metrics), ...Object.values(evaluation!)]) expect(value).toBeGreaterThan(0)
-  })
+  test.each(CONFIGS)(
+    '%s trains an epoch on its sample, evaluates, and does so again from what it saved',
+    async (path) => {
+      const overrides = ['runner.epochs=1', `runner.model_save_path=${join(scratch, dirname(path))}`]
+      const { samples, metrics, evaluation } = await trainConfig(path, overrides)
+      expect(samples).toBeGreaterThan(0)
+      for (const value of [...Object.values(metrics), ...Object.values(evaluation!)]) expect(value).toBeGreaterThan(0)
+      const config = loadConfig({ path: join(ROOT, path), overrides })
+      expect((await infer({ config, emit: () => {} })).epochs).toEqual([{ epoch: 0, metrics: evaluation }])
+    },
+  )
 
   test.each(CONFIGS)('%s has a model whose hyper-parameters all have defaults', async (path) => {
     const file = join(ROOT, dirname(path), 'static_model.ts')
     const { hyperParameters } = await import(pathToFileURL(file).href)
     const defaults = hyperParameters.parse({})
+    expect(Object.keys(defaults)).toEqual(Object.keys(hyperParameters.shape))
+    expect(JSON.stringify(hyperParameters.parse(defaults))).toBe(JSON.stringify(defaults))
     const { config } = loadConfig({ path: join(ROOT, path) })
     expect(Object.keys(defaults)).toEqual(expect.arrayContaining(Object.keys(config.hyper_parameters)))
   })
@@ -54,7 +62,7 @@ describe('on criteo-like data, after one pass,', () => {
     const out = join(scratch, 'criteo')
     truth = generateCriteoLike({ rows: 120_000, seed: 1, out })
     const overrides = [`runner.train_data_dir=${out}/train`, `runner.test_data_dir=${out}/test`]
-    const more = ['runner.train_batch_size=128', 'runner.thread_num=1']
+    const more = ['runner.train_batch_size=128', 'runner.thread_num=1', 'runner.model_save_path=']
     for (const model of ['logistic_regression', 'fm', 'dnn']) {
       const { evaluation } = await trainConfig(`models/rank/${model}/config_bigdata.yaml`, [...overrides, ...more])
       auc[model] = evaluation!['auc']!
@@ -76,9 +84,5 @@ describe('on criteo-like data, after one pass,', () => {
 })
 
 function trainConfig(path: string, overrides: readonly string[]): Promise<TrainResult> {
-  const config = loadConfig({
-    path: join(ROOT, path),
-    overrides: [...overrides, `runner.model_save_path=${join(scratch, dirname(path))}`],
-  })
-  return train({ config, emit: () => {} })
+  return train({ config: loadConfig({ path: join(ROOT, path), overrides }), emit: () => {} })
 }

@@ -7,7 +7,8 @@ export const hyperParameters = z.strictObject({
     .strictObject({
       class: z.literal('Adam').default('Adam'),
       learning_rate: z.number().positive().default(0.001),
-      strategy: z.string().optional(),
+      /** Kept for PaddleRec's sake: runner.sync_mode decides. */
+      strategy: z.string().default('async'),
     })
     .prefault({}),
   /** The label and the sparse slots, as PaddleRec counts them. */

@@ -8,7 +8,8 @@ export const hyperParameters = z
       .strictObject({
         class: z.literal('Adam').default('Adam'),
         learning_rate: z.number().positive().default(0.001),
-        strategy: z.string().optional(),
+        /** Kept for PaddleRec's sake: runner.sync_mode decides. */
+        strategy: z.string().default('async'),
       })
       .prefault({}),
     /** Sparse slots and dense values together, as PaddleRec counts them. */
