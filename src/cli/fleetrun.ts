@@ -1,9 +1,11 @@
 /** @file `fleetrun`, also `oarfish launch`: Paddle 2.x's launcher, its parameter-server part. */
 import type { Command } from 'commander'
-import { FLEETRUN_FLAGS, type FleetrunFlags, fleetrunLayout } from '../launch/index.ts'
 import { UserError } from '../util/index.ts'
 import type { CliIo } from './io.ts'
 import { launcherCommand, runLauncher } from './launch.ts'
+import { FLEETRUN_FLAGS, type TypedFlags } from './launch-flags.ts'
+
+type FleetrunFlags = TypedFlags<typeof FLEETRUN_FLAGS>
 
 const EXAMPLES = `
 Examples
@@ -22,6 +24,7 @@ export function fleetrunCommand(io: CliIo, name = 'launch'): Command {
 }
 
 async function fleetrun(script: readonly string[], typed: FleetrunFlags, io: CliIo): Promise<void> {
+  const { fleetrunLayout } = await import('../launch/index.ts')
   const given = Object.keys(typed) as (keyof FleetrunFlags)[]
   const refused = given.find((name) => FLEETRUN_FLAGS[name].effect === 'refused')
   if (refused) throw notPart(refused)

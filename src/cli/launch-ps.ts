@@ -1,8 +1,10 @@
 /** @file `oarfish launch_ps`: Paddle 1.x's launcher of parameter servers on one host. */
 import type { Command } from 'commander'
-import { LAUNCH_PS_FLAGS, type LaunchPsFlags, launchPsLayout } from '../launch/index.ts'
 import type { CliIo } from './io.ts'
 import { launcherCommand, runLauncher } from './launch.ts'
+import { LAUNCH_PS_FLAGS, type TypedFlags } from './launch-flags.ts'
+
+type LaunchPsFlags = TypedFlags<typeof LAUNCH_PS_FLAGS>
 
 export function launchPsCommand(io: CliIo): Command {
   return launcherCommand<LaunchPsFlags>({
@@ -14,6 +16,7 @@ export function launchPsCommand(io: CliIo): Command {
 }
 
 async function launchPs(script: readonly string[], typed: LaunchPsFlags, io: CliIo): Promise<void> {
+  const { launchPsLayout } = await import('../launch/index.ts')
   const layout = launchPsLayout(typed)
   const { log_dir: logDir = LAUNCH_PS_FLAGS.log_dir.default!, json = false } = typed
   const notices = prints(typed.print_config) ? [configurationText(typed, script)] : []

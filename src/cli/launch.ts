@@ -2,10 +2,11 @@
 import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError } from 'commander'
 import { jsonlSink } from '../event/index.ts'
-import type { Flag, Layout } from '../launch/index.ts'
+import type { Layout } from '../launch/index.ts'
 import { ExitCode } from './exit.ts'
 import { untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
+import type { Flag } from './launch-flags.ts'
 
 export interface LauncherCommand<Flags> {
   readonly name: string
@@ -54,19 +55,19 @@ export async function runLauncher(
   const screen = await openScreen(io, json)
   const { emit } = screen
   for (const message of notices) emit({ kind: 'notice', message })
-  let kill = () => undefined as void
+  let kill: (() => void) | undefined
   const message = 'Stopping the processes of this host; Ctrl+C again kills them at once.'
   const hooks = {
     onStopping: () => emit({ kind: 'notice', message }),
     onLeaving: () => {
-      kill()
+      kill?.()
       screen.close()
     },
   }
   let exitCode: number | undefined
   try {
     await untilInterrupted(io, hooks, async (signal) => {
-      const common = { layout, script, logDir, env: io.env, cwd: process.cwd(), oarfish: OARFISH, emit, signal }
+      const common = { layout, script, logDir, env: io.env, oarfish: OARFISH, emit, signal }
       const job = await launch({ ...common, sampleOutput: screen.isLive, ...(jobId !== undefined && { jobId }) })
       kill = job.kill
       exitCode = await job.ended

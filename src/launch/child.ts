@@ -39,11 +39,10 @@ const LIFELINE_FD = 3
 const LEFTOVER_MS = 500
 
 /** Starts `command` without waiting; a command that cannot be started ends at once. */
-export function startChild(spec: ProcessSpec, command: readonly string[], cwd: string): Child {
+export function startChild(spec: ProcessSpec, command: readonly string[]): Child {
   const log = openSync(spec.log, 'w')
   const fds = spec.sockets.map(({ port }, i) => `${port}:${LIFELINE_FD + 1 + i}`)
   const started = spawn(command[0]!, command.slice(1), {
-    cwd,
     env: {
       ...spec.env,
       [LIFELINE]: `${process.pid}:${LIFELINE_FD}`,

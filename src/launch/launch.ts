@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import type { Env } from '../config/index.ts'
 import type { ProcessSpec } from './child.ts'
 import { scriptMissing } from './errors.ts'
@@ -10,7 +10,7 @@ import { endpointText, type Layout, type Place } from './layout.ts'
 import { localHosts, type ThisHost, thisHost } from './local-host.ts'
 import { fleetrunEnv, type JobRole, launchPsEnv } from './process-env.ts'
 import { type BoundSocket, bindSocket } from './sockets.ts'
-import { type RunningJob, type SuperviseOptions, superviseJob } from './supervise.ts'
+import { type JobSpec, type RunningJob, type SuperviseOptions, superviseJob } from './supervise.ts'
 import { translateScript } from './translate.ts'
 
 export interface LaunchOptions extends SuperviseOptions {
@@ -19,7 +19,6 @@ export interface LaunchOptions extends SuperviseOptions {
   readonly script: readonly string[]
   readonly logDir: string
   readonly env: Env
-  readonly cwd: string
   /** The words that run `oarfish`. */
   readonly oarfish: readonly string[]
   readonly jobId?: string
@@ -28,11 +27,9 @@ export interface LaunchOptions extends SuperviseOptions {
 
 /** Starts the processes of this host. Nothing is started when anything about the launch is wrong. */
 export async function launch(options: LaunchOptions): Promise<RunningJob> {
-  const { layout, env, cwd, here = thisHost(env['POD_IP']) } = options
+  const { layout, env, here = thisHost(env['POD_IP']) } = options
   const command = commandOf(options)
-  mkdirSync(resolve(cwd, options.logDir), { recursive: true })
-  if (isPaddleCloud(env))
-    return superviseJob({ command, cwd, processes: [asIs(options)], hasAllWorkers: true }, options)
+  if (isPaddleCloud(env)) return start({ command, processes: [asIs(options)], hasAllWorkers: true }, options)
   const places = [...layout.servers, ...(layout.workersListen ? layout.workers : [])]
   const hosts = places.map(({ host }) => host)
   const local = new Set(await localHosts(hosts, here))
@@ -41,17 +38,21 @@ export async function launch(options: LaunchOptions): Promise<RunningJob> {
   const glooFolder = mkdtempSync(join(tmpdir(), 'oarfish-gloo-'))
   const processes = processesOf(options, bound, local, glooFolder)
   const hasAllWorkers = layout.workers.every(({ host }) => local.has(host))
-  const job = superviseJob({ command, cwd, processes, hasAllWorkers }, options)
+  const job = start({ command, processes, hasAllWorkers }, options)
   return { ...job, ended: job.ended.finally(() => rmSync(glooFolder, { recursive: true, force: true })) }
 }
 
+function start(job: JobSpec, options: LaunchOptions): RunningJob {
+  mkdirSync(options.logDir, { recursive: true })
+  return superviseJob(job, options)
+}
+
 /** The translated command; what was translated is said once, here, not by every process. */
-function commandOf({ script, cwd, oarfish, emit }: LaunchOptions): readonly string[] {
+function commandOf({ script, oarfish, emit }: LaunchOptions): readonly string[] {
   const [file, ...args] = script as [string, ...string[]]
-  const exists = (path: string) => existsSync(resolve(cwd, path))
-  const words = translateScript(file, args, exists)
+  const words = translateScript(file, args, existsSync)
   const program = words[0] === 'oarfish' ? (words[1] === 'exec' ? words[2] : undefined) : file
-  if (program !== undefined && /\.\w+$/.test(program) && !exists(program))
+  if (program !== undefined && /\.\w+$/.test(program) && !existsSync(program))
     throw scriptMissing(file, file.endsWith('.py') ? [file.replace(/\.py$/, '.ts')] : [])
   if (words[0] !== 'oarfish') return words
   if (file.endsWith('.py')) emit({ kind: 'notice', message: `${script.join(' ')} runs as: ${words.join(' ')}` })
@@ -63,10 +64,10 @@ function isPaddleCloud(env: Env): boolean {
   return ['PADDLE_TRAINERS', 'POD_IP', 'PADDLE_TRAINER_ID', 'TRAINER_PORTS_NUM'].every((name) => env[name])
 }
 
-function asIs({ env, cwd, logDir }: LaunchOptions): ProcessSpec {
+function asIs({ env, logDir }: LaunchOptions): ProcessSpec {
   const role = env['TRAINING_ROLE'] === 'PSERVER' ? 'server' : 'worker'
   const endpoint = env['PADDLE_PORT'] ? `${env['POD_IP']}:${env['PADDLE_PORT']}` : ''
-  const log = resolve(cwd, logDir, `${role}log.0`)
+  const log = join(logDir, `${role}log.0`)
   return { role, rank: Number(env['PADDLE_TRAINER_ID']), endpoint, env, log, sockets: [] }
 }
 
@@ -107,7 +108,7 @@ function processesOf(
   local: ReadonlySet<string>,
   glooFolder: string,
 ): readonly ProcessSpec[] {
-  const { layout, logDir, cwd } = options
+  const { layout, logDir } = options
   const env = { ...options.env, ...jobVariables(options, local) }
   const endpoints = (places: readonly BoundPlace[]) => places.map(({ endpoint }) => endpoint)
   const workers = layout.workersListen ? endpoints(bound.workers) : []
@@ -124,7 +125,7 @@ function processesOf(
         return {
           ...own,
           env: gloo ? fleetrunEnv(env, job, own, gloo) : launchPsEnv(env, job, own),
-          log: resolve(cwd, logDir, `${role}log.${i}`),
+          log: join(logDir, `${role}log.${i}`),
           sockets: sockets.filter((each) => each !== undefined),
         }
       })

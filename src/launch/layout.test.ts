@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { FleetrunFlags } from './flags.ts'
-import { endpointText, fleetrunLayout, launchPsLayout } from './layout.ts'
+import { endpointText, type FleetrunFlags, fleetrunLayout, launchPsLayout } from './layout.ts'
 
 const texts = (flags: FleetrunFlags, env = {}) => {
   const { servers, workers, gloo } = fleetrunLayout(flags, env)
@@ -51,7 +50,7 @@ describe('fleetrun', () => {
     [{ run_mode: 'ps-heter' }, 'not part of Oarfish'],
     [{ run_mode: 'psx' }, '--run_mode: expected ps or collective, got "psx".'],
     [{ run_mode: 'collective', server_num: 1 }, 'Collective training is not in this build.'],
-    [{ ips: 'a,b' }, 'Collective training is not in this build.'],
+    [{}, 'Collective training is not in this build.'],
   ])('%j is refused with the reason', (flags, message) => {
     expect(() => fleetrunLayout(flags, {})).toThrow(message)
   })

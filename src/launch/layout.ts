@@ -1,7 +1,28 @@
 /** @file Which processes a launcher's flags ask for and where each listens. Pure: a port that is still open is undefined. */
 import { type Env, parseEndpoint, parseEndpoints, splitList } from '../config/index.ts'
 import { launchFlagError, notInBuild } from './errors.ts'
-import type { FleetrunFlags, LaunchPsFlags } from './flags.ts'
+
+/** The flags that say what runs where, by their own names. */
+export interface FleetrunFlags {
+  readonly worker_num?: number
+  readonly server_num?: number
+  readonly workers?: string
+  readonly servers?: string
+  readonly trainer_num?: number
+  readonly trainers?: string
+  readonly http_port?: number
+  readonly run_mode?: string
+  readonly job_id?: string
+  readonly elastic_server?: string
+  readonly np?: string
+}
+
+export interface LaunchPsFlags {
+  readonly worker_num?: number
+  readonly server_num?: number
+  readonly endpoints?: string
+  readonly start_port?: number
+}
 
 export interface Place {
   readonly host: string

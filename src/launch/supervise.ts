@@ -7,7 +7,6 @@ import { within } from './within.ts'
 
 export interface JobSpec {
   readonly command: readonly string[]
-  readonly cwd: string
   /** In the order in which they are started. */
   readonly processes: readonly ProcessSpec[]
   /** Whether all workers of the job are on this host; otherwise servers stay until the others' workers are done too. */
@@ -33,12 +32,12 @@ export interface RunningJob {
 
 const GRACE_MS = 3000
 const SERVERS_LEAVE_MS = 500 // by themselves, once all workers are gone
-const SERVERS_GRACE_MS = 1000
+const SERVERS_GRACE_MS = 700
 const KILLED_MS = 5000 // a killed process is gone unless the kernel holds it
 
 export function superviseJob(job: JobSpec, options: SuperviseOptions): RunningJob {
   // All in one turn of the event loop: sockets are handed over before anybody can connect to them here.
-  const children = job.processes.map((spec) => startChild(spec, job.command, job.cwd))
+  const children = job.processes.map((spec) => startChild(spec, job.command))
   return { ended: run(children, job, options), kill: () => signalAll(children, 'SIGKILL') }
 }
 

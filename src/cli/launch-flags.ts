@@ -80,5 +80,3 @@ type ValueOf<F extends Flag> = F['type'] extends 'whole' ? number : F['type'] ex
 
 /** What was typed, by flag. */
 export type TypedFlags<F extends Flags> = { readonly [K in keyof F]?: ValueOf<F[K]> }
-export type FleetrunFlags = TypedFlags<typeof FLEETRUN_FLAGS>
-export type LaunchPsFlags = TypedFlags<typeof LAUNCH_PS_FLAGS>

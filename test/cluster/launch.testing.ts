@@ -1,0 +1,90 @@
+/** @file The built launchers in processes of their own, and what of them is still alive. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import type { Event, EventOf } from '../../src/event/index.ts'
+
+const BINS = {
+  fleetrun: fileURLToPath(new URL('../../bin/fleetrun.js', import.meta.url)),
+  oarfish: fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url)),
+}
+export const ACTOR = fileURLToPath(new URL('../fixtures/launch/actor.mjs', import.meta.url))
+const TIMEOUT_MS = 20_000
+
+export interface LaunchRun {
+  readonly code: number | null
+  readonly out: string
+  readonly err: string
+  readonly seconds: number
+  /** Set in the environment of every process of this run. */
+  readonly mark: string
+}
+
+export interface LaunchRunOptions {
+  readonly cwd: string
+  readonly env?: Readonly<Record<string, string>>
+  /** Sees each piece of output as it comes. */
+  readonly onOutput?: (all: string, launcher: ChildProcess) => void
+}
+
+/** Runs a launcher to its end; one that does not end is killed, which fails the test by its exit code. */
+export function run(bin: keyof typeof BINS, args: readonly string[], options: LaunchRunOptions): Promise<LaunchRun> {
+  const mark = randomUUID()
+  const begin = performance.now()
+  return new Promise((resolve, reject) => {
+    const env = { ...process.env, ...options.env, OARFISH_TEST_MARK: mark }
+    const child = spawn(process.execPath, [BINS[bin], ...args], {
+      cwd: options.cwd,
+      env,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS)
+    let [out, err] = ['', '']
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      out += text
+      options.onOutput?.(out, child)
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      err += text
+    })
+    child.on('error', reject)
+    child.on('close', (code) => {
+      clearTimeout(timer)
+      resolve({ code, out, err, seconds: (performance.now() - begin) / 1000, mark })
+    })
+  })
+}
+
+export function eventsOf({ out }: Pick<LaunchRun, 'out'>): readonly Event[] {
+  return out
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line))
+}
+
+export function ofKind<K extends Event['kind']>(events: readonly Event[], kind: K): readonly EventOf<K>[] {
+  return events.filter((event): event is EventOf<K> => event.kind === kind)
+}
+
+/** The processes of a run that still live, launcher and grandchildren included. */
+export function alive(mark: string): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .filter((pid) => {
+      try {
+        const isZombie = /^State:\tZ/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'))
+        return !isZombie && readFileSync(`/proc/${pid}/environ`, 'latin1').includes(mark)
+      } catch {
+        return false
+      }
+    })
+    .map(Number)
+}
+
+/** Waits until none is alive, and says who is when the time is over. */
+export async function noneAlive(mark: string, ms: number): Promise<readonly number[]> {
+  const end = performance.now() + ms
+  while (alive(mark).length > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 50))
+  return alive(mark)
+}
