@@ -6,8 +6,18 @@ import { resolvePhase } from './phase.ts'
 import { GRADIENT_RULES, type GradientRule, type GradientRules } from './rules.ts'
 import { simplify } from './simplify.ts'
 
+export interface BackwardOptions {
+  readonly rules?: GradientRules
+  /** Weights that the loss does not depend on get a gradient of zeros, or none. @default 'zeros' */
+  readonly unreached?: 'zeros' | 'none'
+}
+
 /** The program plus a fetch `grad:<name>` for every trainable parameter and every rows input. */
-export function backward(program: Program, lossFetch: string, rules: GradientRules = GRADIENT_RULES): Program {
+export function backward(
+  program: Program,
+  lossFetch: string,
+  { rules = GRADIENT_RULES, unreached = 'zeros' }: BackwardOptions = {},
+): Program {
   const traced = resolvePhase(program, 'training')
   const builder = Builder.from(traced)
   const loss = lossOf(traced, builder, lossFetch)
@@ -28,11 +38,12 @@ export function backward(program: Program, lossFetch: string, rules: GradientRul
     })
   }
   const fetches = traced.fetches.map(({ name, value }) => [name, builder.tensor(value)] as const)
-  // A weight the loss does not depend on has gradient zero.
-  const outputs = sources.map(
-    ({ name, value, shape }) =>
-      [inputGradientName(name), gradients.get(value) ?? expand(constant(builder, 0), shape)] as const,
-  )
+  const outputs = sources
+    .filter(({ value }) => unreached === 'zeros' || gradients.has(value))
+    .map(
+      ({ name, value, shape }) =>
+        [inputGradientName(name), gradients.get(value) ?? expand(constant(builder, 0), shape)] as const,
+    )
   return simplify(
     builder.build(Object.fromEntries([...fetches.filter(([name]) => !name.startsWith('state:')), ...outputs])),
   )

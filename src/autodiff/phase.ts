@@ -3,9 +3,13 @@ import { neededSymbols, type Program, programInputs } from '../program/index.ts'
 import { rebuild } from './rebuild.ts'
 import { simplify } from './simplify.ts'
 
-/** Only what the named fetches need, as it is at inference; state is read, not written, and unused inputs are gone. */
-export function inference(program: Program, fetchNames: readonly string[]): Program {
-  const pruned = rebuild(withoutStateUpdates(resolvePhase(program, 'inference')), { fetches: fetchNames })
+/** Only what the named fetches need, as it is in a phase; state is read, not written, and unused inputs are gone. */
+export function inference(
+  program: Program,
+  fetchNames: readonly string[],
+  phase: 'training' | 'inference' = 'inference',
+): Program {
+  const pruned = rebuild(withoutStateUpdates(resolvePhase(program, phase)), { fetches: fetchNames })
   return dropUnusedInputs(simplify(pruned))
 }
 

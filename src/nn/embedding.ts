@@ -22,12 +22,12 @@ export interface EmbeddingOptions {
   readonly pooling?: Exclude<Pooling, 'sequence'>
 }
 
-const DEFAULT_INIT: Initializer = { kind: 'uniform', low: -0.05, high: 0.05 }
+export const DEFAULT_EMBEDDING_INIT: Initializer = { kind: 'uniform', low: -0.05, high: 0.05 }
 
 /** Pooled rows of one or more slots side by side: [B, slots * dim]. */
 export function embedding(
   slots: SparseSlot | readonly SparseSlot[],
-  { name, table = name, dim, init = DEFAULT_INIT, pooling = 'sum' }: EmbeddingOptions,
+  { name, table = name, dim, init = DEFAULT_EMBEDDING_INIT, pooling = 'sum' }: EmbeddingOptions,
 ): Tensor {
   const list = [slots].flat() as readonly SparseSlot[]
   const [first] = list
@@ -54,7 +54,7 @@ export interface SequenceOptions extends Omit<EmbeddingOptions, 'pooling'> {
 /** The rows of one slot in order, padded: x [B, T, dim] and mask [B, T] (1 for a sign, 0 for padding). */
 export function sequenceEmbedding(
   slot: SparseSlot,
-  { name, table = name, dim, init = DEFAULT_INIT, length }: SequenceOptions,
+  { name, table = name, dim, init = DEFAULT_EMBEDDING_INIT, length }: SequenceOptions,
 ): { readonly x: Tensor; readonly mask: Tensor } {
   const { builder } = slot
   const x = builder.rows({
@@ -82,7 +82,7 @@ export interface DenseEmbeddingOptions {
 /** A small embedding as an ordinary parameter: integer ids of any shape -> [.., dim]; returns the weight too, to tie it. */
 export function denseEmbedding(
   ids: Tensor,
-  { name, size, dim, init = DEFAULT_INIT }: DenseEmbeddingOptions,
+  { name, size, dim, init = DEFAULT_EMBEDDING_INIT }: DenseEmbeddingOptions,
 ): { readonly x: Tensor; readonly weight: Tensor } {
   const weight = ids.builder.parameter({ name: `${name}.weight`, shape: [size, dim], init })
   return { x: gather(weight, ids), weight }

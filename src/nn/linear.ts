@@ -23,7 +23,7 @@ export function linear(
   x: Tensor,
   { name, out, activation, init = { kind: 'xavier_uniform' }, biasInit = { kind: 'zeros' }, l2 }: LinearOptions,
 ): Tensor {
-  const { builder, shape } = x
+  const { builder } = x
   const width = widthOf(x, `linear ${name}`)
   const weight = builder.parameter({
     name: `${name}.weight`,
@@ -32,8 +32,13 @@ export function linear(
     ...(l2 !== undefined && { l2 }),
   })
   const bias = biasInit && builder.parameter({ name: `${name}.bias`, shape: [out], init: biasInit })
-  const flat = reshape(x, [-1, width])
-  const y = reshape(gemm(flat, weight, bias ? { bias } : {}), [...shape.slice(0, -1), out])
+  return affine(x, weight, bias || undefined, activation)
+}
+
+/** activation(x W + b) over the last axis, with a weight [in, out] and a bias [out] that exist already. */
+export function affine(x: Tensor, weight: Tensor, bias?: Tensor, activation?: Activation): Tensor {
+  const flat = reshape(x, [-1, weight.shape[0]!])
+  const y = reshape(gemm(flat, weight, bias ? { bias } : {}), [...x.shape.slice(0, -1), weight.shape[1]!])
   return activation ? ACTIVATIONS[activation](y) : y
 }
 

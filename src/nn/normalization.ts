@@ -101,7 +101,8 @@ function norm(x: Tensor, axis: number, epsilon: number): Tensor {
   return sqrt(maximum(sum(square(x), axis, true), epsilon ** 2))
 }
 
-function standardize(x: Tensor, center: Tensor, spread: Tensor, epsilon: number): Tensor {
+/** (x - center) / sqrt(spread + epsilon). */
+export function standardize(x: Tensor, center: Tensor, spread: Tensor, epsilon: number): Tensor {
   return div(sub(x, center), sqrt(add(spread, epsilon)))
 }
 

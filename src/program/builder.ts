@@ -21,18 +21,17 @@ import type {
 import { programInputs } from './program.ts'
 import { explain } from './shape-checks.ts'
 import { SHAPE_RULES, type ShapeRule } from './shape-rules.ts'
+import { createTensor, type ReadTensor, type Tensor, type TensorValues } from './tensor.ts'
 import { verify } from './verify.ts'
 
 /** The feed that randomness in the graph comes from: one int32, another at every step. */
 export const RANDOM_SEED = 'random.seed'
 
-/** A symbolic value: what ops take and return. It holds no numbers. */
-export interface Tensor extends TensorType {
-  readonly builder: Builder
-  readonly id: number
-}
+export type { ReadTensor, Tensor, TensorValues }
 
 export class Builder {
+  /** Set in a dynamic graph: computes values of the step under way. */
+  readonly read: ReadTensor | undefined
   readonly #tensors: Tensor[] = []
   readonly #nodes = new Map<number, Node>()
   readonly #feeds: Feed[] = []
@@ -43,13 +42,19 @@ export class Builder {
   readonly #names = new Map<string, string>()
   readonly #known = new Map<string, Tensor>()
   readonly #path: string[] = []
+  /** What was declared and emitted, line by line. */
+  readonly #trace: string[] = []
+
+  constructor({ read }: { readonly read?: ReadTensor } = {}) {
+    this.read = read
+  }
 
   /** A builder that goes on where a program ended; its values keep their numbers. */
   static from(program: Program): Builder {
     const builder = new Builder()
     builder.#copyInputs(program)
     for (const item of [...programInputs(program), ...program.nodes]) {
-      builder.#tensors[item.value] = { builder, id: item.value, shape: item.shape, dtype: item.dtype }
+      builder.#tensors[item.value] = createTensor(builder, item.value, item)
     }
     for (const node of program.nodes) {
       builder.#nodes.set(node.value, node)
@@ -69,8 +74,14 @@ export class Builder {
     this.#claim(name, 'feed')
     for (const dim of shape) checkDim(name, dim)
     const tensor = this.#add({ shape, dtype })
+    this.#trace.push(`feed ${name} ${dtype} ${shape}`)
     this.#feeds.push({ name, shape, dtype, value: tensor.id })
     return tensor
+  }
+
+  /** Declares a table whether or not rows of it are used. */
+  table(spec: TableSpec): void {
+    this.#table(spec)
   }
 
   /** Rows of a sparse table: pooled `[B, slots * dim]`, or for `sequence` `[B, T_<slot>, dim]` with a mask (see `maskOf`). */
@@ -82,6 +93,7 @@ export class Builder {
     const sequence = spec.pooling === 'sequence'
     const shape = sequence ? ['B', length, spec.dim] : ['B', spec.slots.length * spec.dim]
     const tensor = this.#add({ shape, dtype: 'float32' })
+    this.#trace.push(`rows ${spec.name} ${spec.table} ${spec.slots} ${spec.pooling} ${shape}`)
     const mask = sequence ? { mask: this.feed(`${spec.name}.mask`, ['B', length], 'float32').id } : {}
     this.#rows.push({ ...spec, shape, dtype: 'float32', value: tensor.id, ...mask })
     return tensor
@@ -103,6 +115,7 @@ export class Builder {
     this.#claim(name, 'parameter')
     checkParameter(name, spec)
     const tensor = this.#add({ shape: spec.shape, dtype: 'float32' })
+    this.#trace.push(`parameter ${name} ${spec.shape}`)
     this.#parameters.push({ ...spec, name, dtype: 'float32', value: tensor.id })
     return tensor
   }
@@ -112,6 +125,7 @@ export class Builder {
     const name = this.path(spec.name)
     this.#claim(name, 'state')
     const tensor = this.#add({ shape: spec.shape, dtype: 'float32' })
+    this.#trace.push(`state ${name} ${spec.shape}`)
     this.#state.push({ ...spec, name, dtype: 'float32', value: tensor.id })
     return tensor
   }
@@ -129,6 +143,7 @@ export class Builder {
         code: 'PROGRAM_STATE',
         hint: 'Reshape the next value.',
       })
+    this.#trace.push(`next ${name} ${next.id}`)
     this.#state[index] = { ...this.#state[index]!, next: next.id }
   }
 
@@ -168,7 +183,17 @@ export class Builder {
       dtype: tensor.dtype,
     })
     this.#known.set(key, tensor)
+    this.#trace.push(key)
     return tensor
+  }
+
+  /**
+   * Equal for builders that would build programs of one structure, initial values aside. Much cheaper than building:
+   * what a step in a dynamic graph looks its session up by.
+   */
+  fingerprint(fetches: Readonly<Record<string, Tensor>>): string {
+    const outputs = Object.entries(fetches).map(([name, { id }]) => `fetch ${name} ${id}`)
+    return [...this.#trace, ...outputs].join('\n')
   }
 
   /** The tensor of a value number. */
@@ -207,7 +232,7 @@ export class Builder {
   }
 
   #add({ shape, dtype }: TensorType): Tensor {
-    const tensor: Tensor = { builder: this, id: this.#tensors.length, shape, dtype }
+    const tensor = createTensor(this, this.#tensors.length, { shape, dtype })
     this.#tensors.push(tensor)
     return tensor
   }

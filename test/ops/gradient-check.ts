@@ -10,7 +10,9 @@ export async function gradientError(
 ): Promise<number> {
   const program = caseProgram(test, sizes)
   const inputs = caseInputs(program, test, sizes, seed)
-  const session = await referenceEngine({ precision: 'float64' }).compile(backward(program, 'loss', rules))
+  const session = await referenceEngine({ precision: 'float64' }).compile(
+    backward(program, 'loss', rules ? { rules } : {}),
+  )
   const loss = async (changed: Record<string, TensorView>) => Number((await session.run(changed))['loss']!.data[0])
   const gradients = await session.run(inputs)
   let worst = 0

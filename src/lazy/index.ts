@@ -1,0 +1,3 @@
+/** @file The public face of lazy/. */
+export * from './cache.ts'
+export * from './trace.ts'
