@@ -11,6 +11,7 @@ export { type DataHead, readHead } from './head.ts'
 export { releaseBatch } from './lease.ts'
 export type { UserReaderOptions } from './messages.ts'
 export type { Columns } from './pack.ts'
+export { blockOf, type Part } from './plan.ts'
 export type { BatchReader, ReadOptions } from './reader.ts'
 export {
   openReader,

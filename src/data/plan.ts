@@ -19,12 +19,28 @@ export interface PlanOptions {
   readonly shuffle: boolean
   readonly seed: number
   readonly epoch: number
+  /** Only this worker's block of the chunks. @default all */
+  readonly part?: Part
+}
+
+/** One of `count` workers. */
+export interface Part {
+  readonly index: number
+  readonly count: number
 }
 
 /** Text per chunk: parsed it is of about the same size, and a chunk is some thousand samples. */
 export const CHUNK_BYTES = 1024 * 1024
 
-export function planChunks({ files, userReader, chunkBytes, shuffle, seed, epoch }: PlanOptions): readonly Chunk[] {
+export function planChunks({
+  files,
+  userReader,
+  chunkBytes,
+  shuffle,
+  seed,
+  epoch,
+  part,
+}: PlanOptions): readonly Chunk[] {
   const chunks = files.flatMap(({ path, bytes }): Omit<Chunk, 'number'>[] => {
     if (userReader) return [{ kind: 'user', file: path, from: 0, to: bytes }]
     if (path.endsWith('.gz')) return [{ kind: 'gzip', file: path, from: 0, to: bytes }]
@@ -42,5 +58,12 @@ export function planChunks({ files, userReader, chunkBytes, shuffle, seed, epoch
       ;[chunks[i], chunks[j]] = [chunks[j]!, chunks[i]!]
     }
   }
-  return chunks.map((chunk, number) => ({ number, ...chunk }))
+  return (part ? blockOf(chunks, part) : chunks).map((chunk, number) => ({ number, ...chunk }))
+}
+
+/** A worker's contiguous block of a list: the first `length % count` workers get one more ([a..e] for 2: abc, de). */
+export function blockOf<T>(items: readonly T[], { index, count }: Part): readonly T[] {
+  const [each, more] = [Math.floor(items.length / count), items.length % count]
+  const from = index * each + Math.min(index, more)
+  return items.slice(from, from + each + (index < more ? 1 : 0))
 }

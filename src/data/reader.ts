@@ -8,7 +8,7 @@ import { detectFormat } from './detect.ts'
 import { measureFiles } from './files.ts'
 import { releaseSamples } from './lease.ts'
 import type { FromThread } from './messages.ts'
-import { CHUNK_BYTES, type Chunk, planChunks } from './plan.ts'
+import { CHUNK_BYTES, type Chunk, type Part, planChunks } from './plan.ts'
 import type { ReaderThreads } from './reader-threads.ts'
 
 export interface ReadOptions {
@@ -25,6 +25,8 @@ export interface ReadOptions {
   readonly start?: { readonly chunk: number; readonly sample: number; readonly batch?: number }
   /** Worth telling the user: an undeclared slot (once by name), an empty file, how many bad lines were skipped. */
   readonly onNotice?: (message: string) => void
+  /** Reads only this worker's block of the chunks. @default all */
+  readonly part?: Part
   /** Text per chunk. @default 1 MiB */
   readonly chunkBytes?: number
 }
@@ -68,13 +70,14 @@ export class Reader implements BatchReader {
   constructor(options: ReadOptions, context: ReaderContext) {
     this.#options = options
     this.#context = context
-    const { epoch, shuffle = false, seed = 0, chunkBytes = CHUNK_BYTES, onNotice } = options
+    const { epoch, shuffle = false, seed = 0, chunkBytes = CHUNK_BYTES, part, onNotice } = options
     const measured = measureFiles(options.files)
     for (const { path, bytes } of measured) if (bytes === 0) onNotice?.(`${path} is empty.`)
     const files = measured.filter(({ bytes }) => bytes > 0)
     if (files.length === 0) throw nothingToRead(options.files)
-    this.totalBytes = files.reduce((sum, { bytes }) => sum + bytes, 0)
-    this.#chunks = planChunks({ files, userReader: context.userReader, chunkBytes, shuffle, seed, epoch })
+    const { userReader } = context
+    this.#chunks = planChunks({ files, userReader, chunkBytes, shuffle, seed, epoch, ...(part && { part }) })
+    this.totalBytes = this.#chunks.reduce((sum, { from, to }) => sum + to - from, 0)
     this.#nextChunk = options.start?.chunk ?? 0
     this.#load = new Array<number>(context.threads.count).fill(0)
     context.threads.listen({

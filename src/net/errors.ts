@@ -28,3 +28,8 @@ export function noConnection(who: string, timeoutMs: number, cause: unknown): Us
 export function refused(who: string, reason: string, hint: string): UserError {
   return new UserError(`${who} refused this process: ${reason}`, { code: 'NET_REFUSED', hint })
 }
+
+/** Said by the side that refused. */
+export function stranger(who: string, reason: string, hint: string): UserError {
+  return new UserError(`${who} was refused: ${reason}`, { code: 'NET_STRANGER', hint })
+}

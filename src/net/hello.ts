@@ -1,6 +1,6 @@
 /** @file The first words on a connection: both sides prove that they belong to the same job before anything else is said. */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { peerLost, refused } from './errors.ts'
+import { peerLost, refused, stranger } from './errors.ts'
 import { type Connection, type Frame, MAX_FRAME_BYTES } from './transport.ts'
 
 const MAGIC = 'oarfish'
@@ -30,7 +30,11 @@ interface Challenge {
   readonly nonce: string
 }
 type Hello = Challenge & PeerIdentity & { readonly proof: string }
-type Answer = Hello | { readonly refusal: string; readonly hint: string }
+export interface Refusal {
+  readonly refusal: string
+  readonly hint: string
+}
+type Answer = Hello | Refusal
 
 /** The client's half. `who` names the server in errors. */
 export async function sayHello(
@@ -56,16 +60,18 @@ export async function sayHello(
 export async function hearHello(
   connection: Connection,
   own: Identity,
+  /** Says why a client that belongs to the job is still not wanted. */
+  objection: (peer: PeerIdentity) => Refusal | undefined = () => undefined,
   facts: Readonly<Record<string, string>> = {},
 ): Promise<PeerIdentity> {
   const inbox = openInbox(connection, connection.remote)
   const nonce = newNonce()
   say(connection, { magic: MAGIC, version: PROTOCOL_VERSION, nonce } satisfies Challenge)
   const hello = await inbox.next<Hello>()
-  const problem = whyNot(hello, own, nonce)
+  const problem = whyNot(hello, own, nonce) ?? objection(hello)
   if (problem) {
     say(connection, problem)
-    throw refused(`${hello.role}[${hello.rank}] at ${connection.remote}`, problem.refusal, problem.hint)
+    throw stranger(`${hello.role}[${hello.rank}] at ${connection.remote}`, problem.refusal, problem.hint)
   }
   say(connection, signed(own, facts, newNonce(), hello.nonce))
   inbox.close()
@@ -75,7 +81,7 @@ export async function hearHello(
 const SAME_VERSION = 'install the same version of oarfish on every host'
 const SAME_TOKEN = 'set the same OARFISH_JOB_TOKEN for every process of the job'
 
-function whyNot(hello: Hello, own: Identity, nonce: string): { refusal: string; hint: string } | undefined {
+function whyNot(hello: Hello, own: Identity, nonce: string): Refusal | undefined {
   if (hello.magic !== MAGIC || hello.version !== PROTOCOL_VERSION)
     return { refusal: versionReason(hello.version), hint: SAME_VERSION }
   if (hello.jobId !== own.jobId)

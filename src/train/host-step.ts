@@ -19,12 +19,22 @@ export interface HostStepOptions {
   readonly metrics: readonly MetricSpec[]
   readonly layout: DenseLayout
   readonly segments: number
+  /** Where tables live on servers: how many there are, and into how many shards signs fall. */
+  readonly placement?: { readonly servers: number; readonly shards: number }
   readonly batchSize: number
   /** Training updates weights and creates rows; evaluation does neither. */
   readonly training: boolean
   /** The job's seed: with epoch and batch it gives each step its random numbers. */
   readonly seed: number
   readonly clip?: Clip
+}
+
+/** A batch whose rows and weights are on their way. */
+export interface PreparedStep {
+  readonly batch: Batch
+  readonly distinct: DistinctBatch
+  readonly share: ParamsShare
+  readonly pulled: void | Promise<void>
 }
 
 /** Values of one batch: the loss and the model's mean metrics. */
@@ -60,18 +70,33 @@ export class HostStep {
     })
   }
 
-  async run(batch: Batch): Promise<StepResult> {
-    const { params, training, clip, layout } = this.#options
+  /** A whole step. */
+  run(batch: Batch): Promise<StepResult> {
+    return this.complete(this.prepare(batch))
+  }
+
+  /** Loads a batch and asks for what it needs. One batch at a time: complete it before the next is prepared. */
+  prepare(batch: Batch): PreparedStep {
+    const { params, training, segments, placement } = this.#options
     const started = performance.now()
     const loaded = this.#load(batch)
     const afterLoad = performance.now()
-    const distinct = distinctSigns(this.#buffers, loaded, this.#sparseSlots, this.#options.segments)
+    const distinct = distinctSigns(this.#buffers, loaded, this.#sparseSlots, segments, placement?.servers)
     const share = this.#share(distinct)
-    await params.pull(share, training)
+    const pulled = params.pull(share, training)
+    this.seconds.load += (afterLoad - started) / 1000
+    this.seconds.lookup += (performance.now() - afterLoad) / 1000
+    return { batch, distinct, share, pulled }
+  }
+
+  async complete({ batch, distinct, share, pulled }: PreparedStep): Promise<StepResult> {
+    const { params, training, clip, layout } = this.#options
+    const started = performance.now()
+    await pulled
     const afterLookup = performance.now()
     expandRows(this.#buffers, distinct)
     const afterGather = performance.now()
-    await this.#session(loaded).run()
+    await this.#session(distinct).run()
     const afterRun = performance.now()
     const result = this.#measure(batch)
     if (training) mergeGradients(this.#buffers, distinct)
@@ -80,13 +105,11 @@ export class HostStep {
       if (clip) clipGradients(clip, this.#buffers.workspace.kernel, share, layout)
       await params.push(share)
     }
-    const ended = performance.now()
-    this.seconds.load += (afterLoad - started) / 1000
-    this.seconds.lookup += (afterLookup - afterLoad) / 1000
+    this.seconds.lookup += (afterLookup - started) / 1000
     this.seconds.gather += (afterGather - afterLookup) / 1000
     this.seconds.run += (afterRun - afterGather) / 1000
     this.seconds.merge += (afterMerge - afterRun) / 1000
-    this.seconds.update += (ended - afterMerge) / 1000
+    this.seconds.update += (performance.now() - afterMerge) / 1000
     return result
   }
 
@@ -239,8 +262,11 @@ function openStepBuffers(options: HostStepOptions, capacity: Capacity): StepBuff
     ...Object.fromEntries(symbolsOf(options.program).map((symbol) => [symbol, 1])),
     ...capacity.lengths,
   }
-  const buffers = openBuffers({ ...options, capacity: { ...capacity, lengths } })
-  const { buffer } = buffers.workspace
+  const { servers, shards } = options.placement ?? { servers: 1, shards: 1 }
+  const segments = servers * options.segments
+  const buffers = openBuffers({ ...options, segments, capacity: { ...capacity, lengths } })
+  const { buffer, kernel } = buffers.workspace
+  kernel.setPlacement(servers, shards)
   for (const { slots, wanted } of buffers.groups)
     for (const slot of slots) new Uint8Array(buffer, wanted.at, wanted.bytes)[slot] = 1
   for (const { targets, targetsAt } of buffers.rows) new Int32Array(buffer, targetsAt.at, targets.length).set(targets)

@@ -5,3 +5,4 @@ export { type ExportCheckpointOptions, exportCheckpoint } from './inference-mode
 export { ENGINES, type EngineName } from './messages.ts'
 export { findDataFiles } from './runtime.ts'
 export { type TrainOptions, type TrainResult, train } from './train.ts'
+export { type TrainWorkerOptions, trainWorker } from './train-worker.ts'

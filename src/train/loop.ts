@@ -4,7 +4,7 @@ import type { BatchReader } from '../data/index.ts'
 import type { EventSink, Metrics } from '../event/index.ts'
 import type { MeterState, Position } from '../snapshot/index.ts'
 import type { Phase } from './messages.ts'
-import { Meter } from './meter.ts'
+import { Meter, metricsOf } from './meter.ts'
 import type { StepReport, TrainerPool } from './trainer-pool.ts'
 
 export interface PassOptions {
@@ -19,6 +19,8 @@ export interface PassOptions {
   readonly signal: AbortSignal
   /** Where in the epoch `reader` begins, and what was measured before it. @default the beginning */
   readonly from?: PassStart
+  /** Adds up what all workers have measured; the epoch's event then tells of all. @default this process alone */
+  readonly together?: (own: MeterState) => Promise<MeterState>
 }
 
 /** A place to begin a pass, as a checkpoint keeps it. */
@@ -51,6 +53,7 @@ export async function runPass({
   emit,
   signal,
   from = { position: { epoch, batch: 0, chunk: 0, sample: 0 } },
+  together = async (own) => own,
 }: PassOptions): Promise<PassResult> {
   const meter = new Meter(phase, epoch, from.meter)
   let { position } = from
@@ -68,16 +71,19 @@ export async function runPass({
     asked = performance.now()
   }
   const { histograms, seconds: breakdown } = await trainers.finish(phase)
-  const [seconds, metrics] = [meter.seconds, meter.metrics(histograms)]
-  if (!signal.aborted) emit(meter.epochEvent(metrics, seconds))
+  const state = await together(meter.state(histograms))
+  const { samples, seconds } = state
+  const metrics = metricsOf(state)
+  if (!signal.aborted)
+    emit({ kind: 'epoch', phase, epoch, samples, seconds, samplesPerSecond: samples / seconds, metrics })
   return {
-    samples: meter.samples - (from.meter?.samples ?? 0),
+    samples: samples - (from.meter?.samples ?? 0),
     seconds: seconds - (from.meter?.seconds ?? 0),
     metrics,
     breakdown,
     lastBatch: meter.lastBatch,
     interrupted: signal.aborted,
     position,
-    meter: meter.state(histograms),
+    meter: state,
   }
 }

@@ -4,6 +4,7 @@ import type { MetricSpec } from '../metric/index.ts'
 import type { Clip } from '../optim/index.ts'
 import type { LocalParamsHandle } from '../params/index.ts'
 import type { Program } from '../program/index.ts'
+import type { RemoteParamsHandle } from '../ps/index.ts'
 import type { PlainError } from '../util/index.ts'
 import type { StepResult } from './host-step.ts'
 
@@ -21,7 +22,8 @@ export interface ThreadSettings {
   readonly programs: Readonly<Partial<Record<Phase, Program>>>
   readonly slots: readonly Slot[]
   readonly metrics: readonly MetricSpec[]
-  readonly params: LocalParamsHandle
+  /** Weights in this process, or on servers reached through the main thread. */
+  readonly params: LocalParamsHandle | RemoteParamsHandle
   readonly segments: number
   readonly batchSizes: Readonly<Record<Phase, number>>
   readonly seed: number
@@ -31,7 +33,9 @@ export interface ThreadSettings {
 export type ToThread =
   /** One step. With `report`, the answer carries the histograms so far. */
   | { readonly kind: 'step'; readonly phase: Phase; readonly batch: Batch; readonly report: boolean }
-  /** Ends a phase: the answer carries the histograms and the time spent, and both start anew. */
+  /** No batch is left for this thread in a step that others take part in. */
+  | { readonly kind: 'skip'; readonly phase: Phase }
+  /** Ends a phase: everything pushed is applied; the answer carries the histograms and the time spent, and both start anew. */
   | { readonly kind: 'finish'; readonly phase: Phase }
 
 export type Histograms = Readonly<Record<string, Uint32Array>>
@@ -47,5 +51,6 @@ export type FromThread =
       readonly result: StepResult
       readonly histograms?: Histograms
     }
+  | { readonly kind: 'skip' }
   | { readonly kind: 'finish'; readonly histograms: Histograms; readonly seconds: Readonly<Record<string, number>> }
   | { readonly kind: 'error'; readonly error: PlainError }

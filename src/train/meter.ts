@@ -54,9 +54,7 @@ export class Meter {
 
   /** Metrics over the phase so far: means by sample, AUC over the histograms the threads last reported. */
   metrics(histograms: Iterable<Histograms> = this.#histograms.values()): Metrics {
-    const means = Object.entries(this.#sums).map(([name, sum]) => [name, sum / Math.max(1, this.samples)] as const)
-    const areas = Object.entries(this.#total(histograms)).map(([name, sum]) => [name, aucOf(sum)] as const)
-    return Object.fromEntries([...means, ...areas])
+    return metricsOf(this.state(histograms))
   }
 
   /** All that must be kept to go on from here. */
@@ -95,9 +93,11 @@ export class Meter {
       samplesPerSecond: (this.samples - samples) / seconds,
     }
   }
+}
 
-  epochEvent(metrics: Metrics, seconds: number): EventOf<'epoch'> {
-    const [phase, epoch, samples] = [this.#phase, this.#epoch, this.samples]
-    return { kind: 'epoch', phase, epoch, samples, seconds, samplesPerSecond: samples / seconds, metrics }
-  }
+/** Means by sample, and the areas under the histograms. */
+export function metricsOf({ samples, sums, histograms }: MeterState): Metrics {
+  const means = Object.entries(sums).map(([name, sum]) => [name, sum / Math.max(1, samples)] as const)
+  const areas = Object.entries(histograms).map(([name, sum]) => [name, aucOf(sum)] as const)
+  return Object.fromEntries([...means, ...areas])
 }

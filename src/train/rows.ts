@@ -22,6 +22,7 @@ export function distinctSigns(
   loaded: LoadedBatch,
   sparseSlots: number,
   segments: number,
+  servers = 1,
 ): DistinctBatch {
   const { kernel, buffer } = buffers.workspace
   const groups = buffers.groups.map((group) => {
@@ -47,7 +48,7 @@ export function distinctSigns(
       single: n === cells && kernel.largest(counts.at, cells) === 1,
       distinct: {
         signs: new BigUint64Array(buffer, distinct.at, found),
-        lengths: new Uint32Array(buffer, lengths.at, segments),
+        lengths: new Uint32Array(buffer, lengths.at, servers * segments),
       },
     }
   })

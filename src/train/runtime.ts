@@ -2,13 +2,14 @@
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { JobConfig } from '../config/index.ts'
-import { listDataFiles, openReaderPool, type ReaderPool } from '../data/index.ts'
+import { listDataFiles, openReaderPool, type ReaderPool, type ReadOptions } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../params/index.ts'
-import { type PassResult, type PassStart, runPass } from './loop.ts'
+import type { RemoteParamsHandle } from '../ps/index.ts'
+import { type PassOptions, type PassResult, type PassStart, runPass } from './loop.ts'
 import type { EngineName, Phase, ThreadSettings } from './messages.ts'
-import { type StepReport, TrainerPool } from './trainer-pool.ts'
+import { type StepReport, TrainerPool, type TrainerPoolOptions } from './trainer-pool.ts'
 
 export type DataFiles = Readonly<Partial<Record<Phase, readonly string[]>>>
 
@@ -17,7 +18,9 @@ export interface RuntimeOptions {
   readonly model: TracedModel
   /** The phases that will run, with their input. */
   readonly files: DataFiles
-  readonly params: LocalParamsHandle
+  /** Weights in this process, or each thread's way to the servers. */
+  readonly params: LocalParamsHandle | ((thread: number) => RemoteParamsHandle)
+  readonly pool?: TrainerPoolOptions
   readonly threads: number
   readonly engine: EngineName
   readonly emit: EventSink
@@ -46,7 +49,8 @@ export class Runtime {
     const reports = { listener: (_: StepReport) => {} }
     const readers = openReaders(options)
     try {
-      const trainers = await TrainerPool.open(threadSettings(options), (report) => reports.listener(report))
+      const onStep = (report: StepReport) => reports.listener(report)
+      const trainers = await TrainerPool.open(threadSettings(options), onStep, options.pool)
       return new Runtime(options, readers, trainers, reports)
     } catch (error) {
       await closeReaders(readers)
@@ -55,7 +59,12 @@ export class Runtime {
   }
 
   /** One phase of one epoch, from its beginning or from where it was interrupted. */
-  pass(phase: Phase, epoch: number, from?: PassStart): Promise<PassResult> {
+  pass(
+    phase: Phase,
+    epoch: number,
+    from?: PassStart,
+    { part, together }: Pick<ReadOptions, 'part'> & Pick<PassOptions, 'together'> = {},
+  ): Promise<PassResult> {
     const { config, files, emit, signal } = this.#options
     const { runner } = config
     const input = files[phase]!
@@ -67,11 +76,21 @@ export class Runtime {
       seed: runner.seed,
       onNotice: (message) => emit({ kind: 'notice', message }),
       ...(from && { start: from.position }),
+      ...(part && { part }),
     })
     emit({ kind: 'epochStart', epoch, files: input.length, bytes: reader.totalBytes })
     const [trainers, reports] = [this.#trainers, this.#reports]
     const printInterval = runner.print_interval
-    return runPass({ phase, epoch, reader, trainers, reports, printInterval, emit, signal, ...(from && { from }) })
+    return runPass({
+      ...{ phase, epoch, reader, trainers, reports, printInterval, emit, signal },
+      ...(from && { from }),
+      ...(together && { together }),
+    })
+  }
+
+  /** Ends the pass under way with this error. */
+  fail(error: Error): void {
+    this.#trainers.fail(error)
   }
 
   async close(): Promise<void> {
@@ -139,7 +158,8 @@ function threadSettings({ config, model, files, params, threads, engine }: Runti
   const { train, infer, slots, metrics, optimizer } = model
   const programs = { ...(files.train && { train }), ...(files.infer && { infer }) }
   return Array.from({ length: threads }, (_, thread) => ({
-    ...{ thread, engine, programs, slots, metrics, params },
+    ...{ thread, engine, programs, slots, metrics },
+    params: typeof params === 'function' ? params(thread) : params,
     segments: runner.table_segments,
     seed: runner.seed,
     batchSizes: { train: runner.train_batch_size, infer: runner.infer_batch_size },

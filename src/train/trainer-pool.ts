@@ -12,8 +12,12 @@ export interface PhaseEnd {
   readonly seconds: Readonly<Record<string, number>>
 }
 
-/** Batches handed to a thread ahead of its step: one runs, one waits. */
-const AHEAD = 2
+export interface TrainerPoolOptions {
+  /** Batches handed to a thread: one runs, one waits; one more where the next is asked for while one runs. @default 2 */
+  readonly ahead?: number
+  /** Batch k goes to thread k mod threads, and all threads take part in every round: steps are made together. @default false */
+  readonly inTurn?: boolean
+}
 
 interface Trainer {
   readonly worker: Worker
@@ -23,24 +27,40 @@ interface Trainer {
 export class TrainerPool {
   readonly #trainers: Trainer[]
   readonly #onStep: (report: StepReport) => void
+  readonly #ahead: number
+  readonly #inTurn: boolean
+  /** Batches handed out in turn. */
+  #turn = 0
   #failure: Error | undefined
   #closing = false
   /** Resolves whoever waits for a change: a result or a failure. */
   #wake: () => void = () => {}
   #finished: Extract<FromThread, { kind: 'finish' }>[] = []
 
-  private constructor(trainers: Trainer[], onStep: (report: StepReport) => void) {
+  private constructor(
+    trainers: Trainer[],
+    onStep: (report: StepReport) => void,
+    { ahead = 2, inTurn = false }: TrainerPoolOptions,
+  ) {
     this.#trainers = trainers
     this.#onStep = onStep
+    this.#ahead = ahead
+    this.#inTurn = inTurn
   }
 
   /** Starts the threads; resolves when every one of them has compiled its programs. */
-  static async open(settings: readonly ThreadSettings[], onStep: (report: StepReport) => void): Promise<TrainerPool> {
-    const trainers = settings.map((workerData) => ({
-      worker: new Worker(new URL('../../dist/train/trainer-thread.js', import.meta.url), { workerData }),
-      outstanding: 1,
-    }))
-    const pool = new TrainerPool(trainers, onStep)
+  static async open(
+    settings: readonly ThreadSettings[],
+    onStep: (report: StepReport) => void,
+    options: TrainerPoolOptions = {},
+  ): Promise<TrainerPool> {
+    const entry = new URL('../../dist/train/trainer-thread.js', import.meta.url)
+    const trainers = settings.map((workerData) => {
+      const { params } = workerData
+      const transferList = 'kind' in params ? [params.port] : []
+      return { worker: new Worker(entry, { workerData, transferList }), outstanding: 1 }
+    })
+    const pool = new TrainerPool(trainers, onStep, options)
     for (const [thread, trainer] of trainers.entries()) pool.#listen(trainer, thread)
     try {
       await pool.#until(() => trainers.every(({ outstanding }) => outstanding === 0))
@@ -53,13 +73,21 @@ export class TrainerPool {
 
   /** Hands a batch to the thread with the least to do; waits while all have enough. */
   async submit(phase: Phase, batch: Batch, report: boolean): Promise<void> {
-    await this.#until(() => this.#trainers.some(({ outstanding }) => outstanding < AHEAD))
-    const free = this.#trainers.reduce((best, trainer) => (trainer.outstanding < best.outstanding ? trainer : best))
+    const candidates = this.#inTurn ? [this.#next()] : this.#trainers
+    await this.#until(() => candidates.some(({ outstanding }) => outstanding < this.#ahead))
+    const free = candidates.reduce((best, trainer) => (trainer.outstanding < best.outstanding ? trainer : best))
     this.#post(free, { kind: 'step', phase, batch, report })
+  }
+
+  /** Ends the pool's work from outside: whoever waits for it gets this error. */
+  fail(error: Error): void {
+    this.#fail(error)
   }
 
   /** Waits for every batch handed out, then collects metrics and times. */
   async finish(phase: Phase): Promise<PhaseEnd> {
+    // A round that was begun is ended: the threads without a batch take part without samples.
+    while (this.#inTurn && this.#turn % this.#trainers.length !== 0) this.#post(this.#next(), { kind: 'skip', phase })
     await this.#until(() => this.#trainers.every(({ outstanding }) => outstanding === 0))
     this.#finished = []
     for (const trainer of this.#trainers) this.#post(trainer, { kind: 'finish', phase })
@@ -74,6 +102,10 @@ export class TrainerPool {
   async close(): Promise<void> {
     this.#closing = true
     await Promise.all(this.#trainers.map(({ worker }) => worker.terminate()))
+  }
+
+  #next(): Trainer {
+    return this.#trainers[this.#turn++ % this.#trainers.length]!
   }
 
   #post(trainer: Trainer, message: ToThread): void {

@@ -1,10 +1,11 @@
-/** @file Entry of a trainer thread: one session per phase, one step per message. Session.run blocks this thread only. */
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+/** @file Entry of a trainer thread: sessions, and one step per message. Session.run blocks this thread only. */
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { type Engine, nullEngine, ortEngine, referenceEngine } from '../engine/index.ts'
-import { LocalParams } from '../params/index.ts'
 import { toPlainError } from '../util/index.ts'
 import { HostStep } from './host-step.ts'
 import { type EngineName, type FromThread, PHASES, type Phase, type ThreadSettings, type ToThread } from './messages.ts'
+import { PhaseSteps } from './phase-steps.ts'
+import { openThreadParams, type ThreadParams } from './thread-params.ts'
 
 const ENGINE_BY_NAME: { readonly [K in EngineName]: () => Engine } = {
   ort: ortEngine,
@@ -17,73 +18,67 @@ await run(parentPort!, workerData as ThreadSettings)
 async function run(port: MessagePort, settings: ThreadSettings): Promise<void> {
   const say = (message: FromThread) => port.postMessage(message)
   try {
-    const params = new LocalParams(settings.params, settings.thread)
-    const steps = await compile(settings, params)
-    // Messages that arrive while a step runs wait in the port; steps stay in order.
-    let queue = Promise.resolve()
-    let failed = false
-    port.on('message', (message: ToThread) => {
-      queue = queue.then(async () => {
-        if (failed) return
-        try {
-          say(await answer(message, steps[message.phase]!, params))
-        } catch (error) {
-          failed = true
-          say({ kind: 'error', error: toPlainError(error) })
-        }
-      })
-    })
+    const params = openThreadParams(settings)
+    const phases = await compile(settings, params)
+    const inbox = openInbox(port)
     say({ kind: 'ready' })
+    for (;;) {
+      const message = await inbox.next()
+      // A batch that waits behind this one is asked for before this one is computed, so that both go on at once.
+      say(await phases[message.phase]!.answer(message, inbox.peek))
+    }
   } catch (error) {
     say({ kind: 'error', error: toPlainError(error) })
   }
 }
 
-async function compile(settings: ThreadSettings, params: LocalParams): Promise<Partial<Record<Phase, HostStep>>> {
+async function compile(settings: ThreadSettings, params: ThreadParams): Promise<Partial<Record<Phase, PhaseSteps>>> {
   const { programs, slots, metrics, segments, batchSizes, seed, clip } = settings
   const engine = ENGINE_BY_NAME[settings.engine]()
-  const steps = await Promise.all(
+  const phases = await Promise.all(
     PHASES.filter((phase) => programs[phase]).map(async (phase) => {
       const program = programs[phase]!
       const session = await engine.compile(program)
-      const shared = {
-        params,
-        slots,
-        metrics,
-        segments,
-        seed,
-        session,
-        layout: params.dense.layout,
+      const { layout, placement } = params
+      const options = {
+        ...{ program, session, params: params.params, slots, metrics, layout, segments, seed },
+        ...(placement && { placement }),
         ...(clip && { clip }),
+        batchSize: batchSizes[phase],
+        training: phase === 'train',
       }
-      return [
-        phase,
-        new HostStep({
-          ...shared,
-          program,
-          batchSize: batchSizes[phase],
-          training: phase === 'train',
-        }),
-      ] as const
+      const steps = Array.from({ length: 1 + params.pullsAhead }, () => new HostStep(options))
+      return [phase, new PhaseSteps(steps, params)] as const
     }),
   )
-  return Object.fromEntries(steps)
+  return Object.fromEntries(phases)
 }
 
-async function answer(message: ToThread, step: HostStep, params: LocalParams): Promise<FromThread> {
-  if (message.kind === 'finish') {
-    const finished: FromThread = { kind: 'finish', histograms: step.histograms(), seconds: breakdown(step, params) }
-    step.reset()
-    Object.assign(params.denseSeconds, { pull: 0, push: 0 })
-    return finished
+/** Messages in order. They are also taken off the port by hand, since it delivers none between two steps without a pause. */
+function openInbox(port: MessagePort) {
+  const waiting: ToThread[] = []
+  let wake = () => {}
+  port.on('message', (message: ToThread) => {
+    waiting.push(message)
+    wake()
+  })
+  const collect = () => {
+    for (let got = receiveMessageOnPort(port); got; got = receiveMessageOnPort(port)) waiting.push(got.message)
   }
-  const { phase, batch, report } = message
-  const { index, size, fraction } = batch
-  const result = await step.run(batch)
-  return { kind: 'step', phase, index, size, fraction, result, ...(report && { histograms: step.histograms() }) }
-}
-
-/** Where the time went, in parts that do not overlap: dense weights are taken out of lookup and update. */
-function breakdown({ seconds }: HostStep, { denseSeconds: { pull, push } }: LocalParams): Record<string, number> {
-  return { ...seconds, lookup: seconds.lookup - pull, update: seconds.update - push, dense: pull + push }
+  return {
+    async next(): Promise<ToThread> {
+      collect()
+      while (waiting.length === 0) {
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      }
+      return waiting.shift()!
+    },
+    /** The message after this one, if it has come. */
+    peek(): ToThread | undefined {
+      collect()
+      return waiting[0]
+    },
+  }
 }

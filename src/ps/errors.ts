@@ -1,0 +1,40 @@
+/** @file What goes wrong between workers and servers, in words. */
+import { UserError } from '../util/index.ts'
+
+const MEGABYTE = 1024 * 1024
+
+export function memoryLimit(usedBytes: number, limitBytes: number): UserError {
+  const [used, limit] = [usedBytes, limitBytes].map((bytes) => Math.round(bytes / MEGABYTE))
+  return new UserError(`the tables of this server take ${used} MB, its limit is ${limit} MB: no new rows are taken`, {
+    code: 'PS_MEMORY_LIMIT',
+    hint: 'start more servers, shrink the table (smaller dim, an optimizer with less state), or raise the limit',
+  })
+}
+
+export function missingWorkers(what: string, awaited: readonly number[], timeoutMs: number): UserError {
+  return new UserError(`${what}: ${workers(awaited)} did not come in ${timeoutMs} ms, though alive`, {
+    code: 'PS_MISSING_WORKERS',
+    hint: `see the log of ${workers(awaited)}; every worker must take part in ${what}`,
+  })
+}
+
+export function workers(ranks: readonly number[]): string {
+  return ranks.map((rank) => `worker[${rank}]`).join(', ')
+}
+
+export function twoOfRank(rank: number, first: string, second: string) {
+  return {
+    refusal: `worker[${rank}] was started twice, at ${first} and at ${second}`,
+    hint: 'give every worker its own PADDLE_TRAINER_ID',
+  }
+}
+
+export function filesDiffer(a: number, b: number, file: string): UserError {
+  return new UserError(
+    `split_file_list is on, but the data of worker[${a}] and worker[${b}] differ, first at ${file}: dealing it out would lose or repeat samples`,
+    {
+      code: 'PS_FILES_DIFFER',
+      hint: 'give every worker the same files, or set runner.split_file_list=False so that each reads all of its own',
+    },
+  )
+}

@@ -1,0 +1,124 @@
+/** @file A server's weights on the kernels: the same tables, dense block and optimizer rules that train in one process. */
+
+import { stepFactors } from '../optim/index.ts'
+import {
+  createLocalParams,
+  LocalParams,
+  type LocalParamsHandle,
+  type LocalParamsOptions,
+  type TableShare,
+} from '../params/index.ts'
+import type { Program } from '../program/index.ts'
+import type { DistinctSigns } from '../table/index.ts'
+import { memoryLimit } from './errors.ts'
+import { mergeDense, type StateRun, stateRuns } from './merge-dense.ts'
+import type { Slice } from './placement.ts'
+import type { SignGroups } from './protocol.ts'
+import { SignMerger } from './sign-merger.ts'
+import type { Contribution, Gradients, ParamStore } from './store.ts'
+
+export interface KernelStoreOptions extends Omit<LocalParamsOptions, 'threads' | 'denseSlice'> {
+  readonly program: Program
+  readonly segments: number
+  /** This server's part of the dense layout. */
+  readonly slice: Slice
+  /** New rows are refused beyond so many bytes of tables. @default no limit */
+  readonly memoryLimitBytes?: number
+}
+
+const NOTHING = new Float32Array(0)
+
+export class KernelStore implements ParamStore {
+  readonly precision = 'float32'
+  readonly dims: readonly number[]
+  readonly params: LocalParams
+  readonly #handle: LocalParamsHandle
+  readonly #merger: SignMerger
+  readonly #stateRuns: readonly StateRun[]
+  readonly #limit: number
+  #scratch = new Float32Array(0)
+
+  constructor({ slice, memoryLimitBytes = Number.POSITIVE_INFINITY, ...options }: KernelStoreOptions) {
+    this.#handle = createLocalParams({ ...options, threads: 1, denseSlice: slice })
+    this.params = new LocalParams(this.#handle, 0)
+    this.dims = this.params.tables.map(({ dim }) => dim)
+    this.#merger = new SignMerger(options.segments)
+    this.#stateRuns = stateRuns(options.program, this.params.dense.layout)
+    this.#limit = memoryLimitBytes
+  }
+
+  get denseSize(): number {
+    return this.params.dense.layout.floats
+  }
+
+  get steps(): number {
+    return this.params.dense.steps
+  }
+
+  /** Bytes of all tables. */
+  get usedBytes(): number {
+    return this.params.tables.reduce((sum, { usedBytes }) => sum + usedBytes, 0)
+  }
+
+  pull(signs: SignGroups, insert: boolean) {
+    if (insert) this.#checkMemory()
+    const tables = shares(signs, (distinct, t) => ({
+      rows: unfilled(distinct.signs.length * this.dims[t]!),
+      gradients: NOTHING,
+    }))
+    const weights = unfilled(this.denseSize)
+    this.params.pull({ tables, weights }, insert)
+    return { rows: tables.map(({ rows }) => rows), weights }
+  }
+
+  push({ gradients, dense, ...signs }: Gradients): number {
+    const tables = shares(signs, (_, t) => ({ rows: NOTHING, gradients: gradients[t] as Float32Array }))
+    const next = this.steps + 1
+    // Rows are looked up again: other batches were served since this one's pull.
+    for (const { table, distinct } of tables) {
+      const rows = this.#room(distinct.signs.length * this.dims[table]!)
+      this.params.tables[table]!.lookup(distinct, rows, true, stepFactors(this.#handle.tables[table]!.optimizer, next))
+    }
+    return this.params.push({ tables, gradients: dense as Float32Array })
+  }
+
+  merge(contributions: readonly Contribution[]): Gradients {
+    const parts = contributions.filter(({ samples }) => samples > 0)
+    if (parts.length === 1) return parts[0]!
+    const total = parts.reduce((sum, { samples }) => sum + samples, 0)
+    const weights = parts.map(({ samples }) => samples / total)
+    const { groups, gradients } = this.#merger.merge(parts, weights, this.dims)
+    const before = unfilled(this.denseSize)
+    if (this.#stateRuns.length > 0) this.params.dense.pull(before)
+    const dense = mergeDense(
+      parts.map((part) => part.dense),
+      weights,
+      this.#stateRuns,
+      before,
+      unfilled(this.denseSize),
+    )
+    return { groups, tableGroups: parts[0]!.tableGroups, gradients, dense }
+  }
+
+  #checkMemory(): void {
+    const used = this.usedBytes
+    if (used > this.#limit) throw memoryLimit(used, this.#limit)
+  }
+
+  #room(values: number): Float32Array {
+    if (this.#scratch.length < values) this.#scratch = new Float32Array(2 * values)
+    return this.#scratch.subarray(0, values)
+  }
+}
+
+function shares(
+  { groups, tableGroups }: SignGroups,
+  buffers: (distinct: DistinctSigns, table: number) => Pick<TableShare, 'rows' | 'gradients'>,
+): TableShare[] {
+  return tableGroups.map((group, table) => ({ table, distinct: groups[group]!, ...buffers(groups[group]!, table) }))
+}
+
+/** Room that will be written whole: clearing it first would cost as much as filling it. */
+function unfilled(values: number): Float32Array<ArrayBuffer> {
+  return new Float32Array(Buffer.allocUnsafeSlow(4 * values).buffer, 0, values)
+}

@@ -1,0 +1,44 @@
+/** @file Where a weight lives: pure functions that workers, servers and saved files agree on. */
+
+/** Logical shards over servers: sign mod shards is the shard; each server has a run of shards. */
+export interface Placement {
+  readonly shards: number
+  readonly servers: number
+}
+
+/** Paddle's default of table_parameters.*.shard_num on CPU servers. */
+export const DEFAULT_SHARDS = 1000
+
+export function shardsPerServer({ shards, servers }: Placement): number {
+  return Math.ceil(shards / servers)
+}
+
+/** The server that owns a sign. */
+export function serverOf(sign: bigint, placement: Placement): number {
+  return Math.floor(shardOf(sign, placement) / shardsPerServer(placement))
+}
+
+/** The sign's shard, by its number in the whole table. */
+export function shardOf(sign: bigint, { shards }: Placement): number {
+  return Number(sign % BigInt(shards))
+}
+
+/** The sign's shard, by its number on its server. */
+export function localShardOf(sign: bigint, placement: Placement): number {
+  return shardOf(sign, placement) % shardsPerServer(placement)
+}
+
+/** Part of a run of numbers: [from, to). */
+export interface Slice {
+  readonly from: number
+  readonly to: number
+}
+
+/** The dense block cut over servers as Paddle cuts it: total / servers + 1 each, the last takes the rest. */
+export function denseSlices(total: number, servers: number): readonly Slice[] {
+  const each = Math.floor(total / servers) + 1
+  return Array.from({ length: servers }, (_, s) => ({
+    from: Math.min(total, s * each),
+    to: s === servers - 1 ? total : Math.min(total, (s + 1) * each),
+  }))
+}

@@ -1,0 +1,202 @@
+/** @file What workers and servers say to each other, as bytes: numbers first, then runs that are read in place. */
+import type { ParamsShare, Values } from '../params/index.ts'
+import type { DistinctSigns } from '../table/index.ts'
+import type { Slice } from './placement.ts'
+
+export const METHODS = { pull: 1, push: 2, leave: 3, join: 4, meet: 5, geo: 6, inspect: 7, save: 8 } as const
+export type Method = keyof typeof METHODS
+
+export type Precision = 'float32' | 'float64'
+
+export const VALUES = { float32: Float32Array, float64: Float64Array } as const
+
+/** The signs a request is about: groups of distinct signs, and for each table which group it uses. */
+export interface SignGroups {
+  readonly groups: readonly DistinctSigns[]
+  readonly tableGroups: readonly number[]
+}
+
+export interface PullRequest extends SignGroups {
+  readonly thread: number
+  readonly insert: boolean
+}
+
+export interface PushRequest extends SignGroups {
+  readonly thread: number
+  /** Counts this thread's pushes from 1, so that one that arrives twice is applied once. */
+  readonly sequence: number
+  readonly samples: number
+  /** By table, [signs, dim]. */
+  readonly gradients: readonly Values[]
+  /** The server's slice of dense gradients and new state. */
+  readonly dense: Values
+}
+
+// u32 words: thread, insert | samples, sequence, groups, segments, tables; group of each table; lengths of each group by
+// segment. Then, each run starting at a multiple of 8 bytes: signs of each group, gradients of each table, dense values.
+const FIXED_WORDS = 6
+
+/** One server's part of a batch that is grouped by server and, within it, by segment. */
+export class SharePart {
+  readonly groups: readonly DistinctSigns[]
+  readonly tableGroups: readonly number[]
+  /** By table: its rows in the share, [first, last) in values. */
+  readonly #runs: readonly Slice[]
+
+  constructor({ tables }: ParamsShare<Values>, server: number, segments: number) {
+    const known: DistinctSigns[] = []
+    const starts: number[] = []
+    this.tableGroups = tables.map(({ distinct }) => {
+      const at = known.indexOf(distinct)
+      if (at >= 0) return at
+      known.push(distinct)
+      starts.push(sum(distinct.lengths, 0, server * segments))
+      return known.length - 1
+    })
+    this.groups = known.map(({ signs, lengths }, g) => {
+      const own = lengths.subarray(server * segments, (server + 1) * segments)
+      return { lengths: own, signs: signs.subarray(starts[g]!, starts[g]! + sum(own, 0, segments)) }
+    })
+    this.#runs = tables.map(({ distinct, rows }, t) => {
+      const dim = distinct.signs.length === 0 ? 0 : rows.length / distinct.signs.length
+      const group = this.tableGroups[t]!
+      const from = starts[group]! * dim
+      return { from, to: from + this.groups[group]!.signs.length * dim }
+    })
+  }
+
+  encodePull(thread: number, insert: boolean): Uint8Array<ArrayBuffer> {
+    return encode(this, [thread, insert ? 1 : 0, 0], [])
+  }
+
+  encodePush(share: ParamsShare<Values>, slice: Slice, thread: number, sequence: number): Uint8Array<ArrayBuffer> {
+    const rows = share.tables.map(({ gradients }, t) => gradients.subarray(this.#runs[t]!.from, this.#runs[t]!.to))
+    return encode(this, [thread, share.samples, sequence], [...rows, share.gradients.subarray(slice.from, slice.to)])
+  }
+
+  /** Puts the answer to a pull where the share wants it. */
+  decodePull(body: Uint8Array<ArrayBuffer>, share: ParamsShare<Values>, slice: Slice): void {
+    const runs = new RunReader(body)
+    for (const [t, { rows }] of share.tables.entries()) {
+      const { from, to } = this.#runs[t]!
+      rows.set(runs.values(precisionOf(rows), to - from), from)
+    }
+    const { weights } = share
+    weights.set(runs.values(precisionOf(weights), slice.to - slice.from), slice.from)
+  }
+}
+
+/** A contribution without samples: the thread has no batch for this step. */
+export function encodeSkip(thread: number, sequence: number): Uint8Array<ArrayBuffer> {
+  return encode({ groups: [], tableGroups: [] }, [thread, 0, sequence], [])
+}
+
+/** The answer to a pull: rows of every table, then the dense slice. */
+export function pullAnswer(rows: readonly Values[], weights: Values): Uint8Array[] {
+  return [...rows, weights].flatMap((run) => {
+    const bytes = new Uint8Array(run.buffer, run.byteOffset, run.byteLength)
+    const padding = -bytes.byteLength & 7
+    return padding === 0 ? [bytes] : [bytes, new Uint8Array(padding)]
+  })
+}
+
+export function decodePull(body: Uint8Array<ArrayBuffer>): PullRequest {
+  const { words, signs } = decodeSigns(body)
+  return { ...signs, thread: words[0]!, insert: words[1] === 1 }
+}
+
+/** Views on the body; `dims` are those of the tables, `dense` how many dense values belong to this server. */
+export function decodePush(
+  body: Uint8Array<ArrayBuffer>,
+  precision: Precision,
+  dims: readonly number[],
+  dense: number,
+): PushRequest {
+  const { words, signs, runs } = decodeSigns(body)
+  const gradients = signs.tableGroups.map((group, t) =>
+    runs.values(precision, signs.groups[group]!.signs.length * dims[t]!),
+  )
+  return {
+    ...signs,
+    thread: words[0]!,
+    samples: words[1]!,
+    sequence: words[2]!,
+    gradients,
+    dense: runs.values(precision, words[1] === 0 ? 0 : dense),
+  }
+}
+
+function encode(
+  { groups, tableGroups }: SignGroups,
+  head: readonly [number, number, number],
+  values: readonly Values[],
+): Uint8Array<ArrayBuffer> {
+  const segments = groups[0]?.lengths.length ?? 0
+  const words = [...head, groups.length, segments, tableGroups.length, ...tableGroups]
+  const runs = [...groups.map(({ signs }) => signs), ...values]
+  const wordBytes = aligned(4 * (words.length + groups.length * segments))
+  const body = new Uint8Array(runs.reduce((bytes, run) => bytes + aligned(run.byteLength), wordBytes))
+  const head32 = new Uint32Array(body.buffer, 0, words.length + groups.length * segments)
+  head32.set(words)
+  for (const [g, { lengths }] of groups.entries()) head32.set(lengths, words.length + g * segments)
+  let at = wordBytes
+  for (const run of runs) {
+    body.set(new Uint8Array(run.buffer, run.byteOffset, run.byteLength), at)
+    at += aligned(run.byteLength)
+  }
+  return body
+}
+
+function decodeSigns(body: Uint8Array<ArrayBuffer>) {
+  const words = new Uint32Array(body.buffer, body.byteOffset, Math.floor(body.byteLength / 4))
+  const [groupCount, segments, tables] = [words[3]!, words[4]!, words[5]!]
+  const lengthsAt = FIXED_WORDS + tables
+  const runs = new RunReader(body, aligned(4 * (lengthsAt + groupCount * segments)))
+  const groups = Array.from({ length: groupCount }, (_, g): DistinctSigns => {
+    const lengths = words.subarray(lengthsAt + g * segments, lengthsAt + (g + 1) * segments)
+    return { lengths, signs: runs.signs(sum(lengths, 0, segments)) }
+  })
+  return { words, runs, signs: { groups, tableGroups: [...words.subarray(FIXED_WORDS, lengthsAt)] } }
+}
+
+/** Hands out runs of a body in order; a body that is too short throws instead of reading beyond. */
+class RunReader {
+  readonly #body: Uint8Array<ArrayBuffer>
+  #at: number
+
+  constructor(body: Uint8Array<ArrayBuffer>, at = 0) {
+    this.#body = body
+    this.#at = at
+  }
+
+  signs(count: number): BigUint64Array<ArrayBuffer> {
+    return new BigUint64Array(this.#body.buffer, this.#take(8 * count), count)
+  }
+
+  values(precision: Precision, count: number): Values {
+    const Type = VALUES[precision]
+    return new Type(this.#body.buffer, this.#take(Type.BYTES_PER_ELEMENT * count), count)
+  }
+
+  #take(bytes: number): number {
+    const at = this.#at
+    this.#at += aligned(bytes)
+    if (at + bytes > this.#body.byteLength)
+      throw new Error(`internal: a message of ${this.#body.byteLength} bytes ends before its content`)
+    return this.#body.byteOffset + at
+  }
+}
+
+export function precisionOf(values: Values): Precision {
+  return values instanceof Float64Array ? 'float64' : 'float32'
+}
+
+function aligned(bytes: number): number {
+  return (bytes + 7) & ~7
+}
+
+function sum(numbers: Uint32Array, from: number, to: number): number {
+  let total = 0
+  for (let i = from; i < to; i++) total += numbers[i]!
+  return total
+}

@@ -1,0 +1,118 @@
+/** @file A worker's hold on all servers: one connection each, requests, meetings, and the end of any of them. */
+import { performance } from 'node:perf_hooks'
+import { type Identity, type Parts, Peer, reach, sayHello, socketTransport, type Transport } from '../net/index.ts'
+import { missingWorkers, workers } from './errors.ts'
+import type { MeetingAnswer } from './meetings.ts'
+import { METHODS } from './protocol.ts'
+
+export interface ServerGroupOptions {
+  /** host:port by rank. */
+  readonly servers: readonly string[]
+  readonly identity: Identity
+  /** @default sockets */
+  readonly transport?: Transport
+  /** How long a server may take to come up. @default 5 minutes */
+  readonly startTimeoutMs?: number
+  /** How long a live server may take to answer. @default 3 minutes, as FLAGS_rpc_deadline */
+  readonly requestTimeoutMs?: number
+  /** How long live workers may keep others waiting at a meeting. @default 6 hours */
+  readonly meetingTimeoutMs?: number
+  readonly retryMs?: number
+  readonly deadAfterMs?: number
+  readonly onNotice?: (message: string) => void
+  /** Called once when a process of the job is gone. */
+  readonly onLost?: (error: Error) => void
+}
+
+const START_TIMEOUT_MS = 5 * 60 * 1000
+const REQUEST_TIMEOUT_MS = 3 * 60 * 1000
+const MEETING_TIMEOUT_MS = 6 * 60 * 60 * 1000
+
+export class ServerGroup {
+  readonly size: number
+  readonly #options: ServerGroupOptions
+  #peers: readonly Peer[] = []
+  #failure: Error | undefined
+
+  private constructor(options: ServerGroupOptions) {
+    this.#options = options
+    this.size = options.servers.length
+  }
+
+  /** Connects to every server; waits for those that are not up yet. */
+  static async open(options: ServerGroupOptions): Promise<ServerGroup> {
+    const group = new ServerGroup(options)
+    const peers = await Promise.allSettled(options.servers.map((endpoint, rank) => group.#connect(endpoint, rank)))
+    group.#peers = peers.flatMap((peer) => (peer.status === 'fulfilled' ? [peer.value] : []))
+    const failed = peers.find((peer) => peer.status === 'rejected')
+    if (failed) {
+      group.abort(failed.reason as Error)
+      throw failed.reason
+    }
+    return group
+  }
+
+  /** Asks one server. `parts` must stay as they are until the answer. */
+  request(server: number, method: number, parts: Parts, what: string): Promise<Uint8Array<ArrayBuffer>> {
+    if (this.#failure) return Promise.reject(this.#failure)
+    const { requestTimeoutMs: timeoutMs = REQUEST_TIMEOUT_MS } = this.#options
+    return this.#peers[server]!.request(method, parts, { timeoutMs, what })
+  }
+
+  /** Asks all servers the same. */
+  async requestAll(method: number, parts: Parts, what: string): Promise<void> {
+    await Promise.all(this.#peers.map((_, server) => this.request(server, method, parts, what)))
+  }
+
+  /** Meets all workers (at server 0): brings something, gets what each has brought, by rank. */
+  async meet<T>(name: string, what: T): Promise<readonly T[]> {
+    const { meetingTimeoutMs = MEETING_TIMEOUT_MS, onNotice } = this.#options
+    const body = Buffer.from(JSON.stringify({ name, what }))
+    const started = performance.now()
+    let told = ''
+    for (;;) {
+      const text = Buffer.from(await this.request(0, METHODS.meet, [body], `meet(${name})`)).toString('utf8')
+      const answer = JSON.parse(text) as MeetingAnswer
+      if (answer.kind === 'met') return answer.brought as readonly T[]
+      if (performance.now() - started > meetingTimeoutMs) throw missingWorkers(name, answer.awaited, meetingTimeoutMs)
+      const message = `Waiting at "${name}" for ${workers(answer.awaited)}.`
+      if (message !== told) onNotice?.(message)
+      told = message
+    }
+  }
+
+  /** Good-bye to all servers: this worker is done. */
+  close(): void {
+    for (const peer of this.#peers) peer.leave()
+  }
+
+  /** Tells every server why the job ends. */
+  abort(reason: Error): void {
+    this.#failure ??= reason
+    for (const peer of this.#peers) peer.abort(reason)
+  }
+
+  async #connect(endpoint: string, rank: number): Promise<Peer> {
+    const { identity, transport = socketTransport, startTimeoutMs: timeoutMs = START_TIMEOUT_MS } = this.#options
+    const { retryMs, deadAfterMs, onNotice } = this.#options
+    const who = `server[${rank}] ${endpoint}`
+    const onWait = (reason: string) => onNotice?.(`Waiting for ${who} (${reason}).`)
+    const connection = await reach({ transport, endpoint, who, timeoutMs, onWait })
+    await sayHello(connection, who, identity).catch((error: unknown) => {
+      connection.close()
+      throw error
+    })
+    return new Peer(connection, {
+      who,
+      onLost: (error) => this.#lost(error),
+      ...(retryMs !== undefined && { retryMs }),
+      ...(deadAfterMs !== undefined && { deadAfterMs }),
+    })
+  }
+
+  #lost(error: Error): void {
+    if (this.#failure) return
+    this.abort(error)
+    this.#options.onLost?.(error)
+  }
+}

@@ -1,0 +1,115 @@
+/** @file A parameter server without its sockets: answers what workers ask, by the rules of the mode. */
+import type { Parts } from '../net/index.ts'
+import { Collector } from './collector.ts'
+import { Meetings } from './meetings.ts'
+import { decodePull, decodePush, METHODS, pullAnswer } from './protocol.ts'
+import { SeenSequences } from './sequence.ts'
+import type { ParamStore } from './store.ts'
+
+export const PS_MODES = ['sync', 'async', 'half_async', 'geo'] as const
+export type PsMode = (typeof PS_MODES)[number]
+
+export interface ParameterServerOptions {
+  readonly store: ParamStore
+  readonly mode: PsMode
+  readonly workers: number
+  /** Trainer threads of each worker. */
+  readonly threads: number
+  readonly meetingPatienceMs?: number
+}
+
+type Handler = (rank: number, body: Uint8Array<ArrayBuffer>) => Parts | Promise<Parts>
+
+export class ParameterServer {
+  readonly store: ParamStore
+  readonly #options: ParameterServerOptions
+  readonly #meetings: Meetings
+  /** By worker; the same for all in sync, its own in half_async. */
+  readonly #collectors: readonly (Collector | undefined)[]
+  readonly #seen = new Map<number, SeenSequences>()
+  readonly #handlers: ReadonlyMap<number, Handler>
+
+  constructor(options: ParameterServerOptions) {
+    const { store, workers, meetingPatienceMs } = options
+    this.store = store
+    this.#options = options
+    this.#meetings = new Meetings(workers, meetingPatienceMs)
+    this.#collectors = collectorsOf(options)
+    this.#handlers = new Map<number, Handler>([
+      [METHODS.pull, (rank, body) => this.#pull(rank, body)],
+      [METHODS.push, (rank, body) => this.#push(rank, body)],
+      [METHODS.leave, (rank) => this.#leave(rank)],
+      [METHODS.join, (rank) => this.#join(rank)],
+      [METHODS.meet, (rank, body) => this.#meet(rank, body)],
+    ])
+  }
+
+  /** Answers a request of worker `rank`. */
+  handle(rank: number, method: number, body: Uint8Array<ArrayBuffer>): Parts | Promise<Parts> {
+    const handler = this.#handlers.get(method)
+    if (!handler) throw new Error(`internal: no method ${method}`)
+    return handler(rank, body)
+  }
+
+  #pull(rank: number, body: Uint8Array<ArrayBuffer>): Parts | Promise<Parts> {
+    const { thread, insert, ...signs } = decodePull(body)
+    const answer = () => {
+      const { rows, weights } = this.store.pull(signs, insert)
+      return pullAnswer(rows, weights)
+    }
+    // In sync and half_async a thread sees weights only after the step it contributed to.
+    const applied = this.#collectors[rank]?.applied(this.#contributor(rank, thread))
+    return applied ? applied.then(answer) : answer()
+  }
+
+  #push(rank: number, body: Uint8Array<ArrayBuffer>): Parts {
+    const { store } = this
+    const request = decodePush(body, store.precision, store.dims, store.denseSize)
+    const contributor = this.#contributor(rank, request.thread)
+    const seen = this.#seen.get(contributor) ?? new SeenSequences()
+    this.#seen.set(contributor, seen)
+    if (seen.add(request.sequence)) {
+      const collector = this.#collectors[rank]
+      if (collector) collector.add(contributor, request)
+      else store.push(request)
+    }
+    return [new Uint8Array(Uint32Array.of(store.steps).buffer)]
+  }
+
+  #leave(rank: number): Parts {
+    this.#collectors[rank]?.leave(this.#contributors(rank))
+    return []
+  }
+
+  #join(rank: number): Parts {
+    this.#collectors[rank]?.join(this.#contributors(rank))
+    return []
+  }
+
+  async #meet(rank: number, body: Uint8Array<ArrayBuffer>): Promise<Parts> {
+    const { name, what } = JSON.parse(Buffer.from(body).toString('utf8')) as { name: string; what: unknown }
+    return [Buffer.from(JSON.stringify(await this.#meetings.come(name, rank, what)))]
+  }
+
+  #contributor(rank: number, thread: number): number {
+    return rank * this.#options.threads + thread
+  }
+
+  #contributors(rank: number): number[] {
+    return Array.from({ length: this.#options.threads }, (_, thread) => this.#contributor(rank, thread))
+  }
+}
+
+function collectorsOf({ store, mode, workers, threads }: ParameterServerOptions): readonly (Collector | undefined)[] {
+  const numbers = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
+  const each: { readonly [M in PsMode]: () => readonly (Collector | undefined)[] } = {
+    sync: () => {
+      const all = new Collector(store, numbers(0, workers * threads))
+      return numbers(0, workers).map(() => all)
+    },
+    half_async: () => numbers(0, workers).map((rank) => new Collector(store, numbers(rank * threads, threads))),
+    async: () => [],
+    geo: () => [],
+  }
+  return each[mode]()
+}

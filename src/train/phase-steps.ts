@@ -1,0 +1,70 @@
+/** @file One phase in a trainer thread: steps in order, the next batch prepared while one is computed where that is allowed. */
+
+import type { HostStep, PreparedStep, StepSeconds } from './host-step.ts'
+import type { FromThread, ToThread } from './messages.ts'
+import type { ThreadParams } from './thread-params.ts'
+
+type StepMessage = Extract<ToThread, { kind: 'step' }>
+
+export class PhaseSteps {
+  /** As many as batches may be prepared at once; each has buffers of its own. */
+  readonly #steps: readonly HostStep[]
+  readonly #params: ThreadParams
+  readonly #prepared: { message: StepMessage; step: HostStep; prepared: PreparedStep }[] = []
+  #turn = 0
+
+  constructor(steps: readonly HostStep[], params: ThreadParams) {
+    this.#steps = steps
+    this.#params = params
+  }
+
+  async answer(message: ToThread, peek: () => ToThread | undefined): Promise<FromThread> {
+    if (message.kind === 'finish') return this.#finish()
+    if (message.kind === 'skip') {
+      await this.#params.skip()
+      return { kind: 'skip' }
+    }
+    if (this.#prepared.length === 0) this.#prepare(message)
+    const { step, prepared } = this.#prepared[0]!
+    await prepared.pulled
+    const next = this.#prepared.length < this.#steps.length ? peek() : undefined
+    if (next?.kind === 'step' && next.phase === message.phase) this.#prepare(next)
+    const result = await step.complete(prepared)
+    this.#prepared.shift()
+    const { phase, batch, report } = message
+    const { index, size, fraction } = batch
+    return { kind: 'step', phase, index, size, fraction, result, ...(report && { histograms: this.#histograms() }) }
+  }
+
+  #prepare(message: StepMessage): void {
+    const step = this.#steps[this.#turn++ % this.#steps.length]!
+    const prepared = step.prepare(message.batch)
+    // Thrown by whoever waits for it; until then it must not end the thread.
+    if (prepared.pulled instanceof Promise) prepared.pulled.catch(() => undefined)
+    this.#prepared.push({ message, step, prepared })
+  }
+
+  async #finish(): Promise<FromThread> {
+    await this.#params.params.flush()
+    const histograms = this.#histograms()
+    const seconds = this.#params.breakdown(sumSeconds(this.#steps))
+    for (const step of this.#steps) step.reset()
+    return { kind: 'finish', histograms, seconds }
+  }
+
+  #histograms(): Record<string, Uint32Array> {
+    const [first, ...others] = this.#steps.map((step) => step.histograms())
+    for (const other of others) {
+      for (const [name, counts] of Object.entries(other))
+        for (let i = 0; i < counts.length; i++) first![name]![i]! += counts[i]!
+    }
+    return first!
+  }
+}
+
+function sumSeconds(steps: readonly HostStep[]): StepSeconds {
+  const sum = { load: 0, lookup: 0, gather: 0, run: 0, merge: 0, update: 0 }
+  for (const { seconds } of steps)
+    for (const part of Object.keys(sum) as (keyof StepSeconds)[]) sum[part] += seconds[part]
+  return sum
+}

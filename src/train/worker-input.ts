@@ -1,0 +1,81 @@
+/** @file Which part of the data a worker reads: workers compare their files and deal them out, or each reads its own. */
+import { createHash } from 'node:crypto'
+import { closeSync, openSync, readSync, statSync } from 'node:fs'
+import { basename } from 'node:path'
+import type { Cluster, JobConfig } from '../config/index.ts'
+import type { Part } from '../data/index.ts'
+import type { EventSink } from '../event/index.ts'
+import { filesDiffer, type ServerGroup } from '../ps/index.ts'
+import type { Phase } from './messages.ts'
+import type { DataFiles } from './runtime.ts'
+
+/** What tells two files apart: name, size and the beginning. */
+export interface FileReport {
+  readonly name: string
+  readonly bytes: number
+  readonly head: string
+}
+
+export interface InputOptions {
+  readonly servers: ServerGroup
+  readonly cluster: Cluster
+  readonly config: JobConfig
+  readonly files: DataFiles
+  readonly emit: EventSink
+}
+
+/** This worker's part of each phase's data; undefined: all of its own files. Says which it is. */
+export async function agreeOnInput({
+  servers,
+  cluster,
+  config,
+  files,
+  emit,
+}: InputOptions): Promise<Readonly<Record<Phase, Part | undefined>>> {
+  const own = { train: (files.train ?? []).map(report), infer: (files.infer ?? []).map(report) }
+  const all = await servers.meet('comparing data files', own)
+  const { rank: index, workerNum: count } = cluster
+  const partOf = (phase: Phase): Part | undefined => {
+    if (count === 1) return undefined
+    const difference = firstDifference(all.map((lists) => lists[phase]))
+    if (!difference) return { index, count }
+    if (config.runner.split_file_list && phase === 'train') throw filesDiffer(0, difference.worker, difference.file)
+    return undefined
+  }
+  const parts = { train: partOf('train'), infer: partOf('infer') }
+  if (count > 1) emit({ kind: 'notice', message: said(parts.train, own.train.length, index, count) })
+  return parts
+}
+
+function said(part: Part | undefined, files: number, index: number, count: number): string {
+  return part
+    ? `All ${count} workers have the same ${files} files: they are dealt out, worker[${index}] reads its part.`
+    : `The workers have different files: each reads all of its own, worker[${index}] has ${files}.`
+}
+
+/** The first worker whose files are not those of worker 0, and the first file that differs. */
+export function firstDifference(
+  lists: readonly (readonly FileReport[])[],
+): { readonly worker: number; readonly file: string } | undefined {
+  const [first = [], ...others] = lists
+  for (const [i, list] of others.entries()) {
+    const longest = first.length > list.length ? first : list
+    const at = longest.findIndex((_, f) => JSON.stringify(first[f]) !== JSON.stringify(list[f]))
+    if (at >= 0) return { worker: i + 1, file: longest[at]!.name }
+  }
+  return undefined
+}
+
+const HEAD_BYTES = 64 * 1024
+
+function report(path: string): FileReport {
+  const head = Buffer.alloc(HEAD_BYTES)
+  const descriptor = openSync(path, 'r')
+  try {
+    const bytes = readSync(descriptor, head, 0, HEAD_BYTES, 0)
+    const hash = createHash('sha256').update(head.subarray(0, bytes)).digest('hex')
+    return { name: basename(path), bytes: statSync(path).size, head: hash.slice(0, 16) }
+  } finally {
+    closeSync(descriptor)
+  }
+}

@@ -1,0 +1,111 @@
+/** @file A parameter-server job of real processes on this host, without a launcher. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+
+const PROCESS = fileURLToPath(new URL('./process.mjs', import.meta.url))
+
+export interface JobOptions {
+  readonly path: string
+  readonly workers: number
+  readonly servers: number
+  readonly overrides?: readonly string[]
+  /** Of single processes, by name (`worker 1`). */
+  readonly own?: Readonly<Record<string, { readonly overrides?: readonly string[]; readonly cluster?: object }>>
+  readonly options?: object
+}
+
+export interface JobProcess {
+  readonly name: string
+  readonly child: ChildProcess
+  readonly events: Record<string, unknown>[]
+  /** Exit code, or the signal's name. */
+  readonly ended: Promise<number | string>
+  err: string
+}
+
+export interface Job {
+  readonly processes: readonly JobProcess[]
+  readonly named: (name: string) => JobProcess
+  /** Waits for all; fails with what they said when one did not end with 0. */
+  readonly success: () => Promise<void>
+  readonly kill: () => void
+}
+
+export async function startJob({
+  path,
+  workers,
+  servers,
+  overrides = [],
+  own = {},
+  options,
+}: JobOptions): Promise<Job> {
+  const ports = await freePorts(servers)
+  const shared = {
+    servers: ports.map((port) => `127.0.0.1:${port}`),
+    workers: [],
+    workerNum: workers,
+    jobId: 'test',
+    token: 'secret',
+    inherited: {},
+  }
+  const start = (role: 'server' | 'worker', rank: number): JobProcess => {
+    const name = `${role} ${rank}`
+    const endpoint = role === 'server' ? shared.servers[rank] : ''
+    const cluster = { ...shared, role, rank, endpoint, ...own[name]?.cluster }
+    const task = { cluster, path, overrides: [...overrides, ...(own[name]?.overrides ?? [])], options }
+    const child = spawn(process.execPath, [PROCESS, JSON.stringify(task)], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const events: Record<string, unknown>[] = []
+    let rest = ''
+    child.stdout!.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (rest + text).split('\n')
+      rest = lines.pop()!
+      for (const line of lines) events.push(JSON.parse(line))
+    })
+    const ended = new Promise<number | string>((resolve) =>
+      child.on('close', (code, signal) => resolve(code ?? signal ?? 'unknown')),
+    )
+    const started: JobProcess = { name, child, events, ended, err: '' }
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      started.err += text
+    })
+    return started
+  }
+  const numbers = (count: number) => Array.from({ length: count }, (_, i) => i)
+  const processes = [
+    ...numbers(servers).map((rank) => start('server', rank)),
+    ...numbers(workers).map((rank) => start('worker', rank)),
+  ]
+  return {
+    processes,
+    named: (name) => processes.find((one) => one.name === name)!,
+    kill: () => {
+      for (const { child } of processes) child.kill('SIGKILL')
+    },
+    success: async () => {
+      for (const one of processes) {
+        const code = await one.ended
+        if (code !== 0) {
+          const said = one.events.filter(({ kind }) => kind === 'failed' || kind === 'warning')
+          throw new Error(`${one.name} ended with ${code}: ${JSON.stringify(said, null, 1)} ${one.err}`)
+        }
+      }
+    },
+  }
+}
+
+/** Ports that were free a moment ago, all different. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = await Promise.all(
+    Array.from(
+      { length: count },
+      () =>
+        new Promise<ReturnType<typeof createServer>>((resolve) => {
+          const server = createServer().listen(0, '127.0.0.1', () => resolve(server))
+        }),
+    ),
+  )
+  const ports = servers.map((server) => (server.address() as { port: number }).port)
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}
