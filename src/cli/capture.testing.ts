@@ -11,10 +11,12 @@ export interface Captured {
 export interface CaptureOptions {
   readonly isTTY?: boolean
   readonly env?: CliIo['env']
+  /** Standard input. */
+  readonly input?: string
 }
 
 /** A CliIo that records; `signal` plays a key press. */
-export function captureIo({ isTTY = false, env = {} }: CaptureOptions = {}) {
+export function captureIo({ isTTY = false, env = {}, input = '' }: CaptureOptions = {}) {
   const text = { out: '', err: '' }
   const exits: number[] = []
   const listeners = new Set<(signal: StopSignal) => void>()
@@ -29,6 +31,9 @@ export function captureIo({ isTTY = false, env = {} }: CaptureOptions = {}) {
   const io: CliIo = {
     out: stream('out'),
     err: stream('err'),
+    input: async function* () {
+      yield new TextEncoder().encode(input)
+    },
     env,
     platform: 'linux',
     exit: (code) => exits.push(code),

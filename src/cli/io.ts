@@ -9,6 +9,8 @@ export interface CliStream extends TerminalStream {
 export interface CliIo {
   readonly out: CliStream
   readonly err: CliStream
+  /** Standard input, opened when it is asked for. */
+  readonly input: () => AsyncIterable<Uint8Array>
   readonly env: Readonly<Record<string, string | undefined>>
   readonly platform: string
   /** Calls the listener at each such signal; returns how to stop listening. */
@@ -31,6 +33,7 @@ export function processIo(): CliIo {
   return {
     out: process.stdout,
     err: process.stderr,
+    input: () => process.stdin,
     env: process.env,
     platform: process.platform,
     exit: (code) => process.exit(code),

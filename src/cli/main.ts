@@ -10,6 +10,8 @@ import { fleetrunCommand } from './fleetrun.ts'
 import { inferCommand } from './infer.ts'
 import { type CliIo, processIo } from './io.ts'
 import { launchPsCommand } from './launch-ps.ts'
+import { predictCommand } from './predict.ts'
+import { serveCommand } from './serve.ts'
 import { toolCommand } from './tool.ts'
 import { trainCommand } from './train.ts'
 
@@ -17,6 +19,8 @@ const COMMANDS = [
   trainCommand,
   inferCommand,
   exportCommand,
+  predictCommand,
+  serveCommand,
   checkCommand,
   dataCommand,
   (io: CliIo) => fleetrunCommand(io),
@@ -32,6 +36,8 @@ Examples
   oarfish train -m models/rank/dnn/config.yaml --resume
   oarfish infer -m models/rank/dnn/config.yaml
   oarfish export -m models/rank/dnn/config.yaml --out exported
+  oarfish predict --model exported data/test/part-0
+  oarfish serve --model exported --port 8080
   oarfish check -m models/rank/dnn/config.yaml
   oarfish data criteo-like --rows 400000 --out data/criteo
 

@@ -30,6 +30,13 @@ export function noOutputs(): UserError {
   })
 }
 
+export function randomOutputs(): UserError {
+  return new UserError('the outputs depend on random numbers, so no reader could repeat them', {
+    code: 'EXPORT_RANDOM',
+    hint: 'leave dropout and sampling out of net(inputs, isInfer) when isInfer is true',
+  })
+}
+
 export function notAnExport(file: string, reason: string): UserError {
   return new UserError(`this is not an export that can be read: ${reason}`, {
     code: 'EXPORT_FOREIGN',

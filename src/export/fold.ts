@@ -26,7 +26,6 @@ export function foldModel({ model, plan, tables, memories }: FoldOptions): { mod
   const folded = new Map(tables.map((table, i) => [table.name, foldTable(graph, table, memories[i]!)]))
   const renamed = new Map<string, string>()
   for (const input of plan.inputs) {
-    if (input.kind === 'zeros') graph.constant(input.name, [0], input.shape as number[], 'int32')
     if (input.kind !== 'rows') continue
     const { rows, mask } = foldRows(graph, input, folded.get(input.table)!)
     renamed.set(input.name, rows)

@@ -21,7 +21,6 @@ export function gatherInputs(options: GatherOptions, columns: Columns): Record<s
   const inputs: Record<string, ModelInput> = {}
   for (const input of options.inputs) {
     if (input.kind === 'dense') inputs[input.name] = denseInput(input, options.slots, columns)
-    else if (input.kind === 'zeros') inputs[input.name] = zerosInput(input)
     else if (input.kind === 'rows' && input.pooling === 'sequence') {
       const { rows, mask } = sequenceInput(input, options.tables[input.table]!, batch)
       inputs[input.name] = rows
@@ -118,10 +117,4 @@ function denseInput(
   const index = slots.filter(({ kind }) => kind === 'dense').findIndex(({ name }) => name === slot)
   const data = dense[index]!
   return { dtype, data, dims: [samples, data.length / samples] }
-}
-
-function zerosInput({ dtype, shape }: Extract<ExportInput, { kind: 'zeros' }>): ModelInput {
-  const dims = shape as readonly number[]
-  const size = dims.reduce((product, dim) => product * dim, 1)
-  return { dtype, dims, data: dtype === 'int32' ? new Int32Array(size) : new Float32Array(size) }
 }

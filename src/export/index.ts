@@ -1,7 +1,16 @@
 /** @file The public face of export/: models for inference written, opened and scored. */
 export type { ExportManifest, ExportSlot } from './manifest.ts'
-export { type FoundExport, findExport, INFERENCE_FOLDER, type LoadedExport, openExport, readExport } from './open.ts'
+export {
+  type FoundExport,
+  findExport,
+  INFERENCE_FOLDER,
+  type LoadedExport,
+  locateExport,
+  openExport,
+  readExport,
+} from './open.ts'
 export { type ExportNames, type ExportPlan, planExport } from './plan.ts'
+export { PREDICT_FORMATS, type PredictOptions, predict } from './predict.ts'
 export { columnsOf, type Instance } from './samples.ts'
-export { outputRows, type Scored, Scorer } from './scorer.ts'
+export { outputRows, type Scored, Scorer, shortNumber } from './scorer.ts'
 export { type WriteExportOptions, writeExport } from './write.ts'

@@ -46,7 +46,6 @@ const input = z.discriminatedUnion('kind', [
   }),
   /** Of the sequence `rows`: 1 for a sign, 0 for padding. */
   z.object({ kind: z.literal('mask'), ...tensor, rows: z.string() }),
-  z.object({ kind: z.literal('zeros'), ...tensor }),
 ])
 
 const manifest = z.object({

@@ -40,11 +40,16 @@ export async function findExport(path: string): Promise<FoundExport | undefined>
   return undefined
 }
 
-/** Opens the export that findExport finds; every file is compared with its checksum. */
-export async function openExport(path: string): Promise<LoadedExport> {
+/** As findExport, for a path that must hold one. */
+export async function locateExport(path: string): Promise<FoundExport> {
   const found = await findExport(path)
   if (!found) throw await nothingThere(path)
-  return readExport(found.folder)
+  return found
+}
+
+/** The export at `path` in memory; every file is compared with its checksum. */
+export async function openExport(path: string): Promise<LoadedExport> {
+  return readExport((await locateExport(path)).folder)
 }
 
 export async function readExport(folder: string): Promise<LoadedExport> {

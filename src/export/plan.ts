@@ -2,7 +2,7 @@
 import { inference } from '../autodiff/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { type Program, RANDOM_SEED } from '../program/index.ts'
-import { feedsMissing, noOutputs, unknownName } from './errors.ts'
+import { feedsMissing, noOutputs, randomOutputs, unknownName } from './errors.ts'
 import type { ExportInput, ExportManifest, ExportSlot } from './manifest.ts'
 
 /** PaddleRec's names of what goes in and comes out; empty lists mean all. */
@@ -69,7 +69,7 @@ function graphInputs({ feeds, rows }: Program, slots: readonly ExportSlot[]): Ex
       const masked = masks.get(name)
       if (masked !== undefined) return { kind: 'mask', ...tensor, rows: masked }
       if (names.has(name)) return { kind: 'dense', ...tensor, slot: name }
-      if (name === RANDOM_SEED) return { kind: 'zeros', ...tensor }
+      if (name === RANDOM_SEED) throw randomOutputs()
       throw new Error(`internal: nothing feeds "${name}"`)
     }),
     ...rows.map(

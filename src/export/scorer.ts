@@ -88,7 +88,12 @@ function nested(values: TensorView['data'], dims: readonly number[]): unknown {
 }
 
 function plain(value: number | bigint): number | string {
-  return typeof value === 'bigint' ? String(value) : value
+  return typeof value === 'bigint' ? String(value) : shortNumber(value)
+}
+
+/** Nine digits tell every float32 from the next. */
+export function shortNumber(value: number): number {
+  return Number(value.toPrecision(9))
 }
 
 function joinScored(parts: readonly Scored[]): Scored {

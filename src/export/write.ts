@@ -13,7 +13,7 @@ import { type ExportManifest, type ExportTable, type FileMark, FORMAT, hexOf, MA
 import { readExport } from './open.ts'
 import type { ExportPlan } from './plan.ts'
 import { columnsOf, type Instance, instancesOf, trainerOutputs, withUnseen } from './samples.ts'
-import { outputRows, Scorer, scoresOf } from './scorer.ts'
+import { outputRows, Scorer, scoresOf, shortNumber } from './scorer.ts'
 import { readTableFile, writeTableFile } from './table-file.ts'
 import { denseWeights } from './trainer-rows.ts'
 
@@ -101,7 +101,7 @@ function samplesFile(
   // One line each, so that people can read it.
   const list = (items: readonly unknown[]) => `[\n${items.map((item) => `  ${JSON.stringify(item)}`).join(',\n')}\n ]`
   const columns = Object.entries(rows).map(([name, values]) => ` ${JSON.stringify(name)}: ${list(values)}`)
-  const text = `{"instances": ${list(instances)},\n "scores": ${list(Array.from(scores))},\n "outputs": {${columns.join(',\n')}}}\n`
+  const text = `{"instances": ${list(instances)},\n "scores": ${list(Array.from(scores, shortNumber))},\n "outputs": {${columns.join(',\n')}}}\n`
   return new TextEncoder().encode(text)
 }
 

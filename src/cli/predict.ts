@@ -1,0 +1,39 @@
+/** @file `oarfish predict`: scores text with an exported model, one score a line. */
+import { Command } from 'commander'
+import type { Scored } from '../export/index.ts'
+import type { CliIo } from './io.ts'
+import { oneOf } from './options.ts'
+
+interface PredictCliOptions {
+  readonly model: string
+  readonly format: string
+  readonly json?: boolean
+}
+
+export function predictCommand(io: CliIo): Command {
+  return new Command('predict')
+    .description(
+      'Score slot or MultiSlot text with an exported model; prints one score a line, in the order of the lines.',
+    )
+    .argument('<file>', 'a file, plain or .gz, a folder of such, or - for standard input')
+    .requiredOption('--model <folder>', 'an export, or a folder that holds exports by epoch: the last one is taken')
+    .option('--format <form>', 'auto, slot or multislot', 'auto')
+    .option('--json', 'print {"score":...,"outputs":{...}} for each line')
+    .action((file: string, options: PredictCliOptions) => runPredict(file, options, io))
+}
+
+async function runPredict(file: string, { model, format, json = false }: PredictCliOptions, io: CliIo): Promise<void> {
+  const { outputRows, PREDICT_FORMATS, predict, shortNumber } = await import('../export/index.ts')
+  const known = oneOf('--format', PREDICT_FORMATS, format)
+  const onNotice = (message: string) => io.err.write(`${message}\n`)
+  const scoreLines = ({ scores }: Scored) => Array.from(scores, (score) => `${shortNumber(score)}\n`)
+  const jsonLines = (scored: Scored) => {
+    const rows = outputRows(scored, 0, scored.samples)
+    return Array.from(scored.scores, (score, i) => {
+      const outputs = Object.fromEntries(Object.entries(rows).map(([name, values]) => [name, values[i]]))
+      return `${JSON.stringify({ score: shortNumber(score), outputs })}\n`
+    })
+  }
+  for await (const scored of predict({ model, input: file === '-' ? io.input() : file, format: known, onNotice }))
+    io.out.write((json ? jsonLines(scored) : scoreLines(scored)).join(''))
+}

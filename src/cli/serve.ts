@@ -1,0 +1,59 @@
+/** @file `oarfish serve`: a model behind HTTP until it is told to stop. */
+import { Command } from 'commander'
+import { type CliIo, STOP_SIGNALS } from './io.ts'
+import { wholeNumber } from './options.ts'
+import { openOutput } from './output.ts'
+
+interface ServeCliOptions {
+  readonly model: string
+  readonly port: number
+  readonly host: string
+  readonly threads?: number
+  readonly batchWindowMs: number
+  readonly maxBatch: number
+  readonly maxBodyBytes: number
+  readonly pollMs: number
+  readonly fillMissing?: boolean
+  readonly json?: boolean
+}
+
+export function serveCommand(io: CliIo): Command {
+  return new Command('serve')
+    .description(
+      'Score over HTTP: POST /predict with slot text or JSON; GET /healthz and /metrics. A newer export is taken up without a gap.',
+    )
+    .requiredOption('--model <folder>', 'an export that may be replaced, or a folder that holds exports by epoch')
+    .requiredOption('--port <n>', 'where to listen; 0 for any free port', wholeNumber)
+    .option('--host <address>', 'the address to listen on; 0.0.0.0 for all', '127.0.0.1')
+    .option('--threads <n>', 'threads that score; one less than the cores unless given', wholeNumber)
+    .option('--batch-window-ms <n>', 'how long a request waits for others to be scored with', wholeNumber, 0)
+    .option('--max-batch <n>', 'requests scored together at most', wholeNumber, 256)
+    .option('--max-body-bytes <n>', 'larger requests are refused', wholeNumber, 1024 * 1024)
+    .option('--poll-ms <n>', 'how often to look for a newer export', wholeNumber, 1000)
+    .option('--fill-missing', 'fill slots that a request lacks as in training, instead of refusing it')
+    .option('--json', 'print events as JSON lines')
+    .action((options: ServeCliOptions) => runServe(options, io))
+}
+
+async function runServe({ json = false, ...options }: ServeCliOptions, io: CliIo): Promise<void> {
+  const { serve } = await import('../serve/index.ts')
+  const output = openOutput(io, { json })
+  let asked: () => void = () => {}
+  const stopped = new Promise<void>((resolve) => {
+    asked = resolve
+  })
+  let signals = 0
+  const stopListening = io.onSignal((signal) => {
+    if (signals++ > 0) return io.exit(STOP_SIGNALS[signal])
+    output.emit({ kind: 'notice', message: 'Stopping: what was asked is still answered.' })
+    asked()
+  })
+  try {
+    const served = await serve({ ...options, emit: output.emit })
+    await stopped
+    await served.close()
+  } finally {
+    stopListening()
+    output.close()
+  }
+}

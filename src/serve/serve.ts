@@ -1,0 +1,162 @@
+/** @file serve(): a model behind HTTP. Opens threads, listens, reloads newer exports, and stops without losing a request. */
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { performance } from 'node:perf_hooks'
+import type { EventSink } from '../event/index.ts'
+import { type FoundExport, locateExport } from '../export/index.ts'
+import { formatUserError, isUserError, UserError } from '../util/index.ts'
+import { Batcher } from './batcher.ts'
+import { createHandler } from './handler.ts'
+import { Metrics } from './metrics.ts'
+import { type PoolOptions, ScorerPool } from './pool.ts'
+import { watchExport } from './watch.ts'
+
+export interface ServeOptions {
+  /** An export that may be replaced, or a folder where exports appear by epoch. */
+  readonly model: string
+  /** 0: any free one. */
+  readonly port: number
+  /** @default '127.0.0.1' */
+  readonly host?: string
+  /** Threads that score. @default one less than the cores, at least 1 */
+  readonly threads?: number
+  /** @default 0 */
+  readonly batchWindowMs?: number
+  /** Requests scored together at most. @default 256 */
+  readonly maxBatch?: number
+  /** @default 1 MiB */
+  readonly maxBodyBytes?: number
+  /** Fill what a request lacks as in training, instead of refusing it. @default false */
+  readonly fillMissing?: boolean
+  /** How often to look for a newer export. @default 1000 */
+  readonly pollMs?: number
+  readonly emit: EventSink
+}
+
+export interface Served {
+  readonly url: string
+  readonly port: number
+  /** Takes no more connections, answers what was asked, then ends; after STOP_MS it ends anyway. */
+  close(): Promise<void>
+}
+
+const MAX_BODY_BYTES = 1024 * 1024
+const MAX_QUEUE = 10_000
+const REQUEST_MS = 30 * 1000 // to send a request, and to answer it
+const STOP_MS = 10 * 1000
+
+export async function serve(options: ServeOptions): Promise<Served> {
+  const { model, port, host = '127.0.0.1', batchWindowMs = 0, maxBatch = 256, pollMs = 1000, emit } = options
+  const metrics = new Metrics()
+  const found = await locateExport(model)
+  const pool = await openPool(options, found.folder)
+  const onBatch = metrics.histogram(
+    'oarfish_batch_requests',
+    'Requests scored together.',
+    [1, 2, 4, 8, 16, 32, 64, 128, 256],
+  )
+  const batcher = new Batcher(pool, {
+    windowMs: batchWindowMs,
+    maxBatch,
+    maxQueue: MAX_QUEUE,
+    timeoutMs: REQUEST_MS,
+    onBatch,
+  })
+  const state = { stopping: false }
+  const server = createServer(
+    { requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS },
+    createHandler({ batcher, metrics, state, maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES }),
+  )
+  try {
+    await listen(server, port, host)
+  } catch (error) {
+    await pool.close()
+    throw cannotListen(error as NodeJS.ErrnoException, host, port)
+  }
+  const reloads = reloader(options, batcher, metrics)
+  const stopWatching = watchExport({ path: model, mark: found.mark, intervalMs: pollMs, onNew: reloads })
+  const address = server.address() as AddressInfo
+  const url = `http://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`
+  emit({ kind: 'notice', message: `Serving epoch ${pool.loaded.manifest.epoch} of ${found.folder} on ${url}` })
+  return {
+    url,
+    port: address.port,
+    close: async () => {
+      state.stopping = true
+      await Promise.all([stopWatching(), closeServer(server)])
+      await batcher.pool.close()
+    },
+  }
+}
+
+/** Opens the newer model beside the one that serves, then swaps them: no request waits and none is lost. */
+function reloader(options: ServeOptions, batcher: Batcher, metrics: Metrics) {
+  const { emit } = options
+  const count = metrics.counter('oarfish_reloads_total', 'Newer exports found, by result.')
+  const epoch = metrics.gauge('oarfish_model_epoch', 'Epoch of the model that is served.')
+  const loadedAt = metrics.gauge('oarfish_model_loaded_timestamp_seconds', 'When the model that is served was loaded.')
+  const tell = () => {
+    epoch(batcher.pool.loaded.manifest.epoch)
+    loadedAt(Date.now() / 1000)
+  }
+  tell()
+  return async ({ folder }: FoundExport) => {
+    const started = performance.now()
+    try {
+      const former = batcher.swap(await openPool(options, folder))
+      tell()
+      count(1, { result: 'ok' })
+      const seconds = ((performance.now() - started) / 1000).toFixed(1)
+      const message = `Serving epoch ${batcher.pool.loaded.manifest.epoch} of ${folder}, loaded in ${seconds} s`
+      emit({ kind: 'notice', message })
+      await former.close()
+    } catch (error) {
+      count(1, { result: 'failed' })
+      emit({ kind: 'warning', message: `The model before is still served, since a newer one fails: ${text(error)}` })
+    }
+  }
+}
+
+function openPool({ threads, fillMissing = false, emit }: ServeOptions, folder: string): Promise<ScorerPool> {
+  const options: PoolOptions = {
+    folder,
+    threads: threads ?? Math.max(1, availableParallelism() - 1),
+    fillMissing,
+    onLost: (error) =>
+      emit({ kind: 'warning', message: `A scoring thread was lost and is replaced: ${error.message}` }),
+  }
+  return ScorerPool.open(options)
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+/** Waits for requests under way, at most STOP_MS. */
+async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  const timer = setTimeout(() => server.closeAllConnections(), STOP_MS)
+  await closed
+  clearTimeout(timer)
+}
+
+function cannotListen(cause: NodeJS.ErrnoException, host: string, port: number): UserError {
+  const why = cause.code === 'EADDRINUSE' ? 'another program has this port' : cause.message
+  return new UserError(`cannot listen on ${host}:${port}: ${why}`, {
+    code: 'SERVE_LISTEN',
+    hint: 'name a free port with --port, or 0 for any',
+    cause,
+  })
+}
+
+function text(error: unknown): string {
+  return isUserError(error) ? formatUserError(error) : String((error as Error)?.message ?? error)
+}
