@@ -22,8 +22,13 @@ export let rate: f32 = 0;
 export let aux: f32 = 0;
 export let l2: f32 = 0;
 
-export function configure(kind: i32, a_: f32, b_: f32, c_: f32, flags_: i32): void {
-  rule = kind; a = a_; b = b_; c = c_; flags = flags_;
+// What is left of a and b to 1, rounded once: 1 - 0.999 in float32 is off by more than a part in 100,000.
+let restA: f32 = 0;
+let restB: f32 = 0;
+
+export function configure(kind: i32, a_: f64, b_: f64, c_: f64, flags_: i32): void {
+  rule = kind; a = <f32>a_; b = <f32>b_; c = <f32>c_; flags = flags_;
+  restA = <f32>(1 - a_); restB = <f32>(1 - b_);
 }
 
 export function setStep(rate_: f32, aux_: f32, l2_: f32): void {
@@ -112,7 +117,7 @@ export function setStep(rate_: f32, aux_: f32, l2_: f32): void {
 export function apply(w: usize, stride: usize, g: usize, n: usize): void {
   if (rule == ADAM) {
     let lr = f32x4.splat(rate), decay = f32x4.splat(l2), eps = f32x4.splat(aux);
-    let b1 = f32x4.splat(a), r1 = f32x4.splat(1 - a), b2 = f32x4.splat(b), r2 = f32x4.splat(1 - b);
+    let b1 = f32x4.splat(a), r1 = f32x4.splat(restA), b2 = f32x4.splat(b), r2 = f32x4.splat(restB);
     adamRun(w, stride, g, n, lr, eps, decay, b1, r1, b2, r2);
   } else applyOther(w, stride, g, n);
 }
@@ -123,7 +128,7 @@ export function applyRows(addresses: usize, count: u32, g: usize, n: usize): voi
   let end = addresses + (<usize>count << 2);
   if (rule == ADAM) {
     let lr = f32x4.splat(rate), decay = f32x4.splat(l2), eps = f32x4.splat(aux);
-    let b1 = f32x4.splat(a), r1 = f32x4.splat(1 - a), b2 = f32x4.splat(b), r2 = f32x4.splat(1 - b);
+    let b1 = f32x4.splat(a), r1 = f32x4.splat(restA), b2 = f32x4.splat(b), r2 = f32x4.splat(restB);
     for (; addresses < end; addresses += 4, g += bytes) adamRun(load<u32>(addresses), bytes, g, n, lr, eps, decay, b1, r1, b2, r2);
   } else {
     for (; addresses < end; addresses += 4, g += bytes) applyOther(load<u32>(addresses), bytes, g, n);
@@ -155,7 +160,7 @@ function applyOther(w: usize, stride: usize, g: usize, n: usize): void {
     for (; w < bulk; w += 16, g += 16) momentum4(w, w + s, g, lr, decay, mu, nesterov, false);
     for (; w < end; w += 4, g += 4) momentum4(w, w + s, g, lr, decay, mu, nesterov, true);
   } else if (rule == RMSPROP) {
-    let rho = f32x4.splat(a), rest = f32x4.splat(1 - a), eps = f32x4.splat(b), mu = f32x4.splat(c), centered = flags != 0;
+    let rho = f32x4.splat(a), rest = f32x4.splat(restA), eps = f32x4.splat(b), mu = f32x4.splat(c), centered = flags != 0;
     for (; w < bulk; w += 16, g += 16) rmsprop4(w, w + s, w + t, w + k, g, lr, decay, rho, rest, eps, mu, centered, false);
     for (; w < end; w += 4, g += 4) rmsprop4(w, w + s, w + t, w + k, g, lr, decay, rho, rest, eps, mu, centered, true);
   } else {

@@ -18,8 +18,9 @@ export function applyReference(
   cell: Cell,
   gradient: number,
 ): void {
+  const [restA, restB] = [f(1 - rule.a), f(1 - rule.b)]
   REFERENCE[rule.rule](
-    { ...rule, a: f(rule.a), b: f(rule.b), c: f(rule.c) },
+    { ...rule, a: f(rule.a), b: f(rule.b), c: f(rule.c), restA, restB },
     f(factors.rate),
     f(factors.aux),
     f(l2),
@@ -28,7 +29,9 @@ export function applyReference(
   )
 }
 
-type Reference = (rule: KernelRule, rate: number, aux: number, l2: number, cell: Cell, gradient: number) => void
+/** The rule's constants in float32, and what is left of a and b to 1. */
+type Constants = KernelRule & { readonly restA: number; readonly restB: number }
+type Reference = (rule: Constants, rate: number, aux: number, l2: number, cell: Cell, gradient: number) => void
 
 const decayed = (cell: Cell, gradient: number, l2: number) => f(gradient + f(l2 * cell.weight))
 
@@ -48,9 +51,8 @@ const REFERENCE: { readonly [K in KernelRule['rule']]: Reference } = {
     cell.state[0] = h
     cell.weight = f(cell.weight - f(f(rate * g) / f(f(Math.sqrt(h)) + epsilon)))
   },
-  rmsprop({ a: rho, b: epsilon, c: mu, flags }, rate, _aux, l2, cell, gradient) {
+  rmsprop({ a: rho, b: epsilon, c: mu, flags, restA: rest }, rate, _aux, l2, cell, gradient) {
     const g = decayed(cell, gradient, l2)
-    const rest = f(1 - rho)
     const h = f(f(rho * cell.state[0]!) + f(rest * f(g * g)))
     cell.state[0] = h
     let d = h
@@ -63,10 +65,10 @@ const REFERENCE: { readonly [K in KernelRule['rule']]: Reference } = {
     cell.state[1] = u
     cell.weight = f(cell.weight - u)
   },
-  adam({ a: beta1, b: beta2 }, rate, aux, l2, cell, gradient) {
+  adam({ a: beta1, b: beta2, restA, restB }, rate, aux, l2, cell, gradient) {
     const g = decayed(cell, gradient, l2)
-    const m = f(f(beta1 * cell.state[0]!) + f(f(1 - beta1) * g))
-    const v = f(f(beta2 * cell.state[1]!) + f(f(1 - beta2) * f(g * g)))
+    const m = f(f(beta1 * cell.state[0]!) + f(restA * g))
+    const v = f(f(beta2 * cell.state[1]!) + f(restB * f(g * g)))
     cell.state[0] = m
     cell.state[1] = v
     cell.weight = f(cell.weight - f(f(rate * m) / f(f(Math.sqrt(v)) + aux)))
