@@ -1,4 +1,5 @@
 /** @file static_ps_trainer: a server or a worker of a job by the environment of its process; trains alone without one. */
+import { existsSync } from 'node:fs'
 import { Command } from 'commander'
 import type { Cluster, LoadedConfig } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
@@ -57,11 +58,16 @@ type Work = (options: {
 
 /** The two halves of a job, as far as this build has them. */
 async function loadPs(): Promise<{ readonly runServer: Work; readonly trainWorker: Work }> {
-  const ps: { runServer?: Work; trainWorker?: Work } = await import(new URL('../ps/index.js', import.meta.url).href)
-  const { runServer, trainWorker } = ps
+  const { runServer } = await optional<{ runServer?: Work }>('../ps/index.js')
+  const { trainWorker } = await optional<{ trainWorker?: Work }>('../train/index.js')
   if (runServer && trainWorker) return { runServer, trainWorker }
   throw new UserError('Training with parameter servers is not in this build.', {
     code: 'TOOL_NOT_IN_BUILD',
     hint: 'Run oarfish train, which trains in one process.',
   })
+}
+
+async function optional<T extends object>(path: string): Promise<Partial<T>> {
+  const url = new URL(path, import.meta.url)
+  return existsSync(url) ? await import(url.href) : {}
 }
