@@ -29,14 +29,22 @@ export interface Piece {
   readonly to: number
 }
 
+/** A place in the input: the chunk number of the last sample before it and that sample's end in the chunk. */
+export interface Cursor {
+  readonly chunk: number
+  readonly sample: number
+  /** Over the chunk's samples up to here, where reading it again could give others (a pipe). */
+  readonly checksum?: number
+}
+
 /** Batch `index` of an epoch: a pure function of (data, seed, epoch, index), whatever the number of reader threads. */
 export interface Batch {
   readonly epoch: number
   readonly index: number
   readonly size: number
   readonly pieces: readonly Piece[]
-  /** Input position after this batch: the chunk number of its last sample and the sample's end in it. */
-  readonly cursor: { readonly chunk: number; readonly sample: number }
+  /** Input position after this batch. */
+  readonly cursor: Cursor
   /** Bytes of input consumed up to here over bytes of input, 0 to 1. */
   readonly fraction: number
 }

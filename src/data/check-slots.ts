@@ -19,5 +19,5 @@ export function checkSlots(slots: readonly Slot[], userReader: boolean): void {
 }
 
 function badSlot(message: string, hint: string): UserError {
-  return new UserError(message, { code: 'data.slot', hint })
+  return new UserError(message, { code: 'DATA_SLOT', hint })
 }

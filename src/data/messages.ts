@@ -2,6 +2,8 @@
 import type { TextFormat } from '../kernel/index.ts'
 import type { PlainError } from '../util/index.ts'
 import type { ParsedChunk, Slot } from './batch.ts'
+import type { ColumnsOptions } from './column-spec.ts'
+import type { PipeOptions, ProcessNote } from './pipe.ts'
 import type { Chunk } from './plan.ts'
 
 export interface UserReaderOptions {
@@ -16,7 +18,17 @@ export interface ThreadSettings {
   readonly slots: readonly Slot[]
   readonly onBadLine: 'error' | 'skip'
   readonly userReader?: UserReaderOptions
+  /** Reads what this command prints for each file. */
+  readonly pipe?: PipeOptions
+  readonly columns?: ColumnsOptions
+  /** Texts before the slots of a line of MultiSlot text: an instance id, then content. @default 0 */
+  readonly leadingFields?: number
+  /** As InMemoryDataset: sign 0 is dropped, and a slot left empty has the single sign 0. @default false */
+  readonly dropZeros?: boolean
 }
+
+/** What one thread is started with. */
+export type ThreadData = ThreadSettings & { readonly process: ProcessNote }
 
 /** Parts of a chunk that a thread may be ahead of its consumer. */
 export const PARTS_AHEAD = 4
@@ -44,5 +56,7 @@ export type FromThread =
       readonly bytes: number
       readonly skipped: number
       readonly ignored: readonly string[]
+      /** The texts before each sample's slots, where the data has them. */
+      readonly leading?: readonly (readonly string[])[]
     }
   | { readonly kind: 'end'; readonly read: number; readonly chunk: number; readonly error?: PlainError }

@@ -1,19 +1,24 @@
 /** @file The input cut into numbered chunks: a pure function of files, their sizes, seed and epoch. */
 import { createRng, deriveSeed } from '../util/index.ts'
+import { rowGroupsOf } from './parquet-plan.ts'
 
-/** One source of samples: a byte range of a plain file (it owns the lines that start in it), or a whole file that must be streamed. */
+/** How files are read: as text, by a user's reader, through a command, or as tables with columns. */
+export type InputKind = 'text' | 'user' | 'pipe' | 'csv' | 'parquet'
+
+/** One source of samples: a byte range of a plain file (it owns the lines that start in it), a row group, or a whole file that must be streamed. */
 export interface Chunk {
   readonly number: number
-  readonly kind: 'range' | 'gzip' | 'user'
+  readonly kind: 'range' | 'gzip' | 'user' | 'pipe' | 'csv' | 'parquet'
   readonly file: string
   readonly from: number
   readonly to: number
+  /** Of a Parquet file; from and to are then its share of the file's bytes. */
+  readonly rowGroup?: number
 }
 
 export interface PlanOptions {
   readonly files: readonly { readonly path: string; readonly bytes: number }[]
-  /** A user's reader takes whole files. */
-  readonly userReader: boolean
+  readonly input: InputKind
   readonly chunkBytes: number
   /** Chunks in an order drawn from (seed, epoch) instead of file order. */
   readonly shuffle: boolean
@@ -32,20 +37,14 @@ export interface Part {
 /** Text per chunk: parsed it is of about the same size, and a chunk is some thousand samples. */
 export const CHUNK_BYTES = 1024 * 1024
 
-export function planChunks({
-  files,
-  userReader,
-  chunkBytes,
-  shuffle,
-  seed,
-  epoch,
-  part,
-}: PlanOptions): readonly Chunk[] {
+export function planChunks({ files, input, chunkBytes, shuffle, seed, epoch, part }: PlanOptions): readonly Chunk[] {
   const chunks = files.flatMap(({ path, bytes }): Omit<Chunk, 'number'>[] => {
-    if (userReader) return [{ kind: 'user', file: path, from: 0, to: bytes }]
-    if (path.endsWith('.gz')) return [{ kind: 'gzip', file: path, from: 0, to: bytes }]
+    const whole = { file: path, from: 0, to: bytes }
+    if (input === 'user' || input === 'pipe') return [{ kind: input, ...whole }]
+    if (input === 'parquet') return rowGroupsOf(path, bytes).map((group) => ({ kind: 'parquet', file: path, ...group }))
+    if (path.endsWith('.gz')) return [{ kind: input === 'csv' ? 'csv' : 'gzip', ...whole }]
     return Array.from({ length: Math.ceil(bytes / chunkBytes) }, (_, i) => ({
-      kind: 'range',
+      kind: input === 'csv' ? 'csv' : 'range',
       file: path,
       from: i * chunkBytes,
       to: Math.min(bytes, (i + 1) * chunkBytes),

@@ -2,7 +2,9 @@
 import type { Slot } from './batch.ts'
 import { createBufferPool } from './buffer-pool.ts'
 import { checkSlots } from './check-slots.ts'
+import { type ColumnsOptions, columnSources } from './column-spec.ts'
 import type { UserReaderOptions } from './messages.ts'
+import type { PipeOptions } from './pipe.ts'
 import { type BatchReader, Reader, type ReadOptions } from './reader.ts'
 import { ReaderThreads } from './reader-threads.ts'
 
@@ -13,6 +15,16 @@ export interface ReaderPoolOptions {
   readonly onBadLine?: 'error' | 'skip'
   /** Reads the files with the user's own RecDataset instead of as text. */
   readonly userReader?: UserReaderOptions
+  /** Reads what this command prints for each file, one process at a time for each thread. */
+  readonly pipe?: PipeOptions
+  /** Reads tables with columns instead of text. */
+  readonly table?: 'csv' | 'parquet'
+  /** Which columns fill which slot. @default the columns of the slots' names */
+  readonly columns?: ColumnsOptions
+  /** Texts before the slots of a line of MultiSlot text: an instance id, then content. @default 0 */
+  readonly leadingFields?: number
+  /** As InMemoryDataset: sign 0 is dropped, and a slot left empty has the single sign 0. @default false */
+  readonly dropZeros?: boolean
 }
 
 export interface ReaderPool {
@@ -26,21 +38,25 @@ export type ReaderOptions = ReaderPoolOptions & ReadOptions
 /** Chunk buffers remembered for use again: those in flight, and as many with trainers. */
 const buffersRemembered = (threads: number) => 8 * threads + 16
 
-export function openReaderPool({ slots, threads, onBadLine = 'error', userReader }: ReaderPoolOptions): ReaderPool {
-  checkSlots(slots, userReader !== undefined)
-  const workers = new ReaderThreads(threads, { slots, onBadLine, ...(userReader && { userReader }) })
+export function openReaderPool(options: ReaderPoolOptions): ReaderPool {
+  const { slots, threads, onBadLine = 'error', userReader, pipe, table, columns, leadingFields, dropZeros } = options
+  const input = userReader ? 'user' : pipe ? 'pipe' : (table ?? 'text')
+  checkSlots(slots, input !== 'text' && input !== 'pipe')
+  if (table) columnSources(slots, columns?.columns)
+  const workers = new ReaderThreads(threads, {
+    slots,
+    onBadLine,
+    ...(userReader && { userReader }),
+    ...(pipe && { pipe }),
+    ...(columns && { columns }),
+    ...(leadingFields !== undefined && { leadingFields }),
+    ...(dropZeros !== undefined && { dropZeros }),
+  })
   const buffers = createBufferPool(buffersRemembered(workers.count))
   const ignored = new Set<string>()
   let read = 0
   return {
-    read: (options) =>
-      new Reader(options, {
-        read: read++,
-        threads: workers,
-        buffers,
-        userReader: userReader !== undefined,
-        ignored,
-      }),
+    read: (options) => new Reader(options, { read: read++, threads: workers, buffers, input, ignored }),
     close: () => workers.close(),
   }
 }

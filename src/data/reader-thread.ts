@@ -1,8 +1,12 @@
 /** @file A reader thread: takes chunks in order, parses them and sends parts, at most PARTS_AHEAD ahead of the consumer. */
 import { parentPort, workerData } from 'node:worker_threads'
 import { toPlainError } from '../util/index.ts'
-import { type FromThread, PARTS_AHEAD, type ThreadSettings, type ToThread } from './messages.ts'
+import { dropZeros } from './drop-zeros.ts'
+import { type FromThread, PARTS_AHEAD, type ThreadData, type ToThread } from './messages.ts'
 import { packColumns } from './pack.ts'
+import { killTree } from './pipe.ts'
+import { createPipeSource } from './pipe-source.ts'
+import type { TableSources } from './table-source.ts'
 import { createTextSources, type Source } from './text-source.ts'
 
 type ChunkJob = Extract<ToThread, { kind: 'chunk' }>
@@ -15,23 +19,45 @@ interface Running {
   wake: () => void
 }
 
-const settings = workerData as ThreadSettings
+const settings = workerData as ThreadData
 serve(parentPort!, settings, await sourcesOf(settings))
 
 type OpenSource = (job: ChunkJob) => Source
 
-async function sourcesOf({ slots, onBadLine, userReader }: ThreadSettings): Promise<OpenSource> {
+async function sourcesOf(settings: ThreadData): Promise<OpenSource> {
+  const { slots, onBadLine, userReader, pipe, columns, leadingFields, process } = settings
   if (userReader) {
     // Loaded only here: jiti takes longer to start than the rest of the thread.
     const { createUserSource } = await import('./user-source.ts')
     const user = createUserSource({ slots, userReader })
     return ({ chunk }) => user(chunk)
   }
-  const text = createTextSources(slots, onBadLine)
-  return ({ chunk, format }) => (chunk.kind === 'gzip' ? text.gzip(chunk, format) : text.range(chunk, format))
+  const text = createTextSources(slots, onBadLine, leadingFields)
+  const piped = pipe && createPipeSource(text, pipe, process)
+  let tables: TableSources | undefined
+  const table = async function* ({ chunk }: ChunkJob): Source {
+    const { createTableSources } = await import('./table-source.ts')
+    tables ??= createTableSources(slots, onBadLine, columns)
+    yield* tables[chunk.kind === 'parquet' ? 'parquet' : 'csv'](chunk)
+  }
+  const open: Readonly<Record<ChunkJob['chunk']['kind'], OpenSource>> = {
+    range: ({ chunk, format }) => text.range(chunk, format),
+    gzip: ({ chunk, format }) => text.gzip(chunk, format),
+    pipe: ({ chunk, format }) => piped!(chunk, format),
+    csv: table,
+    parquet: table,
+    user: () => {
+      throw new Error('internal: a user reader without its settings')
+    },
+  }
+  return (job) => open[job.chunk.kind](job)
 }
 
-function serve(port: NonNullable<typeof parentPort>, { slots }: ThreadSettings, open: OpenSource): void {
+function serve(
+  port: NonNullable<typeof parentPort>,
+  { slots, dropZeros: without }: ThreadData,
+  open: OpenSource,
+): void {
   const shape = {
     sparseSlots: slots.filter((slot) => slot.kind === 'sparse').length,
     widths: slots.flatMap((slot) => (slot.kind === 'dense' ? [slot.width] : [])),
@@ -57,10 +83,11 @@ function serve(port: NonNullable<typeof parentPort>, { slots }: ThreadSettings, 
   const run = async (mine: Running) => {
     const { read, chunk } = mine.job
     try {
-      for await (const { columns, bytes, skipped, ignored } of open(mine.job)) {
+      for await (const { columns, ...part } of open(mine.job)) {
         if (mine.cancelled) return
-        const parsed = packColumns(columns, shape, buffers.pop())
-        send({ kind: 'part', read, chunk: chunk.number, parsed, bytes, skipped, ignored })
+        const kept = without ? dropZeros(columns, shape.sparseSlots) : columns
+        const parsed = packColumns(kept, shape, buffers.pop())
+        send({ kind: 'part', read, chunk: chunk.number, parsed, ...part })
         mine.ahead++
         while (mine.ahead >= PARTS_AHEAD && !mine.cancelled) {
           await new Promise<void>((resolve) => {
@@ -70,6 +97,7 @@ function serve(port: NonNullable<typeof parentPort>, { slots }: ThreadSettings, 
       }
       send({ kind: 'end', read, chunk: chunk.number })
     } catch (error) {
+      if (mine.cancelled) return
       send({ kind: 'end', read, chunk: chunk.number, error: toPlainError(error) })
     }
   }
@@ -84,6 +112,8 @@ function serve(port: NonNullable<typeof parentPort>, { slots }: ThreadSettings, 
       jobs.splice(0, jobs.length, ...jobs.filter((job) => job.read !== message.read))
       if (running?.job.read !== message.read) return
       running.cancelled = true
+      // A source that waits for a process would not see the cancel: its end wakes it.
+      killTree(Atomics.load(settings.process, 0))
       running.wake()
     } else if (running?.job.read === message.read && running.job.chunk.number === message.chunk) {
       running.ahead--

@@ -2,13 +2,14 @@
 import type { TextFormat } from '../kernel/index.ts'
 import { fromPlainError, UserError } from '../util/index.ts'
 import { createAssembler } from './assemble.ts'
-import type { Batch } from './batch.ts'
+import type { Batch, Cursor } from './batch.ts'
 import type { BufferPool } from './buffer-pool.ts'
 import { detectFormat } from './detect.ts'
 import { measureFiles } from './files.ts'
 import { releaseSamples } from './lease.ts'
 import type { FromThread } from './messages.ts'
-import { CHUNK_BYTES, type Chunk, type Part, planChunks } from './plan.ts'
+import { pipeChanged } from './pipe-errors.ts'
+import { CHUNK_BYTES, type Chunk, type InputKind, type Part, planChunks } from './plan.ts'
 import type { ReaderThreads } from './reader-threads.ts'
 
 export interface ReadOptions {
@@ -22,7 +23,7 @@ export interface ReadOptions {
   /** @default 0 */
   readonly seed?: number
   /** Goes on behind a batch's cursor; `batch` is the index of the first batch then. @default the beginning */
-  readonly start?: { readonly chunk: number; readonly sample: number; readonly batch?: number }
+  readonly start?: Cursor & { readonly batch?: number }
   /** Worth telling the user: an undeclared slot (once by name), an empty file, how many bad lines were skipped. */
   readonly onNotice?: (message: string) => void
   /** Reads only this worker's block of the chunks. @default all */
@@ -42,7 +43,7 @@ export interface ReaderContext {
   readonly read: number
   readonly threads: ReaderThreads
   readonly buffers: BufferPool
-  readonly userReader: boolean
+  readonly input: InputKind
   /** Undeclared slots already told. */
   readonly ignored: Set<string>
 }
@@ -75,8 +76,8 @@ export class Reader implements BatchReader {
     for (const { path, bytes } of measured) if (bytes === 0) onNotice?.(`${path} is empty.`)
     const files = measured.filter(({ bytes }) => bytes > 0)
     if (files.length === 0) throw nothingToRead(options.files)
-    const { userReader } = context
-    this.#chunks = planChunks({ files, userReader, chunkBytes, shuffle, seed, epoch, ...(part && { part }) })
+    const { input } = context
+    this.#chunks = planChunks({ files, input, chunkBytes, shuffle, seed, epoch, ...(part && { part }) })
     this.totalBytes = this.#chunks.reduce((sum, { from, to }) => sum + to - from, 0)
     this.#nextChunk = options.start?.chunk ?? 0
     this.#load = new Array<number>(context.threads.count).fill(0)
@@ -105,7 +106,7 @@ export class Reader implements BatchReader {
   /** Begins reading before the first batch is asked for. */
   async #start(files: readonly string[]): Promise<void> {
     const { format = 'auto' } = this.#options
-    if (!this.#context.userReader) this.#format = format === 'auto' ? await detectFormat(files) : format
+    this.#format = format !== 'auto' ? format : await formatOfInput(this.#context.input, files)
     for (let i = 0; i < chunksInFlight(this.#context.threads.count); i++) this.#dispatch()
   }
 
@@ -161,10 +162,13 @@ export class Reader implements BatchReader {
               skip: skipHere,
               bytesBefore: bytes,
               bytes: part.bytes,
+              checked: chunk.kind === 'pipe',
+              ...(skipHere > 0 && sample + skipHere === skip && { onSkipped: this.#verifier(chunk) }),
             })
             sample += parsed.samples
             bytes += part.bytes
           }
+          if (sample < skip && this.#state !== 'closed') throw pipeChanged(chunk.file, skip)
         }
         bytesBefore += chunk.to - chunk.from
       }
@@ -174,6 +178,14 @@ export class Reader implements BatchReader {
         this.#notice(`${this.#skipped} lines could not be parsed and were left out (runner.on_bad_line: skip).`)
     } finally {
       await this.close()
+    }
+  }
+
+  /** Compares the samples left out with those read before the run was stopped. */
+  #verifier({ file }: Chunk): (checksum: number) => void {
+    const { start } = this.#options
+    return (checksum) => {
+      if (start?.checksum !== undefined && start.checksum !== checksum) throw pipeChanged(file, start.sample)
     }
   }
 
@@ -221,6 +233,11 @@ export class Reader implements BatchReader {
   #notice(message: string): void {
     this.#options.onNotice?.(message)
   }
+}
+
+/** A pipe prints MultiSlot text; other input than text has no text format. */
+async function formatOfInput(input: InputKind, files: readonly string[]): Promise<TextFormat> {
+  return input === 'text' ? await detectFormat(files) : 'multislot'
 }
 
 function nothingToRead(files: readonly string[]): UserError {

@@ -1,9 +1,10 @@
-/** @file Text sources on a reader thread: a byte range of a plain file, or a gzip file, parsed to parts in order. */
+/** @file Text sources on a reader thread: a byte range of a plain file, a gzip file or a stream, parsed to parts in order. */
 import { gunzipFile, localFiles, type ReadFile } from '../fs/index.ts'
 import { createTextParser, type TextFormat, type TextParser } from '../kernel/index.ts'
 import { UserError } from '../util/index.ts'
 import { badLineError } from './bad-line.ts'
 import type { Slot } from './batch.ts'
+import { takeLeading } from './leading.ts'
 import type { Columns } from './pack.ts'
 import { CHUNK_BYTES, type Chunk } from './plan.ts'
 
@@ -16,6 +17,8 @@ export interface SourcePart {
   readonly skipped: number
   /** Names of undeclared slots, each once a thread. */
   readonly ignored: readonly string[]
+  /** The texts before each sample's slots, where the data has them. */
+  readonly leading?: readonly (readonly string[])[]
 }
 
 export type Source = AsyncGenerator<SourcePart, void>
@@ -23,6 +26,14 @@ export type Source = AsyncGenerator<SourcePart, void>
 export interface TextSources {
   range(chunk: Chunk, format: TextFormat): Source
   gzip(chunk: Chunk, format: TextFormat): Source
+  /** Text that comes piece by piece, such as a pipe's. */
+  stream(chunk: Chunk, format: TextFormat, pieces: AsyncIterable<TextPiece>): Source
+}
+
+export interface TextPiece {
+  readonly data: Uint8Array
+  /** Bytes of the input that are read so far. */
+  readonly bytesRead: number
 }
 
 const NEWLINE = 10
@@ -31,8 +42,9 @@ const OVERRUN = 8 * 1024
 const MAX_LINE_BYTES = 256 * 1024 * 1024
 
 /** Sources that share one parser: one source is read at a time. */
-export function createTextSources(slots: readonly Slot[], onBadLine: 'error' | 'skip'): TextSources {
-  const skipBad = onBadLine === 'skip'
+export function createTextSources(slots: readonly Slot[], onBadLine: 'error' | 'skip', leadingFields = 0): TextSources {
+  // A line left out would give its instance id to the next one.
+  const skipBad = onBadLine === 'skip' && leadingFields === 0
   let parser = createTextParser(slots, CHUNK_BYTES + 2 * OVERRUN, { skipBad })
 
   /** Makes room for `bytes` of text, keeping the first `used`. */
@@ -43,7 +55,12 @@ export function createTextSources(slots: readonly Slot[], onBadLine: 'error' | '
     larger.text.set(parser.text.subarray(0, used))
     parser = larger
   }
-  const parse = (stretch: Stretch) => parseStretch(parser, slots, stretch)
+  const parse = (stretch: Stretch) => {
+    const { format, from, to } = stretch
+    const taken = leadingFields > 0 && format === 'multislot'
+    const leading = taken ? takeLeading(parser.text, from, to, leadingFields) : undefined
+    return parseStretch(parser, slots, { ...stretch, ...(leading && { leading }) })
+  }
 
   return {
     range: async function* (chunk, format) {
@@ -62,42 +79,45 @@ export function createTextSources(slots: readonly Slot[], onBadLine: 'error' | '
         await file.close()
       }
     },
-    gzip: async function* (chunk, format) {
-      let used = 0
-      let lines = 0
-      let compressed = 0
-      const stretch = async function* (to: number, upTo: number, from: number): Source {
-        const before = lines
-        lines += yield* parse({
-          file: chunk.file,
-          format,
-          from,
-          to,
-          bytes: upTo - compressed,
-          linesBefore: async () => before,
-        })
-        compressed = upTo
-      }
-      let start = true
-      for await (const { data, compressedBytes } of gunzipped(chunk.file)) {
-        reserve(used + data.length + 1, used, chunk.file)
-        parser.text.set(data, used)
-        used += data.length
-        // Whole stretches of about a chunk: fewer, larger parts.
-        if (used < CHUNK_BYTES - data.length) continue
-        const to = parser.text.lastIndexOf(NEWLINE, used - 1) + 1
-        if (to === 0) continue
-        yield* stretch(to, compressedBytes, start ? afterMark(parser.text) : 0)
-        start = false
-        parser.text.copyWithin(0, to, used)
-        used -= to
-      }
-      if (used > 0) {
-        reserve(used + 1, used, chunk.file)
-        parser.text[used] = NEWLINE
-        yield* stretch(used + 1, chunk.to, start ? afterMark(parser.text.subarray(0, used)) : 0)
-      }
-    },
+    gzip: (chunk, format) => stream(chunk, format, gunzipped(chunk.file)),
+    stream,
+  }
+
+  async function* stream(chunk: Chunk, format: TextFormat, pieces: AsyncIterable<TextPiece>): Source {
+    let used = 0
+    let lines = 0
+    let read = 0
+    const stretch = async function* (to: number, upTo: number, from: number): Source {
+      const before = lines
+      lines += yield* parse({
+        file: chunk.file,
+        format,
+        from,
+        to,
+        bytes: upTo - read,
+        linesBefore: async () => before,
+      })
+      read = upTo
+    }
+    let start = true
+    for await (const { data, bytesRead } of pieces) {
+      reserve(used + data.length + 1, used, chunk.file)
+      parser.text.set(data, used)
+      used += data.length
+      // Whole stretches of about a chunk: fewer, larger parts.
+      if (used < CHUNK_BYTES - data.length) continue
+      const to = parser.text.lastIndexOf(NEWLINE, used - 1) + 1
+      if (to === 0) continue
+      yield* stretch(to, bytesRead, start ? afterMark(parser.text) : 0)
+      start = false
+      parser.text.copyWithin(0, to, used)
+      used -= to
+    }
+    if (used > 0) {
+      reserve(used + 1, used, chunk.file)
+      parser.text[used] = NEWLINE
+      yield* stretch(used + 1, chunk.to, start ? afterMark(parser.text.subarray(0, used)) : 0)
+    }
   }
 
   /** Reads the lines that start in the chunk's range into the parser's text area: [from, to) there, `at` in the file. */
@@ -134,6 +154,8 @@ interface Stretch {
   readonly bytes: number
   /** Lines of the file before this stretch, asked for only when one is bad. */
   readonly linesBefore: () => Promise<number>
+  /** The texts before each line's slots. */
+  readonly leading?: readonly (readonly string[])[]
 }
 
 /** Parts of one stretch of text, as many as the columns need; returns the number of lines. */
@@ -142,9 +164,10 @@ async function* parseStretch(
   slots: readonly Slot[],
   stretch: Stretch,
 ): AsyncGenerator<SourcePart, number> {
-  const { file, format, from, to } = stretch
+  const { file, format, from, to, leading } = stretch
   let position = from
   let lines = 0
+  let samples = 0
   while (position < to) {
     const result = parser.parse(format, position, to)
     const { counts, starts, signs, dense } = parser
@@ -153,7 +176,9 @@ async function* parseStretch(
       bytes: (stretch.bytes * (result.position - position)) / (to - from),
       skipped: result.skipped,
       ignored: parser.takeIgnored(),
+      ...(leading && { leading: leading.slice(samples, samples + result.samples) }),
     }
+    samples += result.samples
     position = result.position
     lines += result.lines
     if (!result.error) continue
@@ -180,7 +205,7 @@ function indexOrEnd(text: Uint8Array, from: number): number {
 }
 
 /** Newlines in the first `end` bytes of a file. */
-async function countLines(file: ReadFile, end: number): Promise<number> {
+export async function countLines(file: ReadFile, end: number): Promise<number> {
   const block = Buffer.alloc(CHUNK_BYTES)
   let lines = 0
   for (let position = 0; position < end; position += block.length) {
@@ -193,18 +218,24 @@ async function countLines(file: ReadFile, end: number): Promise<number> {
   return lines
 }
 
-async function* gunzipped(file: string) {
+async function* gunzipped(file: string): AsyncGenerator<TextPiece> {
   try {
-    yield* gunzipFile(localFiles, file)
+    for await (const { data, compressedBytes } of gunzipFile(localFiles, file))
+      yield { data, bytesRead: compressedBytes }
   } catch (cause) {
-    if (!/^Z_/.test((cause as NodeJS.ErrnoException).code ?? '')) throw cause
-    throw new UserError(`The gzip file is damaged or cut off: ${(cause as Error).message}.`, {
-      code: 'DATA_GZIP',
-      where: { file },
-      hint: `Test it with gzip -t ${file}, then copy or write it again.`,
-      cause,
-    })
+    throw damagedGzip(cause, file)
   }
+}
+
+/** zlib's error in words; any other as it is. */
+export function damagedGzip(cause: unknown, file: string): unknown {
+  if (!/^Z_/.test((cause as NodeJS.ErrnoException).code ?? '')) return cause
+  return new UserError(`The gzip file is damaged or cut off: ${(cause as Error).message}.`, {
+    code: 'DATA_GZIP',
+    where: { file },
+    hint: `Test it with gzip -t ${file}, then copy or write it again.`,
+    cause,
+  })
 }
 
 function tooLongLine(file: string): UserError {

@@ -14,7 +14,8 @@ const optimizer = z.custom<LocalParamsHandle['dense']['optimizer']>(
   (value) => typeof (value as { kind?: unknown } | undefined)?.kind === 'string',
 )
 
-const position = z.object({ epoch: whole, batch: whole, chunk: whole, sample: whole })
+/** `checksum`: over the chunk's samples so far, where reading it again could give others. */
+const position = z.object({ epoch: whole, batch: whole, chunk: whole, sample: whole, checksum: whole.exactOptional() })
 
 const table = z.object({
   name: z.string(),

@@ -31,11 +31,13 @@ export interface ReaderForm {
   /** Writes the samples and behind them one that is bad. */
   readonly writeBroken: (folder: string, name: string, samples: readonly PlainSample[]) => string
   readonly options?: Partial<ReaderPoolOptions>
+  /** Cursors carry a checksum. */
+  readonly withChecksum?: boolean
 }
 
 const BATCH = 32
 
-export function testReader({ name, write, writeBroken, options }: ReaderForm): void {
+export function testReader({ name, write, writeBroken, options, withChecksum = false }: ReaderForm): void {
   describe(`reader of ${name}`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'oarfish-reader-'))
     const samples = randomSamples(1000)
@@ -87,6 +89,7 @@ export function testReader({ name, write, writeBroken, options }: ReaderForm): v
       const all = await collect(read())
       for (const at of [0, 17, 31]) {
         const { cursor } = all[at]!
+        expect('checksum' in cursor).toBe(withChecksum)
         expect(await collect(read({ start: { ...cursor, batch: at + 1 } }))).toEqual(all.slice(at + 1))
       }
     })

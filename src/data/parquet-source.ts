@@ -1,0 +1,90 @@
+/** @file A row group of a Parquet file as a source. */
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { type AsyncBuffer, type Compressors, parquetReadObjects, parquetSchema } from 'hyparquet'
+import { localFiles, type ReadFile } from '../fs/index.ts'
+import { isUserError, suggest, UserError } from '../util/index.ts'
+import { readMetadata } from './parquet-plan.ts'
+import type { Chunk } from './plan.ts'
+import type { RowWriter } from './row-writer.ts'
+import type { Source } from './text-source.ts'
+
+export function createParquetSource(writer: RowWriter): (chunk: Chunk) => Source {
+  return async function* (chunk) {
+    const { file, rowGroup = 0 } = chunk
+    const opened = await localFiles.open(file)
+    let row = 0
+    try {
+      const metadata = readMetadata(file, opened.bytes)
+      checkColumns(file, writer.columns, columnNames(metadata))
+      const rows = metadata.row_groups.map(({ num_rows }) => Number(num_rows))
+      row = rows.slice(0, rowGroup).reduce((sum, count) => sum + count, 0)
+      const objects = await parquetReadObjects({
+        file: asyncBuffer(opened),
+        metadata,
+        columns: [...writer.columns],
+        rowStart: row,
+        rowEnd: row + rows[rowGroup]!,
+        compressors: COMPRESSORS,
+        utf8: true,
+      })
+      for (const object of objects) {
+        row++
+        writer.add(writer.columns.map((name) => object[name]))
+        if (writer.full) yield writer.take(0)
+      }
+    } catch (error) {
+      yield writer.take(0)
+      throw rowError(error, file, row)
+    } finally {
+      await opened.close()
+    }
+    yield writer.take(chunk.to - chunk.from)
+  }
+}
+
+/** Snappy comes with the reader of the format; the rest is Node's. */
+const COMPRESSORS: Compressors = {
+  GZIP: (input) => new Uint8Array(gunzipSync(input)),
+  BROTLI: (input) => new Uint8Array(brotliDecompressSync(input)),
+}
+
+function asyncBuffer(file: ReadFile): AsyncBuffer {
+  return {
+    byteLength: file.bytes,
+    slice: async (start, end = file.bytes) => {
+      const bytes = new Uint8Array(end - start)
+      await file.read(bytes, start)
+      return bytes.buffer
+    },
+  }
+}
+
+function columnNames(metadata: Parameters<typeof parquetSchema>[0]): readonly string[] {
+  return parquetSchema(metadata).children.map(({ element }) => element.name)
+}
+
+function checkColumns(file: string, wanted: readonly string[], known: readonly string[]): void {
+  const missing = wanted.find((name) => !known.includes(name))
+  if (missing === undefined) return
+  const guess = suggest(missing, known)
+  const question = guess === undefined ? '' : ` Did you mean "${guess}"?`
+  throw new UserError(`There is no column "${missing}".${question}`, {
+    code: 'DATA_COLUMNS',
+    where: { file },
+    hint: `The columns are ${known.slice(0, 40).join(', ')}. Say which column fills which slot with runner.columns.`,
+  })
+}
+
+function rowError(error: unknown, file: string, row: number): unknown {
+  if (isUserError(error)) {
+    if (error.where) return error
+    const { message, code } = error
+    return new UserError(`Row ${row}: ${message}`, { code, where: { file }, hint: 'Rows count from 1.', cause: error })
+  }
+  return new UserError(`The Parquet file cannot be read: ${(error as Error).message}.`, {
+    code: 'DATA_PARQUET',
+    where: { file },
+    hint: 'Oarfish reads uncompressed, Snappy, GZIP and Brotli pages; write it again with one of these.',
+    cause: error,
+  })
+}
