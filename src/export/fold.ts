@@ -17,11 +17,16 @@ export interface FoldOptions {
   readonly plan: ExportPlan
   readonly tables: readonly ExportTable[]
   readonly memories: readonly TableMemory[]
+  /** Of signs and weights. @default MAX_FOLD_BYTES */
+  readonly maxBytes?: number
 }
 
-export function foldModel({ model, plan, tables, memories }: FoldOptions): { model: OnnxModel; inputs: FoldedInput[] } {
+export function foldModel({ model, plan, tables, memories, maxBytes = MAX_FOLD_BYTES }: FoldOptions): {
+  model: OnnxModel
+  inputs: FoldedInput[]
+} {
   const bytes = memories.reduce((sum, { signs, weights }) => sum + signs.byteLength + weights.byteLength, 0)
-  if (bytes > MAX_FOLD_BYTES) throw tooLargeToFold(bytes, MAX_FOLD_BYTES)
+  if (bytes > maxBytes) throw tooLargeToFold(bytes, maxBytes)
   const graph = new FoldGraph()
   const folded = new Map(tables.map((table, i) => [table.name, foldTable(graph, table, memories[i]!)]))
   const renamed = new Map<string, string>()

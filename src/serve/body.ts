@@ -1,10 +1,13 @@
 /** @file A request's body within a limit, and what kind of body it is. */
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { bodyTooLarge, wrongContentType } from './errors.ts'
 import type { BodyKind } from './messages.ts'
 
-/** The whole body. One that is too large is refused at its first byte too many; what still comes is thrown away. */
-export function readBody(request: IncomingMessage, limit: number): Promise<Uint8Array> {
+/**
+ * The whole body. One that is too large is refused at its first byte too many, or before it is sent where the client asks;
+ * what still comes is thrown away.
+ */
+export function readBody(request: IncomingMessage, response: ServerResponse, limit: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const refuse = () => {
       request.removeAllListeners('data')
@@ -12,6 +15,7 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Uint8
       reject(bodyTooLarge(limit))
     }
     if (Number(request.headers['content-length'] ?? 0) > limit) return refuse()
+    if (request.headers.expect !== undefined) response.writeContinue()
     const pieces: Buffer[] = []
     let bytes = 0
     request.on('data', (piece: Buffer) => {

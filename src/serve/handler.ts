@@ -31,7 +31,7 @@ const TYPES = {
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
-type Route = (request: IncomingMessage) => Answer | Promise<Answer>
+type Route = (request: IncomingMessage, response: ServerResponse) => Answer | Promise<Answer>
 
 export function createHandler({ batcher, metrics, state, maxBodyBytes }: HandlerOptions) {
   const requests = metrics.counter('oarfish_requests_total', 'Requests to /predict, by status.')
@@ -42,12 +42,12 @@ export function createHandler({ batcher, metrics, state, maxBodyBytes }: Handler
     SECONDS,
   )
   const queued = metrics.gauge('oarfish_queued_requests', 'Requests that wait for a thread.')
-  const predict: Route = async (request) => {
-    const body = await readBody(request, maxBodyBytes)
+  const predict: Route = async (request, response) => {
+    const body = await readBody(request, response, maxBodyBytes)
     const answer: BodyKind = request.headers.accept?.startsWith('text/plain') ? 'text' : 'json'
-    const response = await batcher.submit({ kind: bodyKind(request, body), body, answer })
-    samples(response.samples)
-    return { ...response, type: response.status === 200 ? answer : 'json' }
+    const scored = await batcher.submit({ kind: bodyKind(request, body), body, answer })
+    samples(scored.samples)
+    return { ...scored, type: scored.status === 200 ? answer : 'json' }
   }
   const health: Route = () => {
     const { manifest, folder } = batcher.pool.loaded
@@ -64,14 +64,14 @@ export function createHandler({ batcher, metrics, state, maxBodyBytes }: Handler
     '/healthz': { method: 'GET', run: health },
     '/metrics': { method: 'GET', run: count },
   }
-  const answerTo = async (request: IncomingMessage, path: string): Promise<Answer> => {
+  const answerTo = async (request: IncomingMessage, response: ServerResponse, path: string): Promise<Answer> => {
     const method = request.method ?? 'GET'
     const route = Object.hasOwn(routes, path) ? routes[path]! : undefined
     try {
       if (!route) throw unknownPath(path.slice(0, 100))
       if (method !== route.method && !(method === 'HEAD' && route.method === 'GET'))
         throw wrongMethod(method, path, route.method)
-      return await route.run(request)
+      return await route.run(request, response)
     } catch (error) {
       if (!isUserError(error) && !request.destroyed) console.error(error)
       const headers = route && method !== route.method ? { allow: route.method } : {}
@@ -81,7 +81,7 @@ export function createHandler({ batcher, metrics, state, maxBodyBytes }: Handler
   return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const started = performance.now()
     const path = (request.url ?? '/').split('?')[0]!
-    const { status, type, body, headers } = await answerTo(request, path)
+    const { status, type, body, headers } = await answerTo(request, response, path)
     if (path === '/predict') {
       requests(1, { code: status })
       seconds((performance.now() - started) / 1000)

@@ -1,7 +1,7 @@
 /** @file From a body to samples: JSON instances or text, checked slot by slot. Runs where samples are scored. */
 import { type Columns, createColumnWriter, createTextBlockParser, formatOf, type Sample } from '../data/index.ts'
 import type { ExportSlot } from '../export/index.ts'
-import { formatWhere, isUserError, suggest } from '../util/index.ts'
+import { isUserError, suggest } from '../util/index.ts'
 import { badText, missingSlot, noSamples, notInstances, notJson, wrongValue } from './errors.ts'
 import type { BodyKind, ScoreRequest } from './messages.ts'
 
@@ -82,7 +82,8 @@ function textParser(slots: readonly ExportSlot[], fillMissing: boolean) {
       columns = parse({ text: body, format, file: 'line' })
     } catch (error) {
       if (!isUserError(error)) throw error
-      throw badText(`${error.where ? formatWhere(error.where) : 'line'}: ${error.message}`)
+      const { line = 1, column = 1 } = error.where ?? {}
+      throw badText(`line ${line}, column ${column}: ${error.message}`)
     }
     // MultiSlot text goes by position: there nothing can be missing.
     if (format === 'slot' && !fillMissing) checkLines(body, needed)

@@ -64,10 +64,10 @@ export async function serve(options: ServeOptions): Promise<Served> {
     onBatch,
   })
   const state = { stopping: false }
-  const server = createServer(
-    { requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS },
-    createHandler({ batcher, metrics, state, maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES }),
-  )
+  const handle = createHandler({ batcher, metrics, state, maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES })
+  const server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, handle)
+  // A client that asks first whether to send its body is told by the handler, which knows the limit.
+  server.on('checkContinue', handle)
   try {
     await listen(server, port, host)
   } catch (error) {
