@@ -4,6 +4,7 @@ export { type JobConfig, type LoadedConfig, loadConfig } from './config/index.ts
 export { BaseRecDataset, type RecDataset, type Sample } from './data/index.ts'
 export type { Event, EventSink } from './event/index.ts'
 export {
+  type DygraphModel,
   type Feeds,
   type Metric,
   type ModelOptimizer,

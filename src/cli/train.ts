@@ -10,6 +10,7 @@ interface TrainCliOptions extends ConfigOptions {
   readonly digest?: boolean
   readonly resume?: boolean
   readonly engine: string
+  readonly mode: string
 }
 
 export function trainCommand(io: CliIo): Command {
@@ -17,6 +18,11 @@ export function trainCommand(io: CliIo): Command {
     'Train a model; save it to runner.model_save_path and evaluate it on runner.test_data_dir after each epoch.',
   )
   return addConfigOptions(command)
+    .option(
+      '--mode <name>',
+      'static (static_model.ts, one graph) or dygraph (dygraph_model.ts, a graph a batch)',
+      'static',
+    )
     .option('--json', 'print events as JSON lines, the last one {"kind":"done",...}')
     .option('--resume', 'go on from the newest checkpoint in runner.model_save_path, also from inside an epoch')
     .option('--digest', 'end with a SHA-256 over weights, optimizer state and rows: equal for equal runs of one thread')
@@ -29,19 +35,21 @@ export function trainCommand(io: CliIo): Command {
 }
 
 async function runTrain(options: TrainCliOptions, io: CliIo) {
-  const { config_yaml, opt = [], json = false, digest = false, resume = false, engine } = options
+  const { config_yaml, opt = [], json = false, digest = false, resume = false, engine, mode: typed } = options
   const { checkDataDirs, loadConfig } = await import('../config/index.ts')
+  const { GRAPH_MODES } = await import('../model/index.ts')
   const { ENGINES, train } = await import('../train/index.ts')
   const config = loadConfig({ path: config_yaml, overrides: opt })
   checkDataDirs(config)
   const engineName = oneOf('--engine', ENGINES, engine)
+  const mode = oneOf('--mode', GRAPH_MODES, typed)
   const output = openOutput(io, { json })
   const saving = config.config.runner.model_save_path === '' ? '' : ' and saving'
   const message = `Stopping after the step under way${saving}; Ctrl+C again leaves at once.`
   const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
   try {
     await untilInterrupted(io, hooks, (signal) =>
-      train({ config, emit: output.emit, signal, resume, digest, engine: engineName }),
+      train({ config, emit: output.emit, signal, resume, digest, engine: engineName, mode }),
     )
   } finally {
     output.close()

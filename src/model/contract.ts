@@ -1,6 +1,6 @@
-/** @file What a model folder must export: the contract between a user's static_model.ts and the trainer. */
+/** @file What a model folder must export: the contract between a user's static_model.ts or dygraph_model.ts and the trainer. */
 import type { z } from 'zod'
-import type { SparseSlot } from '../nn/index.ts'
+import type { Layer, SparseSlot } from '../nn/index.ts'
 import type { OptimizerSpec } from '../optim/index.ts'
 import type { Tensor } from '../program/index.ts'
 
@@ -56,4 +56,32 @@ export interface ModelModule {
   readonly StaticModel: new (hyperParameters: never) => StaticModel
   /** Declares names, types and defaults of `hyper_parameters`; without it, anything goes. */
   readonly hyperParameters?: z.ZodType
+}
+
+/**
+ * The class `DygraphModel` that `dygraph_model.ts` exports; constructed with the checked hyper-parameters. Its forward
+ * methods run anew for every batch, may branch and loop by values they `await`, and may be async.
+ */
+export interface DygraphModel<Inputs = unknown, Model extends Layer = Layer> {
+  createFeeds(feeds: Feeds, isInfer: boolean): Inputs
+  /** The layers, which own all weights. */
+  createModel(): Model
+  createOptimizer(model: Model): ModelOptimizer
+  /** What the forward methods may return as metrics, by name. */
+  createMetrics(): Readonly<Record<string, Metric['kind']>>
+  trainForward(model: Model, inputs: Inputs): NetOutput | Promise<NetOutput>
+  inferForward(model: Model, inputs: Inputs): NetOutput | Promise<NetOutput>
+}
+
+/** A dynamic model file's exports. */
+export interface DygraphModule {
+  readonly DygraphModel: new (hyperParameters: never) => DygraphModel
+  readonly hyperParameters?: z.ZodType
+}
+
+/** What a trainer thread needs to load a dynamic model itself: every step is traced where it runs. */
+export interface DygraphSource {
+  readonly file: string
+  /** Checked hyper-parameters. */
+  readonly values: unknown
 }

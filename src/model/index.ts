@@ -1,5 +1,7 @@
 /** @file The public face of model/. */
 export { checkAgreement } from './agreement.ts'
 export * from './contract.ts'
+export { type Dygraph, openDygraph } from './dygraph.ts'
 export { loadModel } from './load.ts'
-export * from './trace.ts'
+export * from './mode.ts'
+export { declaredSlots, type TracedModel, traceModel } from './trace.ts'

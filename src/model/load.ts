@@ -51,7 +51,7 @@ function modelFile(dir: string): string {
 }
 
 /** Runs user code; what it throws becomes a UserError that shows the user's own stack. */
-async function blamed<T>(file: string, what: string, run: () => T | Promise<T>): Promise<T> {
+export async function blamed<T>(file: string, what: string, run: () => T | Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (error) {

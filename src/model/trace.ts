@@ -6,7 +6,7 @@ import type { SparseSlot } from '../nn/index.ts'
 import type { OptimizerSpec } from '../optim/index.ts'
 import { Builder, cast, type Program, type Tensor } from '../program/index.ts'
 import { UserError } from '../util/index.ts'
-import type { Feeds, Metric, ModelOptimizer, NetOutput, StaticModel } from './contract.ts'
+import type { DygraphSource, Feeds, Metric, ModelOptimizer, NetOutput, StaticModel } from './contract.ts'
 
 /** A traced model: plain data that crosses threads. */
 export interface TracedModel {
@@ -19,6 +19,8 @@ export interface TracedModel {
   readonly outputs: readonly string[]
   readonly optimizer: OptimizerSpec
   readonly tableOptimizers: Readonly<Record<string, OptimizerSpec>>
+  /** Of a dynamic model: every step is traced anew by the thread that runs it; `train` and `infer` hold no ops. */
+  readonly dygraph?: DygraphSource
 }
 
 export function traceModel(model: StaticModel): TracedModel {
@@ -49,18 +51,21 @@ function traceNet(model: StaticModel, isInfer: boolean) {
   const slots: Slot[] = []
   const inputs = model.createFeeds(feedsOf(builder, slots), isInfer)
   const { loss, metrics = {}, outputs = {} } = model.net(inputs, isInfer)
-  if (loss.shape.length > 0) {
-    throw new UserError(`the loss has shape [${loss.shape.join(', ')}]; it must be a scalar`, {
-      code: 'MODEL_LOSS',
-      hint: 'return { loss: mean(cost) } from net()',
-    })
-  }
-  const measured = metricFetches({ loss, metrics })
+  checkLoss(loss, 'net()')
+  const measured = metricFetches({ metrics })
   const program = builder.build({ loss, ...measured.fetches, ...outputs })
   return { program, slots, metrics: measured.specs, outputs: Object.keys(outputs) }
 }
 
-function feedsOf(builder: Builder, slots: Slot[]): Feeds {
+export function checkLoss({ shape }: Tensor, from: string): void {
+  if (shape.length === 0) return
+  throw new UserError(`the loss has shape [${shape.join(', ')}]; it must be a scalar`, {
+    code: 'MODEL_LOSS',
+    hint: `return { loss: mean(cost) } from ${from}`,
+  })
+}
+
+export function feedsOf(builder: Builder, slots: Slot[]): Feeds {
   const dense = (name: string, width: number, dtype: 'float32' | 'int64' = 'float32'): Tensor => {
     slots.push({ kind: 'dense', name, width, dtype })
     return builder.feed(name, ['B', width], dtype)
@@ -76,21 +81,30 @@ function feedsOf(builder: Builder, slots: Slot[]): Feeds {
 }
 
 /** Metric inputs as fetches under names of their own; labels as float32, which the histogram kernel reads. */
-function metricFetches({ metrics = {} }: NetOutput): { fetches: Record<string, Tensor>; specs: MetricSpec[] } {
+export function metricFetches({ metrics = {} }: Pick<NetOutput, 'metrics'>): {
+  fetches: Record<string, Tensor>
+  specs: MetricSpec[]
+} {
   const fetches: Record<string, Tensor> = {}
   const specs = Object.entries(metrics).map(([name, item]: [string, Metric]): MetricSpec => {
-    if (item.kind === 'mean') {
-      fetches[`metric:${name}`] = item.value
-      return { kind: 'mean', name, value: `metric:${name}` }
+    const spec = metricSpec(name, item.kind)
+    if (spec.kind === 'mean' && item.kind === 'mean') fetches[spec.value] = item.value
+    if (spec.kind === 'auc' && item.kind === 'auc') {
+      fetches[spec.prediction] = item.prediction
+      fetches[spec.label] = item.label.dtype === 'float32' ? item.label : cast(item.label, 'float32')
     }
-    fetches[`metric:${name}.prediction`] = item.prediction
-    fetches[`metric:${name}.label`] = item.label.dtype === 'float32' ? item.label : cast(item.label, 'float32')
-    return { kind: 'auc', name, prediction: `metric:${name}.prediction`, label: `metric:${name}.label` }
+    return spec
   })
   return { fetches, specs }
 }
 
-function splitOptimizer(own: ModelOptimizer): Pick<TracedModel, 'optimizer' | 'tableOptimizers'> {
+export function metricSpec(name: string, kind: Metric['kind']): MetricSpec {
+  return kind === 'mean'
+    ? { kind, name, value: `metric:${name}` }
+    : { kind, name, prediction: `metric:${name}.prediction`, label: `metric:${name}.label` }
+}
+
+export function splitOptimizer(own: ModelOptimizer): Pick<TracedModel, 'optimizer' | 'tableOptimizers'> {
   return 'dense' in own
     ? { optimizer: own.dense, tableOptimizers: own.tables }
     : { optimizer: own, tableOptimizers: {} }

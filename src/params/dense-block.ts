@@ -51,13 +51,21 @@ const LOCK = 0
 const STEPS = 1
 
 /** A new block with every weight at its initial value. */
-export function createDense({ program, optimizer, seed, threads, locked = true }: DenseOptions): DenseHandle {
-  const layout = denseLayout(program, optimizer)
+export function createDense({
+  program,
+  optimizer,
+  seed,
+  threads,
+  locked = true,
+  slice,
+}: DenseOptions): DenseHandle {
+  const whole = denseLayout(program, optimizer)
+  const { from, to } = slice ?? { from: 0, to: whole.floats }
+  const layout = slice ? sliceLayout(whole, from, to) : whole
   const { states, stateInit } = kernelRule(optimizer)
-  const memory = createDenseMemory(HEADER_BYTES + 4 * layout.floats * (1 + states) + 4 * CHUNK_FLOATS * threads)
+  const memory = createDenseMemory(HEADER_BYTES + 4 * layout.floats * (1 + states) + 4 * layout.trainable * threads)
   const values = new Float32Array(memory.buffer, DENSE_BASE + HEADER_BYTES, layout.floats * (1 + states))
-  const inits = new Map([...program.parameters, ...program.state].map(({ name, init }) => [name, init]))
-  for (const { name, shape, at } of layout.entries) values.set(initialValues(inits.get(name)!, shape, seed, name), at)
+  values.set(initialDense(program, whole, seed).subarray(from, to))
   if (states > 0) values.fill(stateInit, layout.floats, 2 * layout.floats)
   return { layout, optimizer, memory, locked }
 }
@@ -71,6 +79,7 @@ export class DenseBlock {
   readonly #weights: Float32Array
   readonly #gradients: Float32Array
   readonly #runs: readonly Run[]
+  readonly #partRuns = new WeakMap<ReadonlySet<string>, readonly Run[]>()
 
   constructor(handle: DenseHandle, thread: number) {
     const { layout, optimizer, memory } = handle
@@ -104,11 +113,12 @@ export class DenseBlock {
     into.set(this.#weights)
   }
 
-  /** Applies gradients of the trainable part and stores new state (which follows the weights in `from`). */
-  push(from: Float32Array, factors: StepFactors): void {
+  /** Applies gradients of the trainable part and stores new state (which follows the weights in `from`); of `only` these. */
+  push(from: Float32Array, factors: StepFactors, only?: ReadonlySet<string>): void {
     const { layout } = this
+    const runs = only ? this.#runsOf(only) : this.#runs
     if (this.#handle.locked) lock(this.#header)
-    for (const { at, size, l2, rate } of this.#runs) {
+    for (const { at, size, l2, rate } of runs) {
       this.#kernel.setStep(factors.rate * rate, factors.aux, l2)
       for (let start = at; start < at + size; start += CHUNK_FLOATS) {
         const end = Math.min(start + CHUNK_FLOATS, at + size)
@@ -121,9 +131,17 @@ export class DenseBlock {
         )
       }
     }
-    for (const { kind, at, size } of layout.entries)
-      if (kind === 'state') this.#weights.set(from.subarray(at, at + size), at)
+    for (const { kind, name, at, size } of layout.entries)
+      if (kind === 'state' && (!only || only.has(name))) this.#weights.set(from.subarray(at, at + size), at)
     if (this.#handle.locked) unlock(this.#header)
+  }
+
+  #runsOf(only: ReadonlySet<string>): readonly Run[] {
+    const known = this.#partRuns.get(only)
+    if (known) return known
+    const runs = mergeRuns(this.layout.entries.filter(({ trainable, name }) => trainable && only.has(name)))
+    this.#partRuns.set(only, runs)
+    return runs
   }
 
   /** Weights and optimizer state as bytes, for digests and saving. */
@@ -182,7 +200,9 @@ function mergeRuns(entries: readonly DenseEntry[]): Run[] {
   const runs: { at: number; size: number; l2: number; rate: number }[] = []
   for (const { at, size, l2, rate } of entries) {
     const last = runs.at(-1)
-    if (last && last.l2 === l2 && last.rate === rate) last.size = at + size - last.at
+    // Entries begin at multiples of four floats: a wider gap is an entry left out.
+    const adjacent = last && at - last.at - last.size < 4
+    if (adjacent && last.l2 === l2 && last.rate === rate) last.size = at + size - last.at
     else runs.push({ at, size, l2, rate })
   }
   return runs

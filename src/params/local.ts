@@ -77,13 +77,13 @@ export class LocalParams implements Params {
     this.#timed('pull', () => this.dense.pull(weights))
   }
 
-  push({ tables, gradients }: Wanted<'gradients'>): number {
+  push({ tables, gradients, dense }: Wanted<'gradients'>): number {
     const step = this.dense.nextStep()
     for (const { table, distinct, gradients: merged } of tables) {
       const { optimizer } = this.handle.tables[table]!
       this.tables[table]!.update(distinct, merged, stepFactors(optimizer, step), optimizer.l2)
     }
-    this.#timed('push', () => this.dense.push(gradients, stepFactors(this.handle.dense.optimizer, step)))
+    this.#timed('push', () => this.dense.push(gradients, stepFactors(this.handle.dense.optimizer, step), dense))
     return step
   }
 

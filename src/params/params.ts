@@ -21,6 +21,8 @@ export interface ParamsShare<V extends Values = Float32Array> {
   readonly weights: V
   /** Gradients of the trainable weights, then new values of the state: read by push. */
   readonly gradients: V
+  /** Names of the weights and states that `gradients` has; the others stay as they are. @default all */
+  readonly dense?: ReadonlySet<string>
 }
 
 export interface Params<V extends Values = Float32Array> {

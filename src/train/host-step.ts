@@ -1,7 +1,7 @@
 /** @file One step on the host: load a batch, pull, run the graph, push. It does not know where the weights live. */
 import { performance } from 'node:perf_hooks'
 import { type Batch, releaseBatch, type Slot } from '../data/index.ts'
-import type { BoundSession, Session } from '../engine/index.ts'
+import type { BoundSession, Session, TensorData } from '../engine/index.ts'
 import { AUC_BUCKETS, AUC_THRESHOLDS, type MetricSpec } from '../metric/index.ts'
 import type { Clip } from '../optim/index.ts'
 import type { DenseLayout, Params, ParamsShare } from '../params/index.ts'
@@ -51,18 +51,32 @@ export interface StepSeconds {
   run: number
   merge: number
   update: number
+  /** Only of dynamic models: tracing (with compiling), and computing values that the model reads. */
+  trace?: number
+  read?: number
+}
+
+/** What a phase runs batch by batch. */
+export interface Step<Prepared extends { readonly pulled: void | Promise<void> } = PreparedStep> {
+  readonly seconds: StepSeconds
+  prepare(batch: Batch): Prepared
+  complete(prepared: Prepared): Promise<StepResult>
+  histograms(): Record<string, Uint32Array>
+  reset(): void
 }
 
 export class HostStep {
   readonly seconds: StepSeconds = { load: 0, lookup: 0, gather: 0, run: 0, merge: 0, update: 0 }
   readonly #options: HostStepOptions
   readonly #sparseSlots: number
+  readonly #pushed: PushedPart | undefined
   #buffers: StepBuffers
   #bound = new Map<string, BoundSession>()
 
   constructor(options: HostStepOptions) {
     this.#options = options
     this.#sparseSlots = options.slots.filter(({ kind }) => kind === 'sparse').length
+    this.#pushed = pushedPart(options)
     this.#buffers = openStepBuffers(options, {
       samples: options.batchSize,
       signs: options.batchSize * Math.max(1, this.#sparseSlots),
@@ -80,6 +94,7 @@ export class HostStep {
     const { params, training, segments, placement } = this.#options
     const started = performance.now()
     const loaded = this.#load(batch)
+    releaseBatch(batch)
     const afterLoad = performance.now()
     const distinct = distinctSigns(this.#buffers, loaded, this.#sparseSlots, segments, placement?.servers)
     const share = this.#share(distinct)
@@ -103,7 +118,7 @@ export class HostStep {
     const afterMerge = performance.now()
     if (training) {
       if (clip) clipGradients(clip, this.#buffers.workspace.kernel, share, layout)
-      await params.push(share)
+      await params.push(this.#pushed ? { ...share, ...this.#pushed.of(share) } : share)
     }
     this.seconds.lookup += (afterLookup - started) / 1000
     this.seconds.gather += (afterGather - afterLookup) / 1000
@@ -111,6 +126,22 @@ export class HostStep {
     this.seconds.merge += (afterMerge - afterRun) / 1000
     this.seconds.update += (performance.now() - afterMerge) / 1000
     return result
+  }
+
+  /** The fetch `value` for a batch, which stays the caller's; nothing is updated. What a dynamic graph reads. */
+  async read(batch: Batch): Promise<TensorData> {
+    const { params, segments, placement, program, layout } = this.#options
+    const loaded = this.#load(batch)
+    const distinct = distinctSigns(this.#buffers, loaded, this.#sparseSlots, segments, placement?.servers)
+    await params.pull(this.#share(distinct), false)
+    expandRows(this.#buffers, distinct)
+    await this.#session(distinct).run()
+    const { outputs } = bindViews(program, this.#buffers, layout, loaded.samples, loaded.lengths)
+    return outputs['value']!.data.slice()
+  }
+
+  async close(): Promise<void> {
+    await this.#options.session.close()
   }
 
   /** The AUC histograms since the last reset, as copies. */
@@ -131,7 +162,7 @@ export class HostStep {
     return this.#buffers.workspace.buffer
   }
 
-  /** Copies the batch into the workspace and gives its memory back to the reader. */
+  /** Copies the batch into the workspace. */
   #load(batch: Batch): LoadedBatch {
     const signs = batch.pieces.reduce((sum, { chunk, from, to }) => sum + chunk.starts[to]! - chunk.starts[from]!, 0)
     const loaded = { samples: batch.size, signs, lengths: this.#sequenceLengths(batch) }
@@ -153,7 +184,6 @@ export class HostStep {
       sample += to - from
       sign += last - first
     }
-    releaseBatch(batch)
     const random = this.#buffers.feeds.get(RANDOM_SEED)
     if (random) new Int32Array(this.#buffer, random.at, 1)[0] = stepSeed(this.#options.seed, batch)
     return loaded
@@ -252,6 +282,22 @@ export class HostStep {
     }
     return { loss, means }
   }
+}
+
+/** What a step pushes where its program has no gradients for some weights or tables, which then stay as they are. */
+interface PushedPart {
+  of(share: ParamsShare): Pick<ParamsShare, 'tables' | 'dense'>
+}
+
+function pushedPart({ program, layout }: HostStepOptions): PushedPart | undefined {
+  const fetched = new Set(program.fetches.map(({ name }) => name))
+  const changing = layout.entries.filter(({ kind, trainable }) => kind === 'state' || trainable)
+  const dense = changing.filter(({ kind, name }) => fetched.has(`${kind === 'state' ? 'state' : 'grad'}:${name}`))
+  const rows = program.rows.filter(({ name }) => fetched.has(`grad:${name}`))
+  const tables = new Set(rows.map(({ table }) => program.tables.findIndex(({ name }) => name === table)))
+  if (dense.length === changing.length && tables.size === program.tables.length) return undefined
+  const names = new Set(dense.map(({ name }) => name))
+  return { of: (share) => ({ tables: share.tables.filter(({ table }) => tables.has(table)), dense: names }) }
 }
 
 const BOUND_SIZES = 16 // batch sizes and sequence lengths bound at a time

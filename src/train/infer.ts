@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { configErrorAt, explain, type JobConfig, type LoadedConfig } from '../config/index.ts'
 import type { EventSink, Metrics } from '../event/index.ts'
-import { loadModel, type TracedModel } from '../model/index.ts'
+import { type GraphMode, loadModelAs, type TracedModel } from '../model/index.ts'
 import type { LocalParams } from '../params/index.ts'
 import { loadSnapshot, type Manifest, missing, openSnapshot, type Snapshot, savedEpochs } from '../snapshot/index.ts'
 import { checkData } from './check-data.ts'
@@ -18,6 +18,8 @@ export interface InferOptions {
   readonly signal?: AbortSignal
   /** @default 'ort' */
   readonly engine?: EngineName
+  /** Which file the model is: static_model.ts or dygraph_model.ts. @default 'static' */
+  readonly mode?: GraphMode
 }
 
 export interface InferResult {
@@ -34,6 +36,7 @@ export async function infer({
   emit,
   signal = new AbortController().signal,
   engine = 'ort',
+  mode = 'static',
 }: InferOptions): Promise<InferResult> {
   const started = performance.now()
   const { config } = loaded
@@ -42,7 +45,7 @@ export async function infer({
     throw configErrorAt(loaded, 'runner.test_data_dir', 'missing; `oarfish infer` evaluates the data of this folder')
   }
   const files = await findDataFiles(config, ['infer'])
-  const model = await loadModel(loaded)
+  const model = await loadModelAs(mode, loaded)
   await checkData(loaded, model, files)
   emit({ kind: 'start', command: 'infer', model: config.dir, settings: settingsOf(config) })
   const epochs = await epochsToLoad(config, emit)

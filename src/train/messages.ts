@@ -1,6 +1,7 @@
 /** @file What the training loop and its trainer threads say to each other. */
 import type { Batch, Slot } from '../data/index.ts'
 import type { MetricSpec } from '../metric/index.ts'
+import type { DygraphSource } from '../model/index.ts'
 import type { Clip } from '../optim/index.ts'
 import type { LocalParamsHandle } from '../params/index.ts'
 import type { Program } from '../program/index.ts'
@@ -28,6 +29,8 @@ export interface ThreadSettings {
   readonly batchSizes: Readonly<Record<Phase, number>>
   readonly seed: number
   readonly clip?: Clip
+  /** Set for a dynamic model, which the thread loads itself; the programs then hold no ops. */
+  readonly dygraph?: DygraphSource
 }
 
 export type ToThread =
@@ -52,5 +55,6 @@ export type FromThread =
       readonly histograms?: Histograms
     }
   | { readonly kind: 'skip' }
+  | { readonly kind: 'notice'; readonly message: string }
   | { readonly kind: 'finish'; readonly histograms: Histograms; readonly seconds: Readonly<Record<string, number>> }
   | { readonly kind: 'error'; readonly error: PlainError }

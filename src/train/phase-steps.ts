@@ -1,19 +1,19 @@
 /** @file One phase in a trainer thread: steps in order, the next batch prepared while one is computed where that is allowed. */
 
-import type { HostStep, PreparedStep, StepSeconds } from './host-step.ts'
+import type { PreparedStep, Step, StepSeconds } from './host-step.ts'
 import type { FromThread, ToThread } from './messages.ts'
 import type { ThreadParams } from './thread-params.ts'
 
 type StepMessage = Extract<ToThread, { kind: 'step' }>
 
-export class PhaseSteps {
+export class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = PreparedStep> {
   /** As many as batches may be prepared at once; each has buffers of its own. */
-  readonly #steps: readonly HostStep[]
+  readonly #steps: readonly Step<Prepared>[]
   readonly #params: ThreadParams
-  readonly #prepared: { message: StepMessage; step: HostStep; prepared: PreparedStep }[] = []
+  readonly #prepared: { message: StepMessage; step: Step<Prepared>; prepared: Prepared }[] = []
   #turn = 0
 
-  constructor(steps: readonly HostStep[], params: ThreadParams) {
+  constructor(steps: readonly Step<Prepared>[], params: ThreadParams) {
     this.#steps = steps
     this.#params = params
   }
@@ -62,9 +62,9 @@ export class PhaseSteps {
   }
 }
 
-function sumSeconds(steps: readonly HostStep[]): StepSeconds {
-  const sum = { load: 0, lookup: 0, gather: 0, run: 0, merge: 0, update: 0 }
+function sumSeconds(steps: readonly { readonly seconds: StepSeconds }[]): StepSeconds {
+  const sum: StepSeconds = { load: 0, lookup: 0, gather: 0, run: 0, merge: 0, update: 0 }
   for (const { seconds } of steps)
-    for (const part of Object.keys(sum) as (keyof StepSeconds)[]) sum[part] += seconds[part]
+    for (const part of Object.keys(seconds) as (keyof StepSeconds)[]) sum[part] = (sum[part] ?? 0) + (seconds[part] ?? 0)
   return sum
 }

@@ -50,7 +50,8 @@ export class Runtime {
     const readers = openReaders(options)
     try {
       const onStep = (report: StepReport) => reports.listener(report)
-      const trainers = await TrainerPool.open(threadSettings(options), onStep, options.pool)
+      const onNotice = (message: string) => options.emit({ kind: 'notice', message })
+      const trainers = await TrainerPool.open(threadSettings(options), onStep, { onNotice, ...options.pool })
       return new Runtime(options, readers, trainers, reports)
     } catch (error) {
       await closeReaders(readers)
@@ -155,7 +156,7 @@ function automaticReaders(trainers: number): number {
 
 function threadSettings({ config, model, files, params, threads, engine }: RuntimeOptions): ThreadSettings[] {
   const { runner } = config
-  const { train, infer, slots, metrics, optimizer } = model
+  const { train, infer, slots, metrics, optimizer, dygraph } = model
   const programs = { ...(files.train && { train }), ...(files.infer && { infer }) }
   return Array.from({ length: threads }, (_, thread) => ({
     ...{ thread, engine, programs, slots, metrics },
@@ -164,5 +165,6 @@ function threadSettings({ config, model, files, params, threads, engine }: Runti
     seed: runner.seed,
     batchSizes: { train: runner.train_batch_size, infer: runner.infer_batch_size },
     ...(optimizer.clip && { clip: optimizer.clip }),
+    ...(dygraph && { dygraph }),
   }))
 }

@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import { explain, type LoadedConfig } from '../config/index.ts'
 import type { EventSink, Metrics } from '../event/index.ts'
-import { loadModel } from '../model/index.ts'
+import { type GraphMode, loadModel, loadModelAs } from '../model/index.ts'
 import { programHash } from '../program/index.ts'
 import { checkData } from './check-data.ts'
 import { type CheckpointOptions, findStart, prepareSaving, saveEpoch, saveInterrupted } from './checkpoint.ts'
@@ -22,6 +22,8 @@ export interface TrainOptions {
   readonly digest?: boolean
   /** `null` computes nothing, to time input; `reference` is slow and exact. @default 'ort' */
   readonly engine?: EngineName
+  /** Which file the model is: static_model.ts or dygraph_model.ts. @default 'static' */
+  readonly mode?: GraphMode
 }
 
 export interface TrainResult {
@@ -42,19 +44,22 @@ export async function train({
   resume = false,
   digest = false,
   engine = 'ort',
+  mode = 'static',
 }: TrainOptions): Promise<TrainResult> {
   const started = performance.now()
   const { config } = loaded
   for (const message of loaded.notices) emit({ kind: 'notice', message })
   const files = await findDataFiles(config, ['train', 'infer'])
-  const model = await loadModel(loaded)
+  const model = await loadModelAs(mode, loaded)
   await checkData(loaded, model, files)
   emit({ kind: 'start', command: 'train', model: config.dir, settings: explain(config) })
   await prepareSaving(config)
   const threads = config.runner.thread_num
   const params = createParams(config, model, model, threads)
   const checkpoints = { config, params, program: programHash(model.train), files: files.train!, resume, emit }
-  const saveInference = inferenceSaver(config, model, params, files, emit)
+  // A model for inference is a static graph, whichever way it was trained.
+  const exported = config.runner.use_inference && mode === 'dygraph' ? await loadModel(loaded) : model
+  const saveInference = inferenceSaver(config, exported, params, files, emit)
   const start = await findStart(checkpoints)
   const runtime = await Runtime.open({ config, model, files, params: params.handle, threads, engine, emit, signal })
   emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })

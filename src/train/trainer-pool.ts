@@ -17,6 +17,8 @@ export interface TrainerPoolOptions {
   readonly ahead?: number
   /** Batch k goes to thread k mod threads, and all threads take part in every round: steps are made together. @default false */
   readonly inTurn?: boolean
+  /** What threads have to say beside results. */
+  readonly onNotice?: (message: string) => void
 }
 
 interface Trainer {
@@ -29,6 +31,7 @@ export class TrainerPool {
   readonly #onStep: (report: StepReport) => void
   readonly #ahead: number
   readonly #inTurn: boolean
+  readonly #onNotice: (message: string) => void
   /** Batches handed out in turn. */
   #turn = 0
   #failure: Error | undefined
@@ -40,12 +43,13 @@ export class TrainerPool {
   private constructor(
     trainers: Trainer[],
     onStep: (report: StepReport) => void,
-    { ahead = 2, inTurn = false }: TrainerPoolOptions,
+    { ahead = 2, inTurn = false, onNotice = () => {} }: TrainerPoolOptions,
   ) {
     this.#trainers = trainers
     this.#onStep = onStep
     this.#ahead = ahead
     this.#inTurn = inTurn
+    this.#onNotice = onNotice
   }
 
   /** Starts the threads; resolves when every one of them has compiled its programs. */
@@ -116,6 +120,7 @@ export class TrainerPool {
   #listen(trainer: Trainer, thread: number): void {
     trainer.worker.on('message', (message: FromThread) => {
       if (message.kind === 'error') return this.#fail(fromPlainError(message.error))
+      if (message.kind === 'notice') return this.#onNotice(message.message)
       trainer.outstanding--
       if (message.kind === 'finish') this.#finished.push(message)
       if (message.kind === 'step') this.#onStep({ ...message, thread })

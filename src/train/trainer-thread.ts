@@ -1,7 +1,9 @@
 /** @file Entry of a trainer thread: sessions, and one step per message. Session.run blocks this thread only. */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { type Engine, nullEngine, ortEngine, referenceEngine } from '../engine/index.ts'
+import { openDygraph } from '../model/index.ts'
 import { toPlainError } from '../util/index.ts'
+import { DygraphStep, type WaitingBatch } from './dygraph-step.ts'
 import { HostStep } from './host-step.ts'
 import { type EngineName, type FromThread, PHASES, type Phase, type ThreadSettings, type ToThread } from './messages.ts'
 import { PhaseSteps } from './phase-steps.ts'
@@ -19,7 +21,7 @@ async function run(port: MessagePort, settings: ThreadSettings): Promise<void> {
   const say = (message: FromThread) => port.postMessage(message)
   try {
     const params = openThreadParams(settings)
-    const phases = await compile(settings, params)
+    const phases = await compile(settings, params, (message) => say({ kind: 'notice', message }))
     const inbox = openInbox(port)
     say({ kind: 'ready' })
     for (;;) {
@@ -32,22 +34,35 @@ async function run(port: MessagePort, settings: ThreadSettings): Promise<void> {
   }
 }
 
-async function compile(settings: ThreadSettings, params: ThreadParams): Promise<Partial<Record<Phase, PhaseSteps>>> {
+type Phases = Partial<Record<Phase, Pick<PhaseSteps, 'answer'>>>
+
+async function compile(
+  settings: ThreadSettings,
+  params: ThreadParams,
+  onNotice: (message: string) => void,
+): Promise<Phases> {
   const { programs, slots, metrics, segments, batchSizes, seed, clip } = settings
   const engine = ENGINE_BY_NAME[settings.engine]()
+  const dygraph = settings.dygraph && (await openDygraph(settings.dygraph))
   const phases = await Promise.all(
     PHASES.filter((phase) => programs[phase]).map(async (phase) => {
-      const program = programs[phase]!
-      const session = await engine.compile(program)
       const { layout, placement } = params
       const options = {
-        ...{ program, session, params: params.params, slots, metrics, layout, segments, seed },
+        ...{ params: params.params, slots, metrics, layout, segments, seed },
         ...(placement && { placement }),
         ...(clip && { clip }),
         batchSize: batchSizes[phase],
         training: phase === 'train',
       }
-      const steps = Array.from({ length: 1 + params.pullsAhead }, () => new HostStep(options))
+      if (dygraph) {
+        return [
+          phase,
+          new PhaseSteps<WaitingBatch>([new DygraphStep({ ...options, dygraph, engine, onNotice })], params),
+        ] as const
+      }
+      const program = programs[phase]!
+      const session = await engine.compile(program)
+      const steps = Array.from({ length: 1 + params.pullsAhead }, () => new HostStep({ ...options, program, session }))
       return [phase, new PhaseSteps(steps, params)] as const
     }),
   )

@@ -2,39 +2,55 @@
 import { add, concat, mul, nn, reshape, square, sub, sum, type Tensor, unsqueeze } from 'oarfish'
 
 export interface DeepFmOptions {
+  /** Sparse slots. */
+  readonly slots: number
+  readonly denseWidth: number
   readonly embeddingDim: number
   readonly layerSizes: readonly number[]
 }
 
-/** Logits [B, 1]. A dense value is a feature too: its vector is scaled by the value. */
-export function deepFm(
-  slots: readonly nn.SparseSlot[],
-  dense: Tensor,
-  { embeddingDim: dim, layerSizes }: DeepFmOptions,
-): Tensor {
-  const init = { kind: 'truncated_normal', mean: 0, std: 0.1 / Math.sqrt(dim) } as const
-  const weights = nn.embedding(slots, { name: 'embedding_one', dim: 1, init }) // [B, slots]
-  const firstOrder = add(sum(weights, 1, true), nn.linear(dense, { name: 'dense_one', out: 1, init }))
+/** A dense value is a feature too: its vector is scaled by the value. */
+export class DeepFm extends nn.Layer {
+  readonly #dim: number
+  readonly #weights: nn.Embedding
+  readonly #denseWeights: nn.Linear
+  readonly #vectors: nn.Embedding
+  readonly #denseVectors: nn.Variable
+  readonly #deep: readonly nn.Linear[]
 
-  const rows = reshape(nn.embedding(slots, { name: 'embedding', dim, init }), [-1, slots.length, dim])
-  const width = dense.shape[1] as number
-  const denseVectors = dense.builder.parameter({ name: 'dense_vectors', shape: [width, dim], init })
-  const vectors = concat([rows, mul(unsqueeze(dense, 2), denseVectors)], 1) // [B, slots + dense, dim]
-  const flat = reshape(vectors, [-1, (slots.length + width) * dim])
-  return add(add(firstOrder, pairs(vectors)), deep(flat, layerSizes))
+  constructor({ slots, denseWidth, embeddingDim: dim, layerSizes }: DeepFmOptions) {
+    super()
+    const init = { kind: 'truncated_normal', mean: 0, std: 0.1 / Math.sqrt(dim) } as const
+    this.#dim = dim
+    this.#weights = this.addSublayer('embedding_one', new nn.Embedding({ dim: 1, init }))
+    this.#denseWeights = this.addSublayer('dense_one', new nn.Linear({ in: denseWidth, out: 1, init }))
+    this.#vectors = this.addSublayer('embedding', new nn.Embedding({ dim, init }))
+    this.#denseVectors = this.addParameter({ name: 'dense_vectors', shape: [denseWidth, dim], init })
+    const widths = [(slots + denseWidth) * dim, ...layerSizes, 1]
+    this.#deep = widths.slice(1).map((out, i) => {
+      const activation = i < layerSizes.length ? { activation: 'relu' as const } : {}
+      const std = 1 / Math.sqrt(widths[i]!)
+      const layer = new nn.Linear({ in: widths[i]!, out, init: { kind: 'normal', mean: 0, std }, ...activation })
+      return this.addSublayer(`fc${i}`, layer)
+    })
+  }
+
+  /** Logits [B, 1]. */
+  forward(slots: readonly nn.SparseSlot[], dense: Tensor): Tensor {
+    const weights = this.#weights.forward(slots) // [B, slots]
+    const firstOrder = add(sum(weights, 1, true), this.#denseWeights.forward(dense))
+
+    const rows = reshape(this.#vectors.forward(slots), [-1, slots.length, this.#dim])
+    const scaled = mul(unsqueeze(dense, 2), this.#denseVectors.on(dense.builder))
+    const vectors = concat([rows, scaled], 1) // [B, slots + dense, dim]
+    const flat = reshape(vectors, [-1, (vectors.shape[1] as number) * this.#dim])
+    const deep = this.#deep.reduce((input, layer) => layer.forward(input), flat)
+    return add(add(firstOrder, pairs(vectors)), deep)
+  }
 }
 
 /** The sum of <v_i, v_j> over all pairs i < j, as half of (sum v)^2 - sum v^2: [B, features, dim] -> [B, 1]. */
 function pairs(vectors: Tensor): Tensor {
   const difference = sub(square(sum(vectors, 1)), sum(square(vectors), 1)) // [B, dim]
   return mul(sum(difference, 1, true), 0.5)
-}
-
-/** x [B, features * dim] -> [B, 1]. */
-function deep(x: Tensor, layerSizes: readonly number[]): Tensor {
-  return [...layerSizes, 1].reduce((input, out, i) => {
-    const std = 1 / Math.sqrt(input.shape[1] as number)
-    const activation = i < layerSizes.length ? { activation: 'relu' as const } : {}
-    return nn.linear(input, { name: `fc${i}`, out, init: { kind: 'normal', mean: 0, std }, ...activation })
-  }, x)
 }

@@ -1,6 +1,6 @@
 /** @file The static-graph model: inputs, loss and metrics around net.ts. */
 import { type Feeds, mean, metric, type NetOutput, nn, optimizer, sigmoid, type Tensor, z } from 'oarfish'
-import { deepFm } from './net.ts'
+import { DeepFm } from './net.ts'
 
 export const hyperParameters = z.strictObject({
   optimizer: z
@@ -21,7 +21,7 @@ export const hyperParameters = z.strictObject({
   distributed_embedding: z.int().min(0).max(1).default(0),
 })
 
-interface Inputs {
+export interface Inputs {
   readonly click: Tensor
   readonly slots: readonly nn.SparseSlot[]
   readonly dense: Tensor
@@ -44,8 +44,7 @@ export class StaticModel {
   }
 
   net({ click, slots, dense }: Inputs): NetOutput {
-    const { sparse_feature_dim, fc_sizes } = this.#hyper
-    const logit = deepFm(slots, dense, { embeddingDim: sparse_feature_dim, layerSizes: fc_sizes })
+    const logit = createNet(this.#hyper).forward(slots, dense)
     const predict = sigmoid(logit)
     return {
       loss: mean(nn.sigmoidCrossEntropy(logit, click)),
@@ -57,4 +56,18 @@ export class StaticModel {
   createOptimizer() {
     return optimizer.adam({ learningRate: this.#hyper.optimizer.learning_rate, lazy: true })
   }
+}
+
+export function createNet({
+  sparse_inputs_slots,
+  dense_input_dim,
+  sparse_feature_dim,
+  fc_sizes,
+}: z.infer<typeof hyperParameters>): DeepFm {
+  return new DeepFm({
+    slots: sparse_inputs_slots - 1,
+    denseWidth: dense_input_dim,
+    embeddingDim: sparse_feature_dim,
+    layerSizes: fc_sizes,
+  })
 }

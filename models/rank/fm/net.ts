@@ -2,19 +2,37 @@
 import { add, concat, mul, nn, reshape, square, sub, sum, type Tensor, unsqueeze } from 'oarfish'
 
 export interface FmOptions {
+  readonly denseWidth: number
   readonly embeddingDim: number
 }
 
-/** Logits [B, 1]. A dense value is a feature too: its vector is scaled by the value. */
-export function fm(slots: readonly nn.SparseSlot[], dense: Tensor, { embeddingDim: dim }: FmOptions): Tensor {
-  const init = { kind: 'truncated_normal', mean: 0, std: 0.1 / Math.sqrt(dim) } as const
-  const weights = nn.embedding(slots, { name: 'embedding_one', dim: 1, init }) // [B, slots]
-  const firstOrder = add(sum(weights, 1, true), nn.linear(dense, { name: 'dense_one', out: 1, init }))
+/** A dense value is a feature too: its vector is scaled by the value. */
+export class Fm extends nn.Layer {
+  readonly #dim: number
+  readonly #weights: nn.Embedding
+  readonly #denseWeights: nn.Linear
+  readonly #vectors: nn.Embedding
+  readonly #denseVectors: nn.Variable
 
-  const rows = reshape(nn.embedding(slots, { name: 'embedding', dim, init }), [-1, slots.length, dim])
-  const denseVectors = dense.builder.parameter({ name: 'dense_vectors', shape: [dense.shape[1] as number, dim], init })
-  const vectors = concat([rows, mul(unsqueeze(dense, 2), denseVectors)], 1) // [B, slots + dense, dim]
-  return add(firstOrder, pairs(vectors))
+  constructor({ denseWidth, embeddingDim: dim }: FmOptions) {
+    super()
+    const init = { kind: 'truncated_normal', mean: 0, std: 0.1 / Math.sqrt(dim) } as const
+    this.#dim = dim
+    this.#weights = this.addSublayer('embedding_one', new nn.Embedding({ dim: 1, init }))
+    this.#denseWeights = this.addSublayer('dense_one', new nn.Linear({ in: denseWidth, out: 1, init }))
+    this.#vectors = this.addSublayer('embedding', new nn.Embedding({ dim, init }))
+    this.#denseVectors = this.addParameter({ name: 'dense_vectors', shape: [denseWidth, dim], init })
+  }
+
+  /** Logits [B, 1]. */
+  forward(slots: readonly nn.SparseSlot[], dense: Tensor): Tensor {
+    const weights = this.#weights.forward(slots) // [B, slots]
+    const firstOrder = add(sum(weights, 1, true), this.#denseWeights.forward(dense))
+
+    const rows = reshape(this.#vectors.forward(slots), [-1, slots.length, this.#dim])
+    const scaled = mul(unsqueeze(dense, 2), this.#denseVectors.on(dense.builder))
+    return add(firstOrder, pairs(concat([rows, scaled], 1))) // of [B, slots + dense, dim]
+  }
 }
 
 /** The sum of <v_i, v_j> over all pairs i < j, as half of (sum v)^2 - sum v^2: [B, features, dim] -> [B, 1]. */

@@ -1,6 +1,6 @@
 /** @file The static-graph model: inputs, loss and metrics around net.ts. */
 import { type Feeds, mean, metric, type NetOutput, nn, optimizer, sigmoid, type Tensor, z } from 'oarfish'
-import { fm } from './net.ts'
+import { Fm } from './net.ts'
 
 export const hyperParameters = z.strictObject({
   optimizer: z
@@ -20,7 +20,7 @@ export const hyperParameters = z.strictObject({
   distributed_embedding: z.int().min(0).max(1).default(0),
 })
 
-interface Inputs {
+export interface Inputs {
   readonly click: Tensor
   readonly slots: readonly nn.SparseSlot[]
   readonly dense: Tensor
@@ -43,8 +43,7 @@ export class StaticModel {
   }
 
   net({ click, slots, dense }: Inputs): NetOutput {
-    const { sparse_feature_dim } = this.#hyper
-    const logit = fm(slots, dense, { embeddingDim: sparse_feature_dim })
+    const logit = createNet(this.#hyper).forward(slots, dense)
     const predict = sigmoid(logit)
     return {
       loss: mean(nn.sigmoidCrossEntropy(logit, click)),
@@ -56,4 +55,8 @@ export class StaticModel {
   createOptimizer() {
     return optimizer.adam({ learningRate: this.#hyper.optimizer.learning_rate, lazy: true })
   }
+}
+
+export function createNet({ dense_input_dim, sparse_feature_dim }: z.infer<typeof hyperParameters>): Fm {
+  return new Fm({ denseWidth: dense_input_dim, embeddingDim: sparse_feature_dim })
 }

@@ -1,6 +1,6 @@
 /** @file The static-graph model: inputs, loss and metrics around net.ts. */
 import { add, type Feeds, mean, metric, mul, type NetOutput, nn, optimizer, sigmoid, type Tensor, z } from 'oarfish'
-import { logisticRegression } from './net.ts'
+import { LogisticRegression } from './net.ts'
 
 export const hyperParameters = z
   .strictObject({
@@ -26,7 +26,7 @@ export const hyperParameters = z
     error: 'expected more fields than dense_input_dim, which are the sparse slots',
   })
 
-interface Inputs {
+export interface Inputs {
   readonly click: Tensor
   readonly slots: readonly nn.SparseSlot[]
   readonly dense: Tensor
@@ -50,7 +50,7 @@ export class StaticModel {
 
   /** The penalty counts in training only, so that losses of an evaluation compare with other models'. */
   net({ click, slots, dense }: Inputs, isInfer: boolean): NetOutput {
-    const { logit, l1 } = logisticRegression(slots, dense)
+    const { logit, l1 } = createNet(this.#hyper).forward(slots, dense)
     const cost = mean(nn.sigmoidCrossEntropy(logit, click))
     const predict = sigmoid(logit)
     return {
@@ -63,4 +63,8 @@ export class StaticModel {
   createOptimizer() {
     return optimizer.adam({ learningRate: this.#hyper.optimizer.learning_rate, lazy: true })
   }
+}
+
+export function createNet({ dense_input_dim }: z.infer<typeof hyperParameters>): LogisticRegression {
+  return new LogisticRegression({ denseWidth: dense_input_dim })
 }

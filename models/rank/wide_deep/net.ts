@@ -2,33 +2,37 @@
 import { add, concat, nn, type Tensor } from 'oarfish'
 
 export interface WideDeepOptions {
+  /** Sparse slots. */
+  readonly slots: number
+  readonly denseWidth: number
   readonly embeddingDim: number
   readonly layerSizes: readonly number[]
 }
 
-/** Logits [B, 1]. */
-export function wideDeep(
-  slots: readonly nn.SparseSlot[],
-  dense: Tensor,
-  { embeddingDim, layerSizes }: WideDeepOptions,
-): Tensor {
-  const embedded = nn.embedding(slots, {
-    name: 'embedding',
-    dim: embeddingDim,
-    init: { kind: 'uniform', low: -1, high: 1 },
-  })
-  const wide = nn.linear(dense, { name: 'wide', out: 1, init: { kind: 'truncated_normal', mean: 0, std: std(dense) } })
-  return add(wide, deep(concat([embedded, dense], 1), layerSizes))
-}
+export class WideDeep extends nn.Layer {
+  readonly #embedding: nn.Embedding
+  readonly #wide: nn.Linear
+  readonly #deep: readonly nn.Linear[]
 
-/** x [B, slots * dim + dense] -> [B, 1]. */
-function deep(x: Tensor, layerSizes: readonly number[]): Tensor {
-  return [...layerSizes, 1].reduce((input, out, i) => {
-    const activation = i < layerSizes.length ? { activation: 'relu' as const } : {}
-    return nn.linear(input, { name: `fc${i}`, out, init: { kind: 'normal', mean: 0, std: std(input) }, ...activation })
-  }, x)
-}
+  constructor({ slots, denseWidth, embeddingDim, layerSizes }: WideDeepOptions) {
+    super()
+    const init = { kind: 'uniform', low: -1, high: 1 } as const
+    this.#embedding = this.addSublayer('embedding', new nn.Embedding({ dim: embeddingDim, init }))
+    const wideInit = { kind: 'truncated_normal', mean: 0, std: 1 / Math.sqrt(denseWidth) } as const
+    this.#wide = this.addSublayer('wide', new nn.Linear({ in: denseWidth, out: 1, init: wideInit }))
+    const widths = [slots * embeddingDim + denseWidth, ...layerSizes, 1]
+    this.#deep = widths.slice(1).map((out, i) => {
+      const activation = i < layerSizes.length ? { activation: 'relu' as const } : {}
+      const std = 1 / Math.sqrt(widths[i]!)
+      const layer = new nn.Linear({ in: widths[i]!, out, init: { kind: 'normal', mean: 0, std }, ...activation })
+      return this.addSublayer(`fc${i}`, layer)
+    })
+  }
 
-function std(x: Tensor): number {
-  return 1 / Math.sqrt(x.shape[1] as number)
+  /** Logits [B, 1]. */
+  forward(slots: readonly nn.SparseSlot[], dense: Tensor): Tensor {
+    const x = concat([this.#embedding.forward(slots), dense], 1) // [B, slots * dim + dense]
+    const deep = this.#deep.reduce((input, layer) => layer.forward(input), x)
+    return add(this.#wide.forward(dense), deep)
+  }
 }
