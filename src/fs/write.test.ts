@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
-import { createFile, writeFolder } from './write.ts'
+import { createFile, makeFolder, writeFolder } from './write.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'oarfish-write-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -16,6 +16,15 @@ test('a file has everything that was written, also beyond what is flushed at a t
   await file.close()
   expect(statSync(join(root, 'large')).size).toBe(4 * piece.length)
   await expect(createFile(join(root, 'large'))).rejects.toMatchObject({ code: 'EEXIST' })
+})
+
+test('a folder that cannot be created fails instead of trying for ever', async () => {
+  await makeFolder(join(root, 'deep', 'down', 'below'))
+  await makeFolder(join(root, 'deep', 'down', 'below'))
+  expect(statSync(join(root, 'deep', 'down', 'below')).isDirectory()).toBe(true)
+  writeFileSync(join(root, 'plain'), '')
+  await expect(makeFolder(join(root, 'plain', 'below'))).rejects.toMatchObject({ code: 'ENOTDIR' })
+  if (existsSync('/proc/self')) await expect(makeFolder('/proc/oarfish/0')).rejects.toMatchObject({ code: 'ENOENT' })
 })
 
 test('a folder is replaced as a whole, and others may read it', async () => {

@@ -59,7 +59,7 @@ export async function createFile(path: string): Promise<WriteFile> {
  */
 export async function writeFolder<T>(folder: string, fill: (aside: string) => Promise<T>): Promise<T> {
   const owner = `${hostname()}-${process.pid}`
-  await mkdir(dirname(folder), { recursive: true })
+  await makeFolder(dirname(folder))
   await removeStale(folder)
   const aside = await mkdtemp(`${folder}.tmp-${owner}-`)
   try {
@@ -71,6 +71,21 @@ export async function writeFolder<T>(folder: string, fill: (aside: string) => Pr
   } catch (error) {
     await rm(aside, { recursive: true, force: true })
     throw error
+  }
+}
+
+/** Creates a folder and those above it. Node's own `recursive` never returns where a file system answers "not found", as /proc does. */
+export async function makeFolder(path: string): Promise<void> {
+  const make = () =>
+    mkdir(path).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error
+    })
+  try {
+    await make()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error
+    await makeFolder(dirname(path))
+    await make()
   }
 }
 

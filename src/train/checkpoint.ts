@@ -1,9 +1,10 @@
 /** @file Checkpoints of a run: where it starts from, what it saves after each epoch and when it is stopped. */
 import { constants } from 'node:fs'
-import { access, mkdir } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import type { JobConfig } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
+import { makeFolder } from '../fs/index.ts'
 import type { LocalParams } from '../params/index.ts'
 import {
   cannotWrite,
@@ -66,7 +67,7 @@ export async function prepareSaving({ runner }: JobConfig): Promise<void> {
   const { model_save_path } = runner
   if (model_save_path === '') return
   try {
-    await mkdir(model_save_path, { recursive: true })
+    await makeFolder(model_save_path)
     await access(model_save_path, constants.W_OK)
   } catch (error) {
     throw cannotWrite(error as NodeJS.ErrnoException, model_save_path)
