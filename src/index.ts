@@ -1,7 +1,15 @@
 /** @file The public API: what a model, a reader or a program of a user imports from 'oarfish'. */
 export { z } from 'zod'
 export { type JobConfig, type LoadedConfig, loadConfig } from './config/index.ts'
-export { BaseRecDataset, type RecDataset, type Sample } from './data/index.ts'
+export {
+  BaseRecDataset,
+  type Field,
+  type FieldValue,
+  MultiSlotDataGenerator,
+  MultiSlotStringDataGenerator,
+  type RecDataset,
+  type Sample,
+} from './data/index.ts'
 export type { Event, EventSink } from './event/index.ts'
 export {
   type DygraphModel,

@@ -11,6 +11,7 @@ import { inferCommand } from './infer.ts'
 import { type CliIo, processIo } from './io.ts'
 import { launchPsCommand } from './launch-ps.ts'
 import { predictCommand } from './predict.ts'
+import { readerCommand } from './reader.ts'
 import { serveCommand } from './serve.ts'
 import { toolCommand } from './tool.ts'
 import { trainCommand } from './train.ts'
@@ -27,6 +28,7 @@ const COMMANDS = [
   launchPsCommand,
   toolCommand,
   execCommand,
+  readerCommand,
 ]
 
 const EXAMPLES = `

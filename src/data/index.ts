@@ -1,8 +1,16 @@
 /** @file The public face of data/: from files to batches. */
 export * from './batch.ts'
+export { COLUMN_TYPES, type ColumnSpec, type ColumnsByName, type ColumnsOptions } from './column-spec.ts'
 export { type ColumnWriter, createColumnWriter } from './column-writer.ts'
 export { batchColumns, joinColumns, sliceColumns } from './columns.ts'
 export { compareSlots, type Disagreement } from './compare-slots.ts'
+export {
+  type Field,
+  type FieldValue,
+  type GeneratorIo,
+  MultiSlotDataGenerator,
+  MultiSlotStringDataGenerator,
+} from './data-generator.ts'
 export { detectFormat } from './detect.ts'
 export { listDataFiles, measureFiles } from './files.ts'
 export { type CriteoLikeOptions, type CriteoLikeResult, generateCriteoLike } from './generate/criteo-like.ts'
@@ -11,6 +19,8 @@ export { type DataHead, readHead } from './head.ts'
 export { releaseBatch } from './lease.ts'
 export type { UserReaderOptions } from './messages.ts'
 export type { Columns } from './pack.ts'
+export type { PipeOptions } from './pipe.ts'
+export { type PipeCommandOptions, pipeCommand } from './pipe-command.ts'
 export { blockOf, type Part } from './plan.ts'
 export type { BatchReader, ReadOptions } from './reader.ts'
 export {

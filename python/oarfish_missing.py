@@ -1,0 +1,12 @@
+"""What is said about a part of paddle that the stand-ins do not have."""
+
+
+def missing(module):
+    def getattr_(name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise ImportError(
+            "%s.%s is not among Oarfish's stand-ins for paddle (the data generators and common_ps). "
+            "If the reader needs it, install paddlepaddle: pip install paddlepaddle" % (module, name))
+
+    return getattr_
