@@ -1,9 +1,5 @@
 /** @file static_ps_trainer: a server or a worker of a job by the environment of its process; trains alone without one. */
-import { existsSync } from 'node:fs'
 import { Command } from 'commander'
-import type { Cluster, LoadedConfig } from '../config/index.ts'
-import type { EventSink } from '../event/index.ts'
-import { UserError } from '../util/index.ts'
 import { untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { addConfigOptions, type ConfigOptions } from './options.ts'
@@ -37,37 +33,16 @@ async function runPsTrainer({ config_yaml, opt = [], json = false }: PsTrainerOp
     await trainCommand(io).exitOverride().parseAsync(args, { from: 'user' })
     return
   }
-  const { runServer, trainWorker } = await loadPs()
   const config = loadConfig({ path: config_yaml, overrides: opt })
   const message = 'Stopping after the step under way; Ctrl+C again leaves at once.'
   const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
-  const work = cluster.role === 'server' ? runServer : trainWorker
+  const work =
+    cluster.role === 'server'
+      ? (await import('../ps/index.ts')).runServer
+      : (await import('../train/index.ts')).trainWorker
   try {
     await untilInterrupted(io, hooks, (signal) => work({ cluster, config, emit: output.emit, signal }))
   } finally {
     output.close()
   }
-}
-
-type Work = (options: {
-  readonly cluster: Cluster
-  readonly config: LoadedConfig
-  readonly emit: EventSink
-  readonly signal: AbortSignal
-}) => Promise<unknown>
-
-/** The two halves of a job, as far as this build has them. */
-async function loadPs(): Promise<{ readonly runServer: Work; readonly trainWorker: Work }> {
-  const { runServer } = await optional<{ runServer?: Work }>('../ps/index.js')
-  const { trainWorker } = await optional<{ trainWorker?: Work }>('../train/index.js')
-  if (runServer && trainWorker) return { runServer, trainWorker }
-  throw new UserError('Training with parameter servers is not in this build.', {
-    code: 'TOOL_NOT_IN_BUILD',
-    hint: 'Run oarfish train, which trains in one process.',
-  })
-}
-
-async function optional<T extends object>(path: string): Promise<Partial<T>> {
-  const url = new URL(path, import.meta.url)
-  return existsSync(url) ? await import(url.href) : {}
 }

@@ -3,7 +3,7 @@ import type { ProcessState } from '../event/index.ts'
 import type { Child } from './child.ts'
 import { lastLines } from './log-lines.ts'
 
-const REPORTED_LINES = 20
+const REPORTED_LINES = 40
 
 export function processEvent({ spec: { role, rank, endpoint, log }, pid, exit }: Child, state: ProcessState) {
   return { kind: 'process', role, rank, pid, state, endpoint, log, ...(exit && { exit: exit.text }) } as const

@@ -10,7 +10,7 @@ const BINS = {
   oarfish: fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url)),
 }
 export const ACTOR = fileURLToPath(new URL('../fixtures/launch/actor.mjs', import.meta.url))
-const TIMEOUT_MS = 20_000
+const TIMEOUT_MS = 25_000
 
 export interface LaunchRun {
   readonly code: number | null
