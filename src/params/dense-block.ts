@@ -63,7 +63,7 @@ export function createDense({
   const { from, to } = slice ?? { from: 0, to: whole.floats }
   const layout = slice ? sliceLayout(whole, from, to) : whole
   const { states, stateInit } = kernelRule(optimizer)
-  const memory = createDenseMemory(HEADER_BYTES + 4 * layout.floats * (1 + states) + 4 * layout.trainable * threads)
+  const memory = createDenseMemory(HEADER_BYTES + 4 * layout.floats * (1 + states) + 4 * CHUNK_FLOATS * threads)
   const values = new Float32Array(memory.buffer, DENSE_BASE + HEADER_BYTES, layout.floats * (1 + states))
   values.set(initialDense(program, whole, seed).subarray(from, to))
   if (states > 0) values.fill(stateInit, layout.floats, 2 * layout.floats)

@@ -1,6 +1,7 @@
 /** @file The public face of ps/: parameter servers and how workers reach them. */
 
 export { filesDiffer } from './errors.ts'
+export { gatherDense, gatherDigest, gatherRows, scatterDense, scatterRows } from './gather.ts'
 export { jobIdentity, psMode, shardsOf } from './job.ts'
 export { KernelStore } from './kernel-store.ts'
 export * from './placement.ts'

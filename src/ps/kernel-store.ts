@@ -15,7 +15,7 @@ import { mergeDense, type StateRun, stateRuns } from './merge-dense.ts'
 import type { Slice } from './placement.ts'
 import type { SignGroups } from './protocol.ts'
 import { SignMerger } from './sign-merger.ts'
-import type { Contribution, Gradients, ParamStore } from './store.ts'
+import type { Contribution, DenseState, Gradients, ParamStore, RowBlock } from './store.ts'
 
 export interface KernelStoreOptions extends Omit<LocalParamsOptions, 'threads' | 'denseSlice'> {
   readonly program: Program
@@ -80,6 +80,24 @@ export class KernelStore implements ParamStore {
       this.params.tables[table]!.lookup(distinct, rows, true, stepFactors(this.#handle.tables[table]!.optimizer, next))
     }
     return this.params.push({ tables, gradients: dense as Float32Array })
+  }
+
+  scan(table: number): Generator<RowBlock> {
+    return this.params.tables[table]!.scan()
+  }
+
+  load(table: number, { signs, rows }: RowBlock): void {
+    this.#checkMemory()
+    this.params.tables[table]!.load(signs, rows)
+  }
+
+  dense(): DenseState {
+    return { bytes: this.params.dense.bytes(), steps: this.steps }
+  }
+
+  loadDense({ bytes, steps }: DenseState): void {
+    this.params.dense.bytes().set(bytes)
+    this.params.dense.restoreSteps(steps)
   }
 
   merge(contributions: readonly Contribution[]): Gradients {

@@ -3,7 +3,18 @@ import type { ParamsShare, Values } from '../params/index.ts'
 import type { DistinctSigns } from '../table/index.ts'
 import type { Slice } from './placement.ts'
 
-export const METHODS = { pull: 1, push: 2, leave: 3, join: 4, meet: 5, geo: 6, inspect: 7, save: 8 } as const
+export const METHODS = {
+  pull: 1,
+  push: 2,
+  leave: 3,
+  join: 4,
+  meet: 5,
+  geo: 6,
+  scan: 7,
+  load: 8,
+  dense: 9,
+  loadDense: 10,
+} as const
 export type Method = keyof typeof METHODS
 
 export type Precision = 'float32' | 'float64'

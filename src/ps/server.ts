@@ -4,6 +4,7 @@ import { Collector } from './collector.ts'
 import { Meetings } from './meetings.ts'
 import { decodePull, decodePush, METHODS, pullAnswer } from './protocol.ts'
 import { SeenSequences } from './sequence.ts'
+import { StateService } from './state-service.ts'
 import type { ParamStore } from './store.ts'
 
 export const PS_MODES = ['sync', 'async', 'half_async', 'geo'] as const
@@ -27,6 +28,7 @@ export class ParameterServer {
   /** By worker; the same for all in sync, its own in half_async. */
   readonly #collectors: readonly (Collector | undefined)[]
   readonly #seen = new Map<number, SeenSequences>()
+  readonly #state: StateService
   readonly #handlers: ReadonlyMap<number, Handler>
 
   constructor(options: ParameterServerOptions) {
@@ -35,12 +37,17 @@ export class ParameterServer {
     this.#options = options
     this.#meetings = new Meetings(workers, meetingPatienceMs)
     this.#collectors = collectorsOf(options)
+    this.#state = new StateService(store)
     this.#handlers = new Map<number, Handler>([
       [METHODS.pull, (rank, body) => this.#pull(rank, body)],
       [METHODS.push, (rank, body) => this.#push(rank, body)],
       [METHODS.leave, (rank) => this.#leave(rank)],
       [METHODS.join, (rank) => this.#join(rank)],
       [METHODS.meet, (rank, body) => this.#meet(rank, body)],
+      [METHODS.scan, (rank, body) => this.#state.scan(rank, body)],
+      [METHODS.load, (_, body) => this.#state.load(body)],
+      [METHODS.dense, () => this.#state.dense()],
+      [METHODS.loadDense, (_, body) => this.#state.loadDense(body)],
     ])
   }
 

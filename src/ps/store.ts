@@ -14,6 +14,17 @@ export interface Contribution extends Gradients {
   readonly samples: number
 }
 
+/** Some rows of a table: weight and optimizer state as bytes. */
+export interface RowBlock {
+  readonly signs: BigUint64Array
+  readonly rows: Uint8Array
+}
+
+export interface DenseState {
+  readonly bytes: Uint8Array
+  readonly steps: number
+}
+
 export interface ParamStore {
   readonly precision: Precision
   /** Weights per row, by table. */
@@ -26,6 +37,13 @@ export interface ParamStore {
   pull(signs: SignGroups, insert: boolean): { readonly rows: readonly Values[]; readonly weights: Values }
   /** One optimizer step; returns its number. */
   push(gradients: Gradients): number
+  /** Whole rows of a table with their state, block by block; views that are valid until the next block. */
+  scan(table: number): Generator<RowBlock>
+  /** Stores whole rows as scan gives them. */
+  load(table: number, block: RowBlock): void
+  /** Dense weights and optimizer state of this slice, and the steps that made them. */
+  dense(): DenseState
+  loadDense(state: DenseState): void
   /** Several contributions as one: by sign, in the order given, weighted by samples. */
   merge(contributions: readonly Contribution[]): Gradients
 }

@@ -8,6 +8,7 @@ import type { Transport } from '../net/index.ts'
 import { denseLayout } from '../params/index.ts'
 import {
   denseSlices,
+  gatherDigest,
   jobIdentity,
   METHODS,
   type PsMode,
@@ -30,6 +31,8 @@ export interface TrainWorkerOptions {
   readonly emit: EventSink
   readonly signal?: AbortSignal
   readonly engine?: EngineName
+  /** Worker 0 computes TrainResult.digest over what the servers hold. */
+  readonly digest?: boolean
   readonly transport?: Transport
   /** How long a live server may take to answer. @default 3 minutes */
   readonly requestTimeoutMs?: number
@@ -78,7 +81,12 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
     try {
       const pass = (phase: Phase, epoch: number) => workerPass(runtime, servers, phase, epoch, part)
       const { epochs } = config.runner
-      const result = await runEpochs(pass, epochs, files.infer !== undefined)
+      const withDigest = async (result: TrainResult): Promise<TrainResult> => {
+        const tables = model.train.tables.map(({ name }) => name)
+        if (!options.digest || cluster.rank > 0) return result
+        return { ...result, digest: await gatherDigest(servers, slices, tables) }
+      }
+      const result = await withDigest(await runEpochs(pass, epochs, files.infer !== undefined))
       const { interrupted, ...summary } = result
       if (interrupted) emit({ kind: 'interrupted', epoch: -1, batch: -1, samples: result.samples })
       emit({ kind: 'done', ...summary, samplesPerSecond: result.seconds > 0 ? result.samples / result.seconds : 0 })

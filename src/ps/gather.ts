@@ -1,0 +1,99 @@
+/** @file The whole model off its servers and onto them: what saving, loading and digests need. No worker may train meanwhile. */
+import { createHash } from 'node:crypto'
+import { type Placement, type Slice, serverOf } from './placement.ts'
+import { METHODS } from './protocol.ts'
+import type { ServerGroup } from './server-group.ts'
+import { decodeDense, decodeRows, encodeRows } from './state-service.ts'
+import type { DenseState, RowBlock } from './store.ts'
+
+/** Every row of a table, server after server. */
+export async function* gatherRows(servers: ServerGroup, table: number): AsyncGenerator<RowBlock> {
+  for (let server = 0; server < servers.size; server++) {
+    for (let begin = 1; ; begin = 0) {
+      const asked = new Uint8Array(Uint32Array.of(table, begin).buffer)
+      const block = decodeRows(await servers.request(server, METHODS.scan, [asked], `scan(table ${table})`))
+      if (block.signs.length === 0) break
+      yield block
+    }
+  }
+}
+
+/** Dense weights and optimizer state of all slices, as one process has them: weights, then each run of state. */
+export async function gatherDense(servers: ServerGroup, slices: readonly Slice[]): Promise<DenseState> {
+  const parts = await Promise.all(
+    slices.map(async (_, server) => decodeDense(await servers.request(server, METHODS.dense, [], 'dense()'))),
+  )
+  const floats = slices.at(-1)!.to
+  const held = slices.findIndex(({ from, to }) => to > from)
+  const runs = held < 0 ? 1 : parts[held]!.bytes.byteLength / (4 * (slices[held]!.to - slices[held]!.from))
+  const bytes = new Uint8Array(4 * floats * runs)
+  for (const [server, { from, to }] of slices.entries()) {
+    for (let run = 0; run < runs; run++) {
+      const part = parts[server]!.bytes.subarray(4 * run * (to - from), 4 * (run + 1) * (to - from))
+      bytes.set(part, 4 * (run * floats + from))
+    }
+  }
+  return { bytes, steps: Math.max(...parts.map(({ steps }) => steps)) }
+}
+
+/** The other way round. */
+export async function scatterDense(
+  servers: ServerGroup,
+  slices: readonly Slice[],
+  { bytes, steps }: DenseState,
+): Promise<void> {
+  const floats = slices.at(-1)!.to
+  const runs = floats === 0 ? 0 : bytes.byteLength / (4 * floats)
+  await Promise.all(
+    slices.map(({ from, to }, server) => {
+      const parts = Array.from({ length: runs }, (_, run) =>
+        bytes.subarray(4 * (run * floats + from), 4 * (run * floats + to)),
+      )
+      const head = new Uint8Array(Uint32Array.of(steps, 0).buffer)
+      return servers.request(server, METHODS.loadDense, [head, ...parts], 'loadDense()')
+    }),
+  )
+}
+
+/** Rows to the servers that own them. */
+export async function scatterRows(
+  servers: ServerGroup,
+  placement: Placement,
+  table: number,
+  { signs, rows }: RowBlock,
+): Promise<void> {
+  const rowBytes = signs.length === 0 ? 0 : rows.byteLength / signs.length
+  const blocks = Array.from({ length: servers.size }, (): RowBlock[] => [])
+  for (let i = 0; i < signs.length; i++) {
+    const owner = servers.size === 1 ? 0 : serverOf(signs[i]!, placement)
+    blocks[owner]!.push({ signs: signs.subarray(i, i + 1), rows: rows.subarray(i * rowBytes, (i + 1) * rowBytes) })
+  }
+  await Promise.all(
+    blocks.map((own, server) =>
+      own.length === 0
+        ? undefined
+        : servers.request(server, METHODS.load, [Buffer.concat(encodeRows(table, own))], `load(table ${table})`),
+    ),
+  )
+}
+
+/** SHA-256 over all weights, optimizer state and rows: equal to that of the same model in one process. */
+export async function gatherDigest(
+  servers: ServerGroup,
+  slices: readonly Slice[],
+  tables: readonly string[],
+): Promise<string> {
+  const hash = createHash('sha256').update((await gatherDense(servers, slices)).bytes)
+  for (const [table, name] of tables.entries()) {
+    hash.update(name)
+    const rows: { sign: bigint; bytes: Uint8Array }[] = []
+    for await (const { signs, rows: bytes } of gatherRows(servers, table)) {
+      const rowBytes = bytes.byteLength / signs.length
+      for (const [i, sign] of signs.entries())
+        rows.push({ sign, bytes: bytes.subarray(i * rowBytes, (i + 1) * rowBytes) })
+    }
+    rows.sort((a, b) => (a.sign < b.sign ? -1 : 1))
+    for (const { sign, bytes } of rows) hash.update(new Uint8Array(BigUint64Array.of(sign).buffer)).update(bytes)
+  }
+  return hash.digest('hex')
+}
