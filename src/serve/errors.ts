@@ -7,7 +7,6 @@ const STATUS: Readonly<Record<string, number>> = {
   SERVE_BODY_SIZE: 413,
   SERVE_CONTENT_TYPE: 415,
   SERVE_BUSY: 503,
-  SERVE_STOPPING: 503,
   SERVE_TIMEOUT: 503,
 }
 const BAD_REQUEST = 400
