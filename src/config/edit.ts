@@ -42,12 +42,17 @@ export function removeKey(source: ConfigSource, path: Path): readonly Edit[] {
   const found = findPair(source, path)
   if (!found) return []
   if (found.map.flow) return [flowEntry(source, found)]
+  const next = found.map.items[found.map.items.indexOf(found.pair) + 1]
+  // The first key of an item of a list: the dash stays, for the next key.
+  if (next && typeof path.at(-2) === 'number' && found.map.items[0] === found.pair)
+    return [{ from: found.pair.key.range![0], to: next.key.range![0], text: '' }]
   const { from, to } = blockLines(source, found)
   return [{ from, to, text: '' }]
 }
 
 /** Adds `key: value` as the first entry of the map at `parent`, which is made if it is missing; a new group goes to the end. */
 export function insertKey(source: ConfigSource, parent: Path, key: string, value: unknown): readonly Edit[] {
+  if (typeof parent.at(-1) === 'number') return insertIntoItem(source, parent, key, value)
   if (parent.length > 0 && !findPair(source, parent)) {
     return insertKey(source, parent.slice(0, -1), String(parent.at(-1)), { [key]: value })
   }
@@ -66,6 +71,18 @@ export function insertKey(source: ConfigSource, parent: Path, key: string, value
   const indent = found ? columnOf(text, found.pair.key.range![0]) + 2 : 0
   const gap = at === 0 || text[at - 1] === '\n' ? '' : '\n'
   return [{ from: at, to: at, text: gap + entry(' '.repeat(indent), key, value) }]
+}
+
+/** Adds `key: value` to an item of a list, behind the key that shares a line with the dash. */
+function insertIntoItem(source: ConfigSource, item: Path, key: string, value: unknown): readonly Edit[] {
+  const node = findNode(source, item)
+  const first = isMap<Node, Node | null>(node) ? node.items[0] : undefined
+  if (!first) return []
+  const [start] = first.key.range!
+  if ((node as YAMLMap).flow) return [{ from: start, to: start, text: `${key}: ${yamlValue(value, true)}, ` }]
+  const { to } = blockLines(source, { pair: first, map: node as Found['map'] })
+  const gap = source.text[to - 1] === '\n' ? '' : '\n'
+  return [{ from: to, to, text: gap + entry(' '.repeat(columnOf(source.text, start)), key, value) }]
 }
 
 /** `key: value` as lines of their own; a group gets one line a key. */

@@ -32,7 +32,7 @@ export function locateConfig(path: string, cwd: string): string {
 }
 
 // The same distance from src/config and dist/config.
-const packageRoot = () => fileURLToPath(new URL('../..', import.meta.url))
+export const packageRoot = () => fileURLToPath(new URL('../..', import.meta.url))
 
 const displayPath = (near: string, typed: string, cwd: string) => (typed.startsWith('/') ? near : relative(cwd, near))
 

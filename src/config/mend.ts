@@ -4,7 +4,7 @@ import { insertKey, moveKey, removeKey, renameKey, replaceValue, yamlValue } fro
 import type { Fix } from './fix.ts'
 import { isRecord, type Override } from './override.ts'
 import type { ConfigProblem } from './problem.ts'
-import { type ConfigSource, isWritten, keySpan, overrideAt, overrideBelow, valueSpan } from './source.ts'
+import { type ConfigSource, findNode, isWritten, keySpan, overrideAt, overrideBelow, valueSpan } from './source.ts'
 import type { Path } from './walk.ts'
 
 export function placeOf(source: ConfigSource, path: Path, part: 'key' | 'value'): ConfigProblem['place'] {
@@ -21,9 +21,13 @@ export function setFix(source: ConfigSource, path: Path, value: unknown): Fix {
     return inOverride(override, path, (written) => changed(written, path.slice(override.path.length), value))
   if (below) return { kind: 'override', from: below.argument, to: undefined }
   if (value === undefined) return { kind: 'edit', edits: removeKey(source, path) }
-  if (isWritten(source, path)) return { kind: 'edit', edits: replaceValue(source, path, value) }
+  if (isWritten(source, path) || isItem(source, path)) return { kind: 'edit', edits: replaceValue(source, path, value) }
   return { kind: 'edit', edits: insertKey(source, path.slice(0, -1), String(path.at(-1)), value) }
 }
+
+/** A place in a list that is there. */
+const isItem = (source: ConfigSource, path: Path) =>
+  typeof path.at(-1) === 'number' && findNode(source, path) !== undefined
 
 /** Calls the setting by another name, in the same group or another. */
 export function renameFix(source: ConfigSource, path: Path, target: Path): Fix {

@@ -6,6 +6,7 @@ import { ZOO } from './paddlerec-keys.ts'
 import { isRemote, readerFile } from './paths.ts'
 import type { RunnerKeys, UserConfig } from './schema.ts'
 import type { TableParameters } from './table-parameters.ts'
+import type { SlotsV1 } from './v1/slots.ts'
 
 /** The runner as it runs: `infer_batch_size` is settled, and a reader is a file that exists or undefined = the built-in reader. */
 export type RunnerConfig = DeepReadonly<
@@ -36,6 +37,10 @@ export interface JobConfig {
   /** For the model's schema; see validateHyperParameters. */
   readonly hyper_parameters: Readonly<Record<string, unknown>>
   readonly table_parameters: DeepReadonly<Record<string, TableParameters>>
+  /** The model's file, where the config names it; else it is looked for in `dir`. */
+  readonly model?: string
+  /** Slots, where the config lists them, for a model that builds its inputs from them. */
+  readonly slots?: SlotsV1
 }
 
 export type DeepReadonly<T> = T extends (infer E)[]
@@ -79,13 +84,13 @@ export function resolveConfig({ user, path, cwd }: ResolveOptions): JobConfig {
 }
 
 /** PaddleRec runs from its own root, so a workspace is relative to the working folder; beside the yaml serves everyone else. */
-function workspaceOf(workspace: string | undefined, { cwd, dir }: { cwd: string; dir: string }): string {
+export function workspaceOf(workspace: string | undefined, { cwd, dir }: { cwd: string; dir: string }): string {
   if (workspace === undefined) return dir
   const fromCwd = resolve(cwd, workspace)
   return existsSync(fromCwd) ? fromCwd : resolve(dir, workspace)
 }
 
-function substitute(value: unknown, workspace: string): unknown {
+export function substitute(value: unknown, workspace: string): unknown {
   if (typeof value === 'string') return value.replaceAll('{workspace}', workspace)
   if (Array.isArray(value)) return value.map((item) => substitute(item, workspace))
   if (!isRecord(value)) return value
@@ -116,7 +121,7 @@ function zooKeys(runner: RunnerKeys): Record<string, unknown> {
   return Object.fromEntries(Object.entries(runner).filter(([key, value]) => key in ZOO.shape && value !== undefined))
 }
 
-function deepFreeze<T>(value: T): T {
+export function deepFreeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)
     for (const item of Object.values(value)) deepFreeze(item)

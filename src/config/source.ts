@@ -92,7 +92,10 @@ export function valueSpan(source: ConfigSource, path: Path): Span {
 /** What to underline for the key at a path, or the nearest enclosing key. */
 export function keySpan(source: ConfigSource, path: Path): Span {
   for (let length = path.length; length > 0; length--) {
-    const range = findPair(source, path.slice(0, length))?.pair.key.range
+    const above = path.slice(0, length)
+    const item = typeof above.at(-1) === 'number' ? findNode(source, above) : undefined
+    // An item of a list has no key: its first one stands for it.
+    const range = isMap<Node>(item) ? item.items[0]?.key.range : findPair(source, above)?.pair.key.range
     if (range) return { from: range[0], to: range[1] }
   }
   return { from: 0, to: 0 }

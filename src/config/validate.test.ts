@@ -54,8 +54,8 @@ test('errors in hyper-parameters have their place in the yaml, all at once', () 
     config.yaml:6:19 hyper_parameters.fc_sizes.1: expected a whole number from 1 on, got -1
         6 |   fc_sizes: [512, -1]
           |                   ^^
-      fix: insert after line 6:
-        7 |     1: 1
+      fix: replace line 6 with:
+        6 |   fc_sizes: [512, 1]
 
     config.yaml:7:9 hyper_parameters.pool: expected sum or mean, got "avg"
         7 |   pool: avg

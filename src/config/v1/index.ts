@@ -1,0 +1,8 @@
+/** @file PaddleRec 1.x's config.yaml and backend.yaml. */
+export { type Backend, type LoadedBackend, loadBackend, parseBackend } from './backend.ts'
+export { checkRun, readsSlots, selectedRunners } from './files.ts'
+export { type PhaseJob, phaseJob } from './job.ts'
+export { type LoadedRunConfig, type LoadRunConfigOptions, loadRunConfig, parseRunConfig } from './load.ts'
+export { type DatasetV1, type PhaseV1, phasesOf, type RunConfig, type RunnerV1 } from './resolve.ts'
+export { GROUPS_V1, RUNNER_CLASSES, type RunnerClass } from './schema.ts'
+export type { DenseSlotV1, SlotsV1 } from './slots.ts'
