@@ -5,6 +5,8 @@ export {
   BaseRecDataset,
   type Field,
   type FieldValue,
+  InMemoryDataset,
+  type InMemoryDatasetOptions,
   MultiSlotDataGenerator,
   MultiSlotStringDataGenerator,
   type RecDataset,

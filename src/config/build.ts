@@ -16,8 +16,6 @@ interface Refusal {
   readonly instead?: unknown
 }
 
-const PIPE_READERS: readonly string[] = ['QueueDataset', 'InmemoryDataset', 'CustomizeDataLoader']
-
 const REFUSALS: readonly Refusal[] = [
   {
     key: 'sync_mode',
@@ -28,10 +26,10 @@ const REFUSALS: readonly Refusal[] = [
   },
   {
     key: 'reader_type',
-    when: (type: string) => PIPE_READERS.includes(type),
+    when: (type: string) => type === 'CustomizeDataLoader',
     code: 'CONFIG_NOT_IN_BUILD',
     message:
-      'this build does not have this reader type yet; DataLoader reads slot and MultiSlot text, and your own reader.ts',
+      'this build does not have readers inside the model yet; DataLoader reads with the class RecDataset of train_reader_path',
     instead: 'DataLoader',
   },
   {
@@ -52,9 +50,8 @@ const REFUSALS: readonly Refusal[] = [
 /** Keys whose feature is still to come and whose absence leaves the trained model as it is. */
 // biome-ignore format: a list
 const WITHOUT_EFFECT: readonly string[] = [
-  'collective', 'dataset_debug', 'dump_fields', 'dump_param', 'end_day', 'example_count_method', 'fs_client', 'fs_name', 'fs_ugi',
-  'infer_reader_type',
-  'need_dump', 'need_infer_dump', 'need_train_dump', 'parse_content', 'parse_ins_id', 'pipe_command',
+  'collective', 'dump_fields', 'dump_param', 'end_day', 'example_count_method', 'fs_client', 'fs_name', 'fs_ugi',
+  'need_dump', 'need_infer_dump', 'need_train_dump', 
   'prefetch', 'runner_result_dump_path', 'split_file_list', 'sync_mode', 'use_fleet', 'warmup_model_path',
 ]
 

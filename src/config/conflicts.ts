@@ -26,6 +26,13 @@ const CONFLICTS: readonly Conflict[] = [
     message: () => 'need_dump is True, so a folder for the dumped fields is needed',
     instead: () => 'dump',
   },
+  {
+    key: 'local_shuffle',
+    when: (runner) => runner.local_shuffle && runner.reader_type !== 'InmemoryDataset',
+    message: ({ reader_type }) =>
+      `${reader_type} does not support local shuffle, please use InmemoryDataset for local_shuffle`,
+    instead: () => false,
+  },
 ]
 
 export function conflicts({ runner }: UserConfig, source: ConfigSource): ConfigProblem[] {

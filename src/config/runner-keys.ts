@@ -10,10 +10,11 @@ export const READER_TYPES = [
   'CustomizeDataLoader',
 ] as const
 export type ReaderType = (typeof READER_TYPES)[number]
-export const DATA_FORMATS = ['auto', 'slot', 'multislot'] as const
+export const DATA_FORMATS = ['auto', 'slot', 'multislot', 'csv', 'parquet'] as const
 export type DataFormat = (typeof DATA_FORMATS)[number]
 export const ON_BAD_LINE = ['error', 'skip'] as const
 export type OnBadLine = (typeof ON_BAD_LINE)[number]
+export const COLUMN_TYPES = ['number', 'hash'] as const
 export const EXAMPLE_COUNT_METHODS = ['example', 'word'] as const
 
 // PaddleRec's own configs use both spellings.
@@ -54,7 +55,7 @@ export const READING = group('Reading', 'How input files become batches.', {
   data_format: choice(
     DATA_FORMATS,
     'auto',
-    'Text form the built-in reader expects: slot (`click:0 dense_feature:0.2 1:737395`), multislot (`1 0 13 0.2 ...`), or auto = decided by the first line of the data.',
+    'What the built-in reader expects: slot (`click:0 dense_feature:0.2 1:737395`), multislot (`1 0 13 0.2 ...`), csv or parquet (see `columns`), or auto = by the endings .csv, .tsv and .parquet, else by the first line of the data; a `pipe_command` prints multislot.',
   ),
   on_bad_line: choice(
     ON_BAD_LINE,
@@ -63,11 +64,38 @@ export const READING = group('Reading', 'How input files become batches.', {
   ),
   num_workers: count(0, 0, 'Reader threads under their PaddleRec name; `reader_threads` wins when both are set.'),
   reader_threads: count(0, 0, 'Reader threads; 0 = automatic. Batches do not depend on it.'),
-  pipe_command: optionalText('Command that turns a raw file on stdin into MultiSlot text on stdout.', 'cat'),
-  dataset_debug: flag(false, 'Print the shares of reading, pulling, computing and pushing.'),
+  pipe_command: optionalText(
+    'Command that QueueDataset and InmemoryDataset run for each file, in the folder of the yaml: raw lines on stdin, MultiSlot text on stdout; unset: the files are read as they are.',
+    'python3 queuedataset_reader.py',
+  ),
+  local_shuffle: flag(false, 'Shuffle the samples before each epoch, by `seed`: for reader_type InmemoryDataset.'),
+  columns: z
+    .record(
+      z.string(),
+      z.union([
+        z.string().min(1),
+        z.array(z.string().min(1)).min(1),
+        z.strictObject({
+          from: z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional(),
+          type: z.enum(COLUMN_TYPES).default('number'),
+          split: z.string().min(1).optional(),
+        }),
+      ]),
+    )
+    .default({})
+    .meta({
+      description:
+        'Which columns of csv or parquet data fill which slot: a column, a list of columns, or `{from, type: number | hash, split}`; a slot that is not listed is the column of its name.',
+    }),
+  csv_delimiter: optionalText('Text between the cells of csv data; unset: a tab in .tsv files, else a comma.', ';'),
+  csv_header: flag(true, 'The first line of csv data names its columns; without, they are named 1, 2, 3...'),
+  dataset_debug: flag(false, 'Print the shares of reading, pulling, computing and pushing at the end of each epoch.'),
   split_file_list: flag(false, 'Deal the files out to the workers: for data that every node has in full.'),
-  parse_ins_id: flag(false, 'The first column of MultiSlot text is an instance id.'),
-  parse_content: flag(false, 'The second column of MultiSlot text is free content.'),
+  parse_ins_id: flag(false, 'Each line of MultiSlot text begins with `1 {instance id}`.'),
+  parse_content: flag(
+    false,
+    'Each line of MultiSlot text has `1 {content}` before its slots, behind the instance id if there is one.',
+  ),
   custom: free('Keys for the model or the reader, checked by the schema it declares; not checked here.'),
 })
 

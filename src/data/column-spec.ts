@@ -2,8 +2,7 @@
 import { UserError } from '../util/index.ts'
 import type { Slot } from './batch.ts'
 
-export const COLUMN_TYPES = ['number', 'hash'] as const
-export type ColumnType = (typeof COLUMN_TYPES)[number]
+export type ColumnType = 'number' | 'hash'
 
 /** What fills one slot. */
 export interface ColumnSource {

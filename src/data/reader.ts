@@ -28,6 +28,8 @@ export interface ReadOptions {
   readonly onNotice?: (message: string) => void
   /** Reads only this worker's block of the chunks. @default all */
   readonly part?: Part
+  /** Is told the texts before the slots of each sample, part by part in order, where the data has them. */
+  readonly onLeading?: (texts: readonly (readonly string[])[]) => void
   /** Text per chunk. @default 1 MiB */
   readonly chunkBytes?: number
 }
@@ -153,6 +155,7 @@ export class Reader implements BatchReader {
         if (chunk.number >= (start?.chunk ?? 0)) {
           for await (const part of this.#partsOf(chunk.number)) {
             const { parsed } = part
+            if (part.leading) this.#options.onLeading?.(part.leading)
             const skipHere = Math.min(parsed.samples, Math.max(0, skip - sample))
             releaseSamples(parsed, skipHere)
             yield* assembler.add({

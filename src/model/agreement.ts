@@ -16,6 +16,7 @@ export async function checkAgreement(
   files: readonly string[],
 ): Promise<void> {
   const { data_format } = loaded.config.runner
+  if (data_format === 'csv' || data_format === 'parquet') return
   const format = data_format === 'auto' ? await detectFormat(files) : data_format
   for (const bytes of [HEAD_BYTES, MORE_BYTES]) {
     const head = await readHead(files, bytes)

@@ -1,5 +1,4 @@
 /** @file Models for inference: written after each epoch where the config asks for it, or from a checkpoint by `oarfish export`. */
-import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { JobConfig, LoadedConfig } from '../config/index.ts'
@@ -12,6 +11,7 @@ import { loadSnapshot, openSnapshot, savedEpochs } from '../snapshot/index.ts'
 import { UserError } from '../util/index.ts'
 import { shown } from './checkpoint.ts'
 import { optimizersOf } from './infer.ts'
+import { inputOf } from './input.ts'
 import { createParams, type DataFiles, findDataFiles } from './runtime.ts'
 
 /** Samples that an export shows with their scores. */
@@ -93,20 +93,12 @@ async function lastEpoch({ runner }: JobConfig): Promise<number> {
 }
 
 /** The first samples of the test data, else of the training data; none where there is no data. */
-async function firstSamples(
-  { runner, hyper_parameters }: JobConfig,
-  { slots }: TracedModel,
-  files: DataFiles,
-): Promise<Columns> {
+async function firstSamples(config: JobConfig, { slots }: TracedModel, files: DataFiles): Promise<Columns> {
   const phase = files.infer ? 'infer' : 'train'
-  const [own, path] = [files[phase] ?? [], phase === 'infer' ? runner.infer_reader_path : runner.train_reader_path]
+  const own = files[phase] ?? []
   if (own.length === 0) return joinColumns(slots, [])
-  const userReader = path !== undefined && existsSync(path) ? { path, config: { runner, hyper_parameters } } : undefined
-  const reader = openReader({
-    ...{ slots, threads: 1, onBadLine: runner.on_bad_line, files: own, format: runner.data_format },
-    ...{ batchSize: SAMPLES, epoch: 0 },
-    ...(userReader && { userReader }),
-  })
+  const { reader: options, format } = inputOf(config, phase, own)
+  const reader = openReader({ ...options, ...{ slots, threads: 1, files: own, format, batchSize: SAMPLES, epoch: 0 } })
   for await (const batch of reader) return batchColumns(slots, batch)
   return joinColumns(slots, [])
 }

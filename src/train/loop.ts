@@ -35,6 +35,8 @@ export interface PassResult {
   readonly seconds: number
   readonly metrics: Metrics
   readonly breakdown: Readonly<Record<string, number>>
+  /** Time the loop waited for the reader. */
+  readonly readerSeconds: number
   readonly lastBatch: number
   readonly interrupted: boolean
   /** Where to go on: every batch before it is applied. */
@@ -81,6 +83,7 @@ export async function runPass({
     seconds: seconds - (from.meter?.seconds ?? 0),
     metrics,
     breakdown,
+    readerSeconds: meter.readerSeconds,
     lastBatch: meter.lastBatch,
     interrupted: signal.aborted,
     position,

@@ -1,14 +1,15 @@
 /** @file What training and evaluation run on: data files, readers and trainer threads over given parameters. */
-import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { JobConfig } from '../config/index.ts'
-import { listDataFiles, openReaderPool, type ReaderPool, type ReadOptions } from '../data/index.ts'
+import { listDataFiles, openMemoryPool, openReaderPool, type ReaderPool, type ReadOptions } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../params/index.ts'
 import type { RemoteParamsHandle } from '../ps/index.ts'
+import { type Input, inputOf } from './input.ts'
 import { type PassOptions, type PassResult, type PassStart, runPass } from './loop.ts'
 import type { EngineName, Phase, ThreadSettings } from './messages.ts'
+import { sharesText } from './shares.ts'
 import { type StepReport, TrainerPool, type TrainerPoolOptions } from './trainer-pool.ts'
 
 export type DataFiles = Readonly<Partial<Record<Phase, readonly string[]>>>
@@ -60,7 +61,7 @@ export class Runtime {
   }
 
   /** One phase of one epoch, from its beginning or from where it was interrupted. */
-  pass(
+  async pass(
     phase: Phase,
     epoch: number,
     from?: PassStart,
@@ -71,7 +72,7 @@ export class Runtime {
     const input = files[phase]!
     const reader = this.#readers.get(phase)!.read({
       files: input,
-      format: runner.data_format,
+      format: inputOf(config, phase, input).format,
       batchSize: phase === 'train' ? runner.train_batch_size : runner.infer_batch_size,
       epoch,
       seed: runner.seed,
@@ -82,11 +83,13 @@ export class Runtime {
     emit({ kind: 'epochStart', epoch, files: input.length, bytes: reader.totalBytes })
     const [trainers, reports] = [this.#trainers, this.#reports]
     const printInterval = runner.print_interval
-    return runPass({
+    const result = await runPass({
       ...{ phase, epoch, reader, trainers, reports, printInterval, emit, signal },
       ...(from && { from }),
       ...(together && { together }),
     })
+    if (runner.dataset_debug) emit({ kind: 'notice', message: sharesText(phase, epoch, result) })
+    return result
   }
 
   /** Ends the pass under way with this error. */
@@ -126,20 +129,22 @@ export function createParams(
 }
 
 function openReaders({ config, model, files }: RuntimeOptions): ReadonlyMap<Phase, ReaderPool> {
-  const { runner, hyper_parameters } = config
-  const paths = { train: runner.train_reader_path, infer: runner.infer_reader_path }
-  const pools = new Map<string | undefined, ReaderPool>()
-  const open = (path: string | undefined) =>
-    openReaderPool({
-      slots: model.slots,
-      threads: runner.reader_threads || automaticReaders(runner.thread_num),
-      onBadLine: runner.on_bad_line,
-      ...(path !== undefined && existsSync(path) && { userReader: { path, config: { runner, hyper_parameters } } }),
-    })
+  const { runner } = config
+  const pools = new Map<string, ReaderPool>()
+  const open = ({ reader, inMemory }: Input, phase: Phase) => {
+    const threads = runner.reader_threads || automaticReaders(runner.thread_num)
+    const options = { ...reader, slots: model.slots, threads }
+    const [parseInsId, parseContent] = [runner.parse_ins_id, runner.parse_content]
+    const shuffle = phase === 'train' && runner.local_shuffle
+    return inMemory ? openMemoryPool({ ...options, shuffle, parseInsId, parseContent }) : openReaderPool(options)
+  }
   return new Map(
     (Object.keys(files) as Phase[]).map((phase) => {
-      const pool = pools.get(paths[phase]) ?? open(paths[phase])
-      pools.set(paths[phase], pool)
+      const input = inputOf(config, phase, files[phase]!)
+      // Phases that read alike share threads; what is kept in memory is each phase's own.
+      const key = JSON.stringify([input.reader, input.inMemory && phase])
+      const pool = pools.get(key) ?? open(input, phase)
+      pools.set(key, pool)
       return [phase, pool]
     }),
   )

@@ -1,0 +1,187 @@
+/** @file InMemoryDataset: all samples loaded once, shuffled by seed, given out as batches. */
+import { UserError } from '../util/index.ts'
+import type { Batch, Cursor } from './batch.ts'
+import { createChecksum } from './checksum.ts'
+import { pipeChanged } from './pipe-errors.ts'
+import type { ReadOptions } from './reader.ts'
+import { openReaderPool, type ReaderPool, type ReaderPoolOptions } from './reader-pool.ts'
+import { createSampleStore, drawnOrder, type SampleStore, type StoreView } from './sample-store.ts'
+
+export interface InMemoryDatasetOptions extends Omit<ReaderPoolOptions, 'dropZeros' | 'leadingFields'> {
+  readonly files?: readonly string[]
+  readonly format?: ReadOptions['format']
+  readonly batchSize: number
+  /** Of every shuffle. @default 0 */
+  readonly seed?: number
+  /** Lines begin with `1 {instance id}`. @default false */
+  readonly parseInsId?: boolean
+  /** Lines have `1 {content}` before their slots. @default false */
+  readonly parseContent?: boolean
+  /** Allows slotsShuffle. @default false */
+  readonly feaEval?: boolean
+  readonly onNotice?: (message: string) => void
+}
+
+export interface BatchesOptions {
+  /** @default 0 */
+  readonly epoch?: number
+  /** Goes on behind a batch's cursor. @default the beginning */
+  readonly start?: Cursor & { readonly batch?: number }
+}
+
+/** Samples read per batch while loading. */
+const LOAD_BATCH = 4096
+
+/** Samples of sparse slots lose their zeros; a slot left empty has the single sign 0. Close it when done. */
+export class InMemoryDataset {
+  readonly #options: InMemoryDatasetOptions
+  readonly #pool: ReaderPool
+  #files: readonly string[]
+  #store: SampleStore | undefined
+  #loading: Promise<void> | undefined
+  #leading: (readonly string[])[] = []
+  #order: Uint32Array | undefined
+  #slotOrders: ReadonlyMap<string, Uint32Array> = new Map()
+  #shuffles = 0
+
+  constructor(options: InMemoryDatasetOptions) {
+    this.#options = options
+    this.#files = options.files ?? []
+    const { parseInsId = false, parseContent = false } = options
+    this.#pool = openReaderPool({
+      ...options,
+      dropZeros: true,
+      leadingFields: Number(parseInsId) + Number(parseContent),
+    })
+  }
+
+  setFileList(files: readonly string[]): void {
+    this.#files = files
+  }
+
+  /** Reads all files; what was loaded before is forgotten. */
+  async loadIntoMemory(options: Partial<ReadOptions> = {}): Promise<void> {
+    this.releaseMemory()
+    const { slots, format = 'auto', onNotice } = this.#options
+    const store = createSampleStore(slots)
+    const reader = this.#pool.read({
+      files: this.#files,
+      format,
+      epoch: 0,
+      ...(onNotice && { onNotice }),
+      ...options,
+      batchSize: LOAD_BATCH,
+      onLeading: (texts) => this.#leading.push(...texts),
+    })
+    for await (const batch of reader) store.add(batch)
+    this.#store = store
+  }
+
+  /** Begins to load; waitPreloadDone() waits for it. */
+  preloadIntoMemory(): void {
+    this.#loading = this.loadIntoMemory()
+    this.#loading.catch(() => undefined) // told by waitPreloadDone
+  }
+
+  async waitPreloadDone(): Promise<void> {
+    if (!this.#loading) throw notLoaded('Call preloadIntoMemory() before.')
+    await this.#loading
+  }
+
+  /** A new order, drawn from the seed and the number of the shuffle (one more each time unless given). */
+  localShuffle(round: number = this.#shuffles): void {
+    this.#order = drawnOrder(this.#loaded().samples, this.#options.seed ?? 0, `shuffle ${round}`)
+    this.#shuffles = round + 1
+  }
+
+  /** Over all workers; a process that trains alone has all samples, so this is localShuffle. */
+  globalShuffle(round?: number): void {
+    this.localShuffle(round)
+  }
+
+  /** Mixes the values of these slots among the samples, to see how much a model depends on them. Repeating it replaces it. */
+  slotsShuffle(slots: readonly string[]): void {
+    const { feaEval = false, seed = 0 } = this.#options
+    if (!feaEval) throw notLoaded('slots_shuffle needs fea_eval: set feaEval: true.')
+    const known = this.#options.slots.map(({ name }) => name)
+    const unknown = slots.find((name) => !known.includes(name))
+    if (unknown !== undefined) throw notLoaded(`There is no slot "${unknown}"; the slots are ${known.join(', ')}.`)
+    const { samples } = this.#loaded()
+    this.#slotOrders = new Map(slots.map((name) => [name, drawnOrder(samples, seed, `slot ${name}`)]))
+  }
+
+  releaseMemory(): void {
+    this.#store = undefined
+    this.#leading = []
+    this.#order = undefined
+    this.#slotOrders = new Map()
+  }
+
+  get memoryDataSize(): number {
+    return this.#store?.samples ?? 0
+  }
+
+  /** Samples after a global shuffle. */
+  get shuffleDataSize(): number {
+    return this.memoryDataSize
+  }
+
+  /** Instance ids in the order of the batches; empty without parseInsId. */
+  get insIds(): readonly string[] {
+    return this.#options.parseInsId ? this.#texts(0) : []
+  }
+
+  /** Contents in the order of the batches; empty without parseContent. */
+  get contents(): readonly string[] {
+    return this.#options.parseContent ? this.#texts(this.#options.parseInsId ? 1 : 0) : []
+  }
+
+  /** All samples once, in the order of the last shuffle. */
+  *batches({ epoch = 0, start = { chunk: 0, sample: 0 } }: BatchesOptions = {}): Generator<Batch, void> {
+    const { batchSize, pipe } = this.#options
+    const store = this.#loaded()
+    const view = this.#view(store.samples)
+    const checksum = createChecksum()
+    const take = (from: number, to: number) => {
+      const pieces = store.pieces(from, to, view)
+      if (pipe) for (const piece of pieces) checksum.add(piece.chunk, piece.from, piece.to)
+      return pieces
+    }
+    if (start.sample > 0 && start.checksum !== undefined) {
+      if (start.sample <= store.samples) take(0, start.sample)
+      if (start.checksum !== checksum.value) throw pipeChanged(this.#files[0]!, start.sample)
+    }
+    let index = start.batch ?? 0
+    for (let from = start.sample; from < store.samples; from += batchSize) {
+      const to = Math.min(store.samples, from + batchSize)
+      const pieces = take(from, to)
+      const cursor = { chunk: 0, sample: to, ...(pipe && { checksum: checksum.value }) }
+      yield { epoch, index: index++, size: to - from, pieces, cursor, fraction: to / store.samples }
+    }
+  }
+
+  async close(): Promise<void> {
+    this.releaseMemory()
+    await this.#pool.close()
+  }
+
+  #view(samples: number): StoreView | undefined {
+    if (!this.#order && this.#slotOrders.size === 0) return undefined
+    const order = this.#order ?? Uint32Array.from({ length: samples }, (_, i) => i)
+    return { order, slots: this.#slotOrders }
+  }
+
+  #texts(field: number): readonly string[] {
+    const texts = this.#leading.map((fields) => fields[field] ?? '')
+    return this.#order ? Array.from(this.#order, (sample) => texts[sample]!) : texts
+  }
+
+  #loaded(): SampleStore {
+    if (this.#store) return this.#store
+    throw notLoaded('No samples are in memory: call loadIntoMemory() before.')
+  }
+}
+
+function notLoaded(message: string): UserError {
+  return new UserError(message, { code: 'DATA_MEMORY' })
+}
