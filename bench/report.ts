@@ -10,9 +10,10 @@ export interface Figures {
   readonly reader?: readonly Json[]
   readonly table?: readonly Json[]
   readonly accuracy?: Accuracy
+  readonly serve?: readonly Json[]
 }
 
-export function report({ speed, reader, table, accuracy }: Figures): string {
+export function report({ speed, reader, table, accuracy, serve }: Figures): string {
   const parts = [
     `Measured with Node ${process.version} on ${cpus().length} cores (${cpus()[0]?.model.trim()}).`,
     speed && speedTable(speed),
@@ -20,6 +21,7 @@ export function report({ speed, reader, table, accuracy }: Figures): string {
     reader && readerTable(reader),
     table && rowsTable(table),
     accuracy && accuracyTable(accuracy),
+    serve && serveTable(serve),
   ]
   return `${parts.filter((part) => part !== undefined).join('\n\n')}\n`
 }
@@ -116,4 +118,19 @@ function accuracyTable({ rows, hiddenAuc, figures }: Accuracy): string {
     `${mean(values).toFixed(4)} (${Math.min(...values).toFixed(4)} to ${Math.max(...values).toFixed(4)})`
   const body = figures.map(({ name, threads, train, test }) => [name, threads, shown(train), shown(test)])
   return `${markdown([`one pass over ${thousands(rows)} rows, 3 seeds`, 'threads', 'train AUC', 'test AUC'], body)}\n\nThe hidden model's own test AUC is ${hiddenAuc.toFixed(4)}.`
+}
+
+function serveTable(serve: readonly Json[]): string {
+  const rows = serve.map((row) => [
+    ...[
+      `${row['name']}${row['reloads'] ? ` (${row['reloads']} times)` : ''}`,
+      thousands(Number(row['requestsPerSecond'])),
+    ],
+    ...[row['p50Ms'], row['p99Ms'], row['errors']].map(String),
+  ])
+  const { client, connections, threads } = serve[0]!
+  return `\`oarfish serve\`, ${threads} scoring thread, ${connections} connections of ${client}, one sample a request:\n\n${markdown(
+    ['', 'requests/s', 'p50 ms', 'p99 ms', 'errors'],
+    rows,
+  )}`
 }

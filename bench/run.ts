@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
   },
 })
 
-const PARTS = ['speed', 'reader', 'table', 'accuracy'] as const
+const PARTS = ['speed', 'reader', 'table', 'accuracy', 'serve'] as const
 const wanted = new Set<string>(options.only ?? PARTS)
 const peer = (python: string | undefined, file: string) => {
   const found = python !== undefined && existsSync(python) && existsSync(`${options.peers}/${file}`)
@@ -57,6 +57,7 @@ const figures = {
       ...(await script('table.ts', [options['table-rows'], 'uniform'])),
     ],
   }),
+  ...(wanted.has('serve') && { serve: await script('serve.ts', [10, 1]) }),
   ...(wanted.has('accuracy') && { accuracy: await measureAccuracy(rows, peer(options.torch, 'torch_auc.py')) }),
 }
 
