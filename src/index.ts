@@ -18,8 +18,10 @@ export {
   type Feeds,
   type Metric,
   type ModelOptimizer,
+  type ModelV1,
   metric,
   type NetOutput,
+  type SlotInputs,
   type StaticModel,
 } from './model/index.ts'
 export * as nn from './nn/index.ts'

@@ -5,7 +5,14 @@ export type Slot =
   /** Feature signs, any number per sample; a slot missing from slot text becomes the single sign 0. */
   | { readonly kind: 'sparse'; readonly name: string }
   /** A fixed number of values per sample; missing from slot text: zeros. int64 is for labels and ids that are fed, not looked up. */
-  | { readonly kind: 'dense'; readonly name: string; readonly width: number; readonly dtype: 'float32' | 'int64' }
+  | {
+      readonly kind: 'dense'
+      readonly name: string
+      readonly width: number
+      readonly dtype: 'float32' | 'int64'
+      /** Other names that it may go by in text. */
+      readonly aliases?: readonly string[]
+    }
 
 /**
  * Parsed samples, sample-major, in one SharedArrayBuffer. With S sparse slots (in declaration order):

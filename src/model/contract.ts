@@ -14,8 +14,14 @@ export interface Feeds {
   label(name: string): Tensor
   /** Feature signs, any number per sample: for nn.embedding. */
   sparse(name: string): SparseSlot
-  /** `width` values per sample, [B, width]. */
-  dense(name: string, width: number, dtype?: 'float32' | 'int64'): Tensor
+  /** `width` values per sample, [B, width]. float32 unless said otherwise. */
+  dense(name: string, width: number, options?: 'float32' | 'int64' | DenseOptions): Tensor
+}
+
+export interface DenseOptions {
+  readonly dtype?: 'float32' | 'int64'
+  /** Other names that the slot may go by in text and in a config's `dense_slots`. */
+  readonly aliases?: readonly string[]
 }
 
 /** What is measured; made by `metric.auc` and `metric.mean`. */
@@ -54,8 +60,32 @@ export interface StaticModel<Inputs = unknown> {
 /** A model file's exports. */
 export interface ModelModule {
   readonly StaticModel: new (hyperParameters: never) => StaticModel
+  /** The 1.x form, read where there is no StaticModel. */
+  readonly Model?: new (
+    hyperParameters: never,
+  ) => ModelV1
   /** Declares names, types and defaults of `hyper_parameters`; without it, anything goes. */
   readonly hyperParameters?: z.ZodType
+}
+
+/**
+ * The class `Model` of PaddleRec 1.x, which `model.py` of a 1.x config stands for; constructed with the checked
+ * hyper-parameters. What it leaves out follows from the config.
+ */
+export interface ModelV1<Inputs = SlotInputs> {
+  /** @default one input for each of the dataset's `sparse_slots` and `dense_slots` */
+  inputData?(feeds: Feeds, isInfer: boolean): Inputs
+  net(inputs: Inputs, isInfer: boolean): NetOutput
+  /** @default by `hyper_parameters.optimizer`: its class (SGD, Adam, Adagrad) and learning_rate */
+  optimizer?(): ModelOptimizer
+}
+
+/** The inputs that a 1.x dataset lists. */
+export interface SlotInputs {
+  /** The first of `sparse_slots`, by convention. */
+  readonly label: Tensor
+  readonly sparse: Readonly<Record<string, SparseSlot>>
+  readonly dense: Readonly<Record<string, Tensor>>
 }
 
 /**

@@ -5,6 +5,7 @@ import { type LoadedConfig, validateHyperParameters } from '../config/index.ts'
 import { importUserModule, isUserError, UserError } from '../util/index.ts'
 import type { ModelModule, StaticModel } from './contract.ts'
 import { type TracedModel, traceModel } from './trace.ts'
+import { staticModelOf } from './v1.ts'
 
 const CANDIDATES = ['static_model.ts', 'static_model.js', 'static_model.mjs', 'model.ts']
 
@@ -24,9 +25,13 @@ export interface ModelClass {
 }
 
 export async function loadModelClass(loaded: LoadedConfig): Promise<ModelClass> {
-  const file = modelFile(loaded.config.dir)
+  const file = loaded.config.model ?? modelFile(loaded.config.dir)
   const module = await blamed(file, 'could not be loaded', () => importUserModule<Partial<ModelModule>>(file))
-  const { StaticModel, hyperParameters: schema } = module
+  const { StaticModel, Model, hyperParameters: schema } = module
+  if (StaticModel === undefined && typeof Model === 'function') {
+    const values = schema ? validateHyperParameters(loaded, schema) : loaded.config.hyper_parameters
+    return { file, schema, values, create: (own) => staticModelOf(Model, own, loaded) }
+  }
   if (typeof StaticModel !== 'function') {
     throw new UserError(
       `does not export a class StaticModel; it exports ${Object.keys(module).join(', ') || 'nothing'}`,

@@ -66,8 +66,9 @@ export function checkLoss({ shape }: Tensor, from: string): void {
 }
 
 export function feedsOf(builder: Builder, slots: Slot[]): Feeds {
-  const dense = (name: string, width: number, dtype: 'float32' | 'int64' = 'float32'): Tensor => {
-    slots.push({ kind: 'dense', name, width, dtype })
+  const dense: Feeds['dense'] = (name, width, options = {}) => {
+    const { dtype = 'float32', aliases } = typeof options === 'string' ? { dtype: options } : options
+    slots.push({ kind: 'dense', name, width, dtype, ...(aliases && { aliases }) })
     return builder.feed(name, ['B', width], dtype)
   }
   return {

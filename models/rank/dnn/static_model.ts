@@ -39,7 +39,8 @@ export class StaticModel {
     return {
       click: label('click'),
       slots: Array.from({ length: sparse_inputs_slots - 1 }, (_, i) => sparse(String(i + 1))),
-      dense: dense('dense_feature', dense_input_dim),
+      // Configs of PaddleRec 1.x call it dense_var, though the data does not.
+      dense: dense('dense_feature', dense_input_dim, { aliases: ['dense_var'] }),
     }
   }
 
