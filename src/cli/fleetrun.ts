@@ -31,8 +31,13 @@ async function fleetrun(script: readonly string[], typed: FleetrunFlags, io: Cli
   const layout = fleetrunLayout(typed, io.env)
   const idle = given.filter((name) => ['collective', 'elastic'].includes(FLEETRUN_FLAGS[name].effect))
   const notices = idle.map((name) => `--${name} has no effect on a job with parameter servers.`)
-  const { log_dir: logDir = FLEETRUN_FLAGS.log_dir.default!, json = false, job_id: jobId } = typed
-  await runLauncher({ layout, script, logDir: String(logDir), json, jobId, notices }, io)
+  const {
+    log_dir: logDir = FLEETRUN_FLAGS.log_dir.default!,
+    json = false,
+    job_id: jobId,
+    stop_timeout: stopSeconds,
+  } = typed
+  await runLauncher({ layout, script, logDir: String(logDir), json, jobId, stopSeconds, notices }, io)
 }
 
 function notPart(name: keyof FleetrunFlags): UserError {

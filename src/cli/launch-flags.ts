@@ -38,6 +38,7 @@ export const FLEETRUN_FLAGS = {
   log_dir: text('folder of the logs', 'used', 'log'),
   run_mode: text('ps; found out from the other flags when it is not given'),
   job_id: text("the job's name, for all its processes"),
+  stop_timeout: whole('seconds that processes may take to end after Ctrl+C, until they are killed', 'ours', 30),
   json: { type: 'switch', what: 'print events as JSON lines', effect: 'ours' },
   ips: text('hosts of a collective job', 'collective'),
   gpus: text('devices of a collective job', 'collective'),
@@ -72,6 +73,7 @@ export const LAUNCH_PS_FLAGS = {
   print_config: text('print the flags before starting; False: do not', 'used', 'True'),
   cluster_node_ips: text('read and not used by the original either', 'used', '127.0.0.1'),
   node_ip: text('read and not used by the original either', 'used', '127.0.0.1'),
+  stop_timeout: whole('seconds that processes may take to end after Ctrl+C, until they are killed', 'ours', 30),
   json: { type: 'switch', what: 'print events as JSON lines', effect: 'ours' },
 } as const satisfies Record<string, Flag>
 

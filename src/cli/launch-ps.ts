@@ -18,9 +18,9 @@ export function launchPsCommand(io: CliIo): Command {
 async function launchPs(script: readonly string[], typed: LaunchPsFlags, io: CliIo): Promise<void> {
   const { launchPsLayout } = await import('../launch/index.ts')
   const layout = launchPsLayout(typed)
-  const { log_dir: logDir = LAUNCH_PS_FLAGS.log_dir.default!, json = false } = typed
+  const { log_dir: logDir = LAUNCH_PS_FLAGS.log_dir.default!, json = false, stop_timeout: stopSeconds } = typed
   const notices = prints(typed.print_config) ? [configurationText(typed, script)] : []
-  await runLauncher({ layout, script, logDir: String(logDir), json, notices }, io)
+  await runLauncher({ layout, script, logDir: String(logDir), json, stopSeconds, notices }, io)
 }
 
 /** The original launches nothing at all when this is empty; here it only keeps quiet. */

@@ -42,13 +42,14 @@ export interface RunLauncherOptions {
   readonly logDir: string
   readonly json: boolean
   readonly jobId?: string | undefined
+  readonly stopSeconds: number | undefined
   /** Worth saying before anything starts. */
   readonly notices?: readonly string[]
 }
 
 /** Supervises the job to its end; throws its exit code when that is not 0. */
 export async function runLauncher(
-  { layout, script, logDir, json, jobId, notices = [] }: RunLauncherOptions,
+  { layout, script, logDir, json, jobId, stopSeconds = STOP_SECONDS, notices = [] }: RunLauncherOptions,
   io: CliIo,
 ): Promise<void> {
   const { launch } = await import('../launch/index.ts')
@@ -56,7 +57,7 @@ export async function runLauncher(
   const { emit } = screen
   for (const message of notices) emit({ kind: 'notice', message })
   let kill: (() => void) | undefined
-  const message = 'Stopping the processes of this host; Ctrl+C again kills them at once.'
+  const message = `Stopping the processes of this host; in ${stopSeconds} s, or by another Ctrl+C, they are killed.`
   const hooks = {
     onStopping: () => emit({ kind: 'notice', message }),
     onLeaving: () => {
@@ -68,7 +69,12 @@ export async function runLauncher(
   try {
     await untilInterrupted(io, hooks, async (signal) => {
       const common = { layout, script, logDir, env: io.env, oarfish: OARFISH, emit, signal }
-      const job = await launch({ ...common, sampleOutput: screen.isLive, ...(jobId !== undefined && { jobId }) })
+      const job = await launch({
+        ...common,
+        sampleOutput: screen.isLive,
+        stopMs: stopSeconds * 1000,
+        ...(jobId !== undefined && { jobId }),
+      })
       kill = job.kill
       exitCode = await job.ended
     })
@@ -78,6 +84,7 @@ export async function runLauncher(
   if (exitCode) throw new ExitCode(exitCode)
 }
 
+const STOP_SECONDS = 30
 const OARFISH = [process.execPath, fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))]
 
 async function openScreen({ out }: CliIo, json: boolean) {

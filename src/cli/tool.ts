@@ -1,4 +1,6 @@
 /** @file `oarfish tool`: PaddleRec's programs under tools/, by name and with their arguments, from any folder. */
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import type { Tool } from '../launch/index.ts'
 import { UserError } from '../util/index.ts'
@@ -23,35 +25,45 @@ export function toolCommand(io: CliIo): Command {
 async function runTool(typed: string, args: readonly string[], io: CliIo): Promise<void> {
   const { TOOLS } = await import('../launch/index.ts')
   const name = oneOf('tool', TOOLS, typed.replace(/\.py$/, ''))
-  const { command, notice } = RUNS[name]
+  const { command, dygraph = false } = RUNS[name]
   if (!command) throw notInBuild(name)
   await underLauncher(io)
-  if (notice) openOutput(io, { json: args.includes('--json') }).emit({ kind: 'notice', message: notice })
+  const isStatic = dygraph && hasOnlyStatic(args)
+  if (isStatic) openOutput(io, { json: args.includes('--json') }).emit({ kind: 'notice', message: STATIC_INSTEAD })
   await command(io)
     .name(`oarfish tool ${name}`)
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.out.write(text), writeErr: (text) => io.err.write(text) })
-    .parseAsync(args, { from: 'user' })
+    .parseAsync(dygraph && !isStatic ? ['--mode', 'dygraph', ...args] : args, { from: 'user' })
 }
 
 interface ToolRun {
   /** Undefined: not in this build. */
   readonly command?: (io: CliIo) => Command
-  readonly notice?: string
+  /** Takes the model from dygraph_model.ts, where there is one. */
+  readonly dygraph?: boolean
 }
 
-const STATIC_INSTEAD = 'Dynamic graphs are not in this build yet: the static model (static_model.ts) is used.'
+const STATIC_INSTEAD = 'There is no dygraph_model.ts beside the configuration: static_model.ts is used.'
 
 const RUNS: Readonly<Record<Tool, ToolRun>> = {
-  trainer: { command: trainCommand, notice: STATIC_INSTEAD },
+  trainer: { command: trainCommand, dygraph: true },
   static_trainer: { command: trainCommand },
-  infer: { command: inferCommand, notice: STATIC_INSTEAD },
+  infer: { command: inferCommand, dygraph: true },
   static_infer: { command: inferCommand },
   static_ps_trainer: { command: psTrainerCommand },
   static_ps_infer: {},
   static_ps_offline_infer: {},
   static_ps_online_trainer: {},
   static_gpubox_trainer: {},
+}
+
+/** Whether the model of `-m FILE` exists as static_model.ts alone. */
+function hasOnlyStatic(args: readonly string[]): boolean {
+  const at = args.findIndex((word) => word === '-m' || word === '--config_yaml')
+  const folder = dirname(args[at + 1] ?? '')
+  const has = (file: string) => existsSync(join(folder, file))
+  return at >= 0 && has('static_model.ts') && !has('dygraph_model.ts')
 }
 
 function notInBuild(name: Tool): UserError {

@@ -63,7 +63,10 @@ test('a terminal shows one row a process, with lines that stay above them', () =
 
 test('rows are cut to the terminal, without what would move the cursor; more than fit are counted', () => {
   const row = (text: string) => ({ process: PROCESS, line: text })
-  const [cut] = rowTexts([row('\x1b[31mred\x1b[0m\tand long')], { columns: 45, rows: 24 })
+  const [cut] = rowTexts([row('2026-11-15 22:00:12,071 - INFO - \x1b[31mred\x1b[0m\tand long')], {
+    columns: 45,
+    rows: 24,
+  })
   expect(cut).toBe('worker 0   pid 4711    running   red and lon')
   expect(rowTexts([row('训练轮次训练轮次')], { columns: 39, rows: 24 })[0]).toBe(
     'worker 0   pid 4711    running   训练',

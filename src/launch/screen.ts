@@ -103,10 +103,17 @@ function rowText({ process, line = '' }: Row): string {
   return `${`${role} ${rank}`.padEnd(10)} pid ${String(pid).padEnd(7)} ${how.padEnd(8)}  ${plain(line)}`
 }
 
+/** PaddleRec's `time - LEVEL - ` before every line, of which a row has no room for more than one thing. */
+const PREFIX = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - [A-Z]+ - /
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
+const ESCAPES = /\x1b\[[\d;?]*[A-Za-z]/g
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the same
+const CONTROLS = /[\x00-\x1f\x7f]/g
+
 /** Without escape sequences and control characters, which would move the cursor. */
 function plain(line: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
-  return line.replaceAll(/\x1b\[[\d;?]*[A-Za-z]/g, '').replaceAll(/[\x00-\x1f\x7f]/g, ' ')
+  return line.replace(PREFIX, '').replaceAll(ESCAPES, '').replaceAll(CONTROLS, ' ')
 }
 
 const WIDE =

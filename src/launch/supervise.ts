@@ -19,8 +19,8 @@ export interface SuperviseOptions {
   readonly signal: AbortSignal
   /** Also emit the newest line of processes that are not echoed. */
   readonly sampleOutput?: boolean
-  /** From SIGTERM to SIGKILL. */
-  readonly graceMs?: number
+  /** How long processes may take to end in good order when the job is asked to stop, until they are killed. */
+  readonly stopMs?: number
 }
 
 export interface RunningJob {
@@ -30,7 +30,8 @@ export interface RunningJob {
   kill(): void
 }
 
-const GRACE_MS = 3000
+const STOP_MS = 30_000 // time to save; a second Ctrl+C does not wait for it
+const FAILURE_MS = 3000 // after a failure there is nothing to wait for
 const SERVERS_LEAVE_MS = 500 // by themselves, once all workers are gone
 const SERVERS_GRACE_MS = 700
 const KILLED_MS = 5000 // a killed process is gone unless the kernel holds it
@@ -42,7 +43,7 @@ export function superviseJob(job: JobSpec, options: SuperviseOptions): RunningJo
 }
 
 async function run(children: readonly Child[], { hasAllWorkers }: JobSpec, options: SuperviseOptions) {
-  const { emit, signal, graceMs = GRACE_MS } = options
+  const { emit, signal, stopMs = STOP_MS } = options
   const stopping = new Set<Child>()
   const report = (child: Child, state: ProcessState) => emit(processEvent(child, state))
   const follower = follow(children, options)
@@ -70,7 +71,9 @@ async function run(children: readonly Child[], { hasAllWorkers }: JobSpec, optio
     const outcome = await Promise.race([firstFailure(children, stopping), aborted(signal), finished])
     if (outcome === 'finished') return 0
     if (outcome !== 'aborted') emit(failureEvent(outcome))
-    await stop(children, graceMs)
+    // Workers first: to finish a step or to save they need their servers.
+    await stop(workers, outcome === 'aborted' ? stopMs : FAILURE_MS)
+    await stop(servers, SERVERS_GRACE_MS)
     return outcome === 'aborted' ? undefined : outcome.exit!.code
   } finally {
     await within(KILLED_MS, Promise.all(ends)) // what the kernel holds is not waited for
