@@ -39,7 +39,8 @@ export async function launch(options: LaunchOptions): Promise<RunningJob> {
   const processes = processesOf(options, bound, local, glooFolder)
   const hasAllWorkers = layout.workers.every(({ host }) => local.has(host))
   const job = start({ command, processes, hasAllWorkers }, options)
-  return { ...job, ended: job.ended.finally(() => rmSync(glooFolder, { recursive: true, force: true })) }
+  const clean = () => rmSync(glooFolder, { recursive: true, force: true })
+  return { ended: job.ended.finally(clean), kill: () => [job.kill(), clean()] }
 }
 
 function start(job: JobSpec, options: LaunchOptions): RunningJob {
