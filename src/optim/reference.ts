@@ -1,8 +1,9 @@
-/** @file The rules of assembly/rules.ts as plain float32 arithmetic: slow, exact, what the kernels are tested against. */
+/** @file The rules of assembly/rules.ts as plain arithmetic: slow, exact, what the kernels are tested against. */
 import type { KernelRule } from '../kernel/index.ts'
 import type { StepFactors } from './optimizer.ts'
 
-const f = Math.fround
+/** Rounds after every operation: to float32 as the kernels do, or not at all. */
+type Round = (value: number) => number
 
 /** One weight and its states; mutated in place. */
 export interface Cell {
@@ -10,16 +11,18 @@ export interface Cell {
   readonly state: number[]
 }
 
-/** Applies a rule to one weight, rounding to float32 after every operation as the kernel does. */
+/** Applies a rule to one weight; by default rounded to float32 after every operation, as the kernel does. */
 export function applyReference(
   rule: KernelRule,
   factors: Pick<StepFactors, 'rate' | 'aux'>,
   l2: number,
   cell: Cell,
   gradient: number,
+  f: Round = Math.fround,
 ): void {
   const [restA, restB] = [f(1 - rule.a), f(1 - rule.b)]
   REFERENCE[rule.rule](
+    f,
     { ...rule, a: f(rule.a), b: f(rule.b), c: f(rule.c), restA, restB },
     f(factors.rate),
     f(factors.aux),
@@ -31,28 +34,36 @@ export function applyReference(
 
 /** The rule's constants in float32, and what is left of a and b to 1. */
 type Constants = KernelRule & { readonly restA: number; readonly restB: number }
-type Reference = (rule: Constants, rate: number, aux: number, l2: number, cell: Cell, gradient: number) => void
+type Reference = (
+  f: Round,
+  rule: Constants,
+  rate: number,
+  aux: number,
+  l2: number,
+  cell: Cell,
+  gradient: number,
+) => void
 
-const decayed = (cell: Cell, gradient: number, l2: number) => f(gradient + f(l2 * cell.weight))
+const decayed = (f: Round, cell: Cell, gradient: number, l2: number) => f(gradient + f(l2 * cell.weight))
 
 const REFERENCE: { readonly [K in KernelRule['rule']]: Reference } = {
-  sgd(_, rate, _aux, l2, cell, gradient) {
-    cell.weight = f(cell.weight - f(rate * decayed(cell, gradient, l2)))
+  sgd(f, _, rate, _aux, l2, cell, gradient) {
+    cell.weight = f(cell.weight - f(rate * decayed(f, cell, gradient, l2)))
   },
-  momentum({ a: mu, flags }, rate, _aux, l2, cell, gradient) {
-    const g = decayed(cell, gradient, l2)
+  momentum(f, { a: mu, flags }, rate, _aux, l2, cell, gradient) {
+    const g = decayed(f, cell, gradient, l2)
     const u = f(f(mu * cell.state[0]!) + g)
     cell.state[0] = u
     cell.weight = f(cell.weight - f(rate * (flags ? f(g + f(mu * u)) : u)))
   },
-  adagrad({ a: epsilon }, rate, _aux, l2, cell, gradient) {
-    const g = decayed(cell, gradient, l2)
+  adagrad(f, { a: epsilon }, rate, _aux, l2, cell, gradient) {
+    const g = decayed(f, cell, gradient, l2)
     const h = f(cell.state[0]! + f(g * g))
     cell.state[0] = h
     cell.weight = f(cell.weight - f(f(rate * g) / f(f(Math.sqrt(h)) + epsilon)))
   },
-  rmsprop({ a: rho, b: epsilon, c: mu, flags, restA: rest }, rate, _aux, l2, cell, gradient) {
-    const g = decayed(cell, gradient, l2)
+  rmsprop(f, { a: rho, b: epsilon, c: mu, flags, restA: rest }, rate, _aux, l2, cell, gradient) {
+    const g = decayed(f, cell, gradient, l2)
     const h = f(f(rho * cell.state[0]!) + f(rest * f(g * g)))
     cell.state[0] = h
     let d = h
@@ -65,15 +76,15 @@ const REFERENCE: { readonly [K in KernelRule['rule']]: Reference } = {
     cell.state[1] = u
     cell.weight = f(cell.weight - u)
   },
-  adam({ a: beta1, b: beta2, restA, restB }, rate, aux, l2, cell, gradient) {
-    const g = decayed(cell, gradient, l2)
+  adam(f, { a: beta1, b: beta2, restA, restB }, rate, aux, l2, cell, gradient) {
+    const g = decayed(f, cell, gradient, l2)
     const m = f(f(beta1 * cell.state[0]!) + f(restA * g))
     const v = f(f(beta2 * cell.state[1]!) + f(restB * f(g * g)))
     cell.state[0] = m
     cell.state[1] = v
     cell.weight = f(cell.weight - f(f(rate * m) / f(f(Math.sqrt(v)) + aux)))
   },
-  ftrl({ a: l1, b: l2Proximal }, rate, _aux, _l2, cell, gradient) {
+  ftrl(f, { a: l1, b: l2Proximal }, rate, _aux, _l2, cell, gradient) {
     const n = f(cell.state[0]! + f(gradient * gradient))
     const root = f(Math.sqrt(n))
     const pull = f(f(f(root - f(Math.sqrt(cell.state[0]!))) / rate) * cell.weight)

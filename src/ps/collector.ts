@@ -1,13 +1,18 @@
 /** @file Collects what belongs to one optimizer step: all of sync's workers, or the threads of one worker in half_async. */
 import type { Contribution, ParamStore } from './store.ts'
 
+/** What one contributor has brought, by the number of its push, and how many of them are applied. */
+interface Contributor {
+  readonly parts: Map<number, Contribution>
+  applied: number
+}
+
 /** Contributors are numbered worker * threads + thread; merging goes in this order, whoever comes first. */
 export class Collector {
   readonly #store: ParamStore
   readonly #expected: Set<number>
-  /** What each has brought and is not applied yet, oldest first: one, or two when a thread runs out of batches. */
-  readonly #parts = new Map<number, Contribution[]>()
-  #waiting: { readonly contributor: number; readonly wake: () => void }[] = []
+  readonly #contributors = new Map<number, Contributor>()
+  #waiting: { readonly until: () => boolean; readonly wake: () => void }[] = []
 
   constructor(store: ParamStore, contributors: Iterable<number>) {
     this.#store = store
@@ -16,47 +21,61 @@ export class Collector {
 
   /** Who has not contributed to the step under way. */
   get awaited(): readonly number[] {
-    return [...this.#expected].filter((contributor) => !this.#parts.has(contributor))
+    return [...this.#expected].filter((number) => !this.#hasNext(number))
   }
 
-  add(contributor: number, part: Contribution): void {
-    const own = this.#parts.get(contributor)
-    if (own) own.push(part)
-    else this.#parts.set(contributor, [part])
+  /** Pushes count from 1 and are taken in their order, one a step, even if a later one arrives first. */
+  add(number: number, sequence: number, part: Contribution): void {
+    this.#contributor(number).parts.set(sequence, part)
     this.#applyWhole()
   }
 
-  /** Resolves when all that this contributor has brought is applied; undefined when nothing of it is pending. */
-  applied(contributor: number): Promise<void> | undefined {
-    if (!this.#parts.has(contributor)) return undefined
-    return new Promise((wake) => this.#waiting.push({ contributor, wake }))
+  /** Resolves when this contributor's push `sequence` is applied; undefined when it is. */
+  applied(number: number, sequence: number): Promise<void> | undefined {
+    const contributor = this.#contributor(number)
+    const until = () => contributor.applied >= sequence
+    return until() ? undefined : new Promise((wake) => this.#waiting.push({ until, wake }))
   }
 
   /** These have no more samples in this epoch; steps go on without them. */
-  leave(contributors: Iterable<number>): void {
-    for (const contributor of contributors) this.#expected.delete(contributor)
+  leave(numbers: Iterable<number>): void {
+    for (const number of numbers) this.#expected.delete(number)
     this.#applyWhole()
   }
 
-  join(contributors: Iterable<number>): void {
-    for (const contributor of contributors) this.#expected.add(contributor)
+  join(numbers: Iterable<number>): void {
+    for (const number of numbers) this.#expected.add(number)
   }
 
   /** Makes every step that has all its parts. */
   #applyWhole(): void {
-    while (this.#parts.size > 0 && this.awaited.length === 0) {
-      const inOrder = [...this.#parts.keys()].sort((a, b) => a - b).map((contributor) => this.#take(contributor))
-      if (inOrder.some(({ samples }) => samples > 0)) this.#store.push(this.#store.merge(inOrder))
+    for (;;) {
+      const ready = [...this.#contributors.keys()].filter((number) => this.#hasNext(number)).sort((a, b) => a - b)
+      if (ready.length === 0 || this.awaited.length > 0) break
+      const parts = ready.map((number) => this.#take(number))
+      if (parts.some(({ samples }) => samples > 0)) this.#store.push(this.#store.merge(parts))
     }
-    const done = this.#waiting.filter(({ contributor }) => !this.#parts.has(contributor))
-    this.#waiting = this.#waiting.filter(({ contributor }) => this.#parts.has(contributor))
+    const done = this.#waiting.filter(({ until }) => until())
+    this.#waiting = this.#waiting.filter(({ until }) => !until())
     for (const { wake } of done) wake()
   }
 
-  #take(contributor: number): Contribution {
-    const own = this.#parts.get(contributor)!
-    const first = own.shift()!
-    if (own.length === 0) this.#parts.delete(contributor)
-    return first
+  #hasNext(number: number): boolean {
+    const contributor = this.#contributors.get(number)
+    return contributor?.parts.has(contributor.applied + 1) ?? false
+  }
+
+  #take(number: number): Contribution {
+    const contributor = this.#contributor(number)
+    const sequence = ++contributor.applied
+    const part = contributor.parts.get(sequence)!
+    contributor.parts.delete(sequence)
+    return part
+  }
+
+  #contributor(number: number): Contributor {
+    const known = this.#contributors.get(number) ?? { parts: new Map(), applied: 0 }
+    this.#contributors.set(number, known)
+    return known
   }
 }

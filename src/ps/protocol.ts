@@ -30,6 +30,8 @@ export interface SignGroups {
 export interface PullRequest extends SignGroups {
   readonly thread: number
   readonly insert: boolean
+  /** How many pushes this thread has made: where steps are made together, all of them count in the answer. */
+  readonly pushes: number
 }
 
 export interface PushRequest extends SignGroups {
@@ -43,7 +45,7 @@ export interface PushRequest extends SignGroups {
   readonly dense: Values
 }
 
-// u32 words: thread, insert | samples, sequence, groups, segments, tables; group of each table; lengths of each group by
+// u32 words: thread, insert | samples, pushes | sequence, groups, segments, tables; group of each table; lengths of each group by
 // segment. Then, each run starting at a multiple of 8 bytes: signs of each group, gradients of each table, dense values.
 const FIXED_WORDS = 6
 
@@ -76,8 +78,8 @@ export class SharePart {
     })
   }
 
-  encodePull(thread: number, insert: boolean): Uint8Array<ArrayBuffer> {
-    return encode(this, [thread, insert ? 1 : 0, 0], [])
+  encodePull(thread: number, insert: boolean, pushes: number): Uint8Array<ArrayBuffer> {
+    return encode(this, [thread, insert ? 1 : 0, pushes], [])
   }
 
   encodePush(share: ParamsShare<Values>, slice: Slice, thread: number, sequence: number): Uint8Array<ArrayBuffer> {
@@ -113,7 +115,7 @@ export function pullAnswer(rows: readonly Values[], weights: Values): Uint8Array
 
 export function decodePull(body: Uint8Array<ArrayBuffer>): PullRequest {
   const { words, signs } = decodeSigns(body)
-  return { ...signs, thread: words[0]!, insert: words[1] === 1 }
+  return { ...signs, thread: words[0]!, insert: words[1] === 1, pushes: words[2]! }
 }
 
 /** Views on the body; `dims` are those of the tables, `dense` how many dense values belong to this server. */

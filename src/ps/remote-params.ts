@@ -37,7 +37,11 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
     const asked = slices.map(async (slice, server) => {
       const part = new SharePart(share, server, segments)
       const what = `pull(${count(part)})`
-      part.decodePull(await call(server, METHODS.pull, part.encodePull(thread, insert), what), share, slice)
+      part.decodePull(
+        await call(server, METHODS.pull, part.encodePull(thread, insert, this.#sequence), what),
+        share,
+        slice,
+      )
     })
     return Promise.all(asked).then(() => undefined)
   }

@@ -59,13 +59,13 @@ export class ParameterServer {
   }
 
   #pull(rank: number, body: Uint8Array<ArrayBuffer>): Parts | Promise<Parts> {
-    const { thread, insert, ...signs } = decodePull(body)
+    const { thread, insert, pushes, ...signs } = decodePull(body)
     const answer = () => {
       const { rows, weights } = this.store.pull(signs, insert)
       return pullAnswer(rows, weights)
     }
     // In sync and half_async a thread sees weights only after the step it contributed to.
-    const applied = this.#collectors[rank]?.applied(this.#contributor(rank, thread))
+    const applied = this.#collectors[rank]?.applied(this.#contributor(rank, thread), pushes)
     return applied ? applied.then(answer) : answer()
   }
 
@@ -77,7 +77,7 @@ export class ParameterServer {
     this.#seen.set(contributor, seen)
     if (seen.add(request.sequence)) {
       const collector = this.#collectors[rank]
-      if (collector) collector.add(contributor, request)
+      if (collector) collector.add(contributor, request.sequence, request)
       else store.push(request)
     }
     return [new Uint8Array(Uint32Array.of(store.steps).buffer)]

@@ -1,0 +1,165 @@
+/** @file A server's weights in float64 and plain arithmetic: slow, exact, what distributed training is proved with. Rows move only when touched. */
+import { applyReference, kernelRule, type OptimizerSpec, type StepFactors, stepFactors } from '../optim/index.ts'
+import { createLocalParams, denseLayout, initialDense, LocalParams, sliceLayout } from '../params/index.ts'
+import type { KernelStoreOptions } from './kernel-store.ts'
+import { mergeDense, stateRuns } from './merge-dense.ts'
+import type { SignGroups } from './protocol.ts'
+import type { Contribution, DenseState, Gradients, ParamStore, RowBlock } from './store.ts'
+
+/** Weight and optimizer state of a row or of the dense slice: weights, then each run of state. */
+type Row = Float64Array
+
+export class ReferenceStore implements ParamStore {
+  readonly precision = 'float64'
+  readonly dims: readonly number[]
+  readonly denseSize: number
+  steps = 0
+  readonly #options: KernelStoreOptions
+  /** Asked only how a new row begins. */
+  readonly #initial: LocalParams
+  readonly #tables: readonly Map<bigint, Row>[]
+  readonly #dense: Row
+
+  constructor(options: KernelStoreOptions) {
+    const { program, optimizer, seed, slice } = options
+    this.#options = options
+    this.#initial = new LocalParams(createLocalParams({ ...options, threads: 1, segments: 1 }), 0)
+    this.dims = program.tables.map(({ dim }) => dim)
+    this.#tables = program.tables.map(() => new Map())
+    this.denseSize = slice.to - slice.from
+    const { states, stateInit } = kernelRule(optimizer)
+    this.#dense = new Float64Array(this.denseSize * (1 + states))
+    if (states > 0) this.#dense.fill(stateInit, this.denseSize, 2 * this.denseSize)
+    this.#dense.set(initialDense(program, denseLayout(program, optimizer), seed).subarray(slice.from, slice.to))
+  }
+
+  pull({ groups, tableGroups }: SignGroups, insert: boolean) {
+    const rows = tableGroups.map((group, t) => {
+      const { signs } = groups[group]!
+      const values = new Float64Array(signs.length * this.dims[t]!)
+      for (const [i, sign] of signs.entries())
+        values.set(this.#row(t, sign, insert).subarray(0, this.dims[t]), i * this.dims[t]!)
+      return values
+    })
+    return { rows, weights: this.#dense.slice(0, this.denseSize) }
+  }
+
+  push({ groups, tableGroups, gradients, dense }: Gradients): number {
+    const step = ++this.steps
+    const { program, optimizer, slice } = this.#options
+    for (const [t, group] of tableGroups.entries()) {
+      const dim = this.dims[t]!
+      const rule = { optimizer: this.#optimizer(t), factors: stepFactors(this.#optimizer(t), step) }
+      for (const [i, sign] of groups[group]!.signs.entries())
+        apply(this.#row(t, sign, true), dim, 0, gradients[t]!.subarray(i * dim, (i + 1) * dim), rule)
+    }
+    const layout = sliceLayout(denseLayout(program, optimizer), slice.from, slice.to)
+    const factors = stepFactors(optimizer, step)
+    for (const { kind, at, size, trainable, l2, rate } of layout.entries) {
+      const values = dense.subarray(at, at + size)
+      if (kind === 'state') this.#dense.set(values, at)
+      const own = { ...factors, rate: factors.rate * rate }
+      if (trainable) apply(this.#dense, this.denseSize, at, values, { optimizer, factors: own, l2 })
+    }
+    return step
+  }
+
+  merge(contributions: readonly Contribution[]): Gradients {
+    const parts = contributions.filter(({ samples }) => samples > 0)
+    const total = parts.reduce((sum, { samples }) => sum + samples, 0)
+    const weights = parts.map(({ samples }) => samples / total)
+    const { tableGroups } = parts[0]!
+    const merged = parts[0]!.groups.map((_, g) => mergeSigns(parts.map((part) => part.groups[g]!.signs)))
+    const gradients = tableGroups.map((group, t) => {
+      const dim = this.dims[t]!
+      const sum = new Float64Array(merged[group]!.signs.length * dim)
+      for (const [p, part] of parts.entries()) {
+        for (const [i, at] of merged[group]!.places[p]!.entries())
+          for (let d = 0; d < dim; d++) sum[at * dim + d]! += weights[p]! * part.gradients[t]![i * dim + d]!
+      }
+      return sum
+    })
+    const { program, optimizer, slice } = this.#options
+    const states = stateRuns(program, sliceLayout(denseLayout(program, optimizer), slice.from, slice.to))
+    const into = new Float64Array(this.denseSize)
+    const dense = mergeDense(
+      parts.map((part) => part.dense),
+      weights,
+      states,
+      this.#dense,
+      into,
+    )
+    return { groups: merged, tableGroups, gradients, dense }
+  }
+
+  *scan(table: number): Generator<RowBlock> {
+    for (const [sign, row] of this.#tables[table]!)
+      yield { signs: BigUint64Array.of(sign), rows: new Uint8Array(row.slice().buffer) }
+  }
+
+  load(table: number, { signs, rows }: RowBlock): void {
+    const bytes = rows.byteLength / signs.length
+    for (const [i, sign] of signs.entries())
+      this.#tables[table]!.set(sign, new Float64Array(rows.slice(i * bytes, (i + 1) * bytes).buffer))
+  }
+
+  dense(): DenseState {
+    return { bytes: new Uint8Array(this.#dense.buffer), steps: this.steps }
+  }
+
+  loadDense({ bytes, steps }: DenseState): void {
+    new Uint8Array(this.#dense.buffer).set(bytes)
+    this.steps = steps
+  }
+
+  #optimizer(table: number): OptimizerSpec {
+    const { program, tableOptimizers = {}, optimizer } = this.#options
+    return tableOptimizers[program.tables[table]!.name] ?? optimizer
+  }
+
+  #row(table: number, sign: bigint, insert: boolean): Row {
+    const known = this.#tables[table]!.get(sign)
+    if (known) return known
+    const dim = this.dims[table]!
+    const { states, stateInit } = kernelRule(this.#optimizer(table))
+    const row = new Float64Array(dim * (1 + states)).fill(states > 0 ? stateInit : 0, dim, 2 * dim)
+    const weights = new Float32Array(dim)
+    const one = { signs: BigUint64Array.of(sign), lengths: Uint32Array.of(1) }
+    this.#initial.tables[table]!.lookup(one, weights, false)
+    row.set(weights)
+    if (insert) this.#tables[table]!.set(sign, row)
+    return row
+  }
+}
+
+interface Rule {
+  readonly optimizer: OptimizerSpec
+  readonly factors: StepFactors
+  readonly l2?: number
+}
+
+/** Applies a rule to row[at ...]; states follow at multiples of `stride`. */
+function apply(row: Row, stride: number, at: number, gradients: ArrayLike<number>, rule: Rule): void {
+  const { optimizer, factors, l2 = optimizer.l2 ?? 0 } = rule
+  const kernel = kernelRule(optimizer)
+  for (let i = 0; i < gradients.length; i++) {
+    const state = Array.from({ length: kernel.states }, (_, s) => row[(s + 1) * stride + at + i]!)
+    const cell = { weight: row[at + i]!, state }
+    applyReference(kernel, factors, l2, cell, gradients[i]!, (value) => value)
+    row[at + i] = cell.weight
+    for (const [s, value] of cell.state.entries()) row[(s + 1) * stride + at + i] = value
+  }
+}
+
+/** Distinct signs in order of arrival, and where each part's signs went. */
+function mergeSigns(parts: readonly BigUint64Array[]) {
+  const places = new Map<bigint, number>()
+  const found = parts.map((signs) =>
+    [...signs].map((sign) => {
+      const place = places.get(sign) ?? places.size
+      places.set(sign, place)
+      return place
+    }),
+  )
+  return { signs: BigUint64Array.from(places.keys()), lengths: Uint32Array.of(places.size), places: found }
+}
