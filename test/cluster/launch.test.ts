@@ -171,7 +171,7 @@ describe('fleetrun', () => {
       {
         cwd,
         onOutput: (all, launcher) => {
-          if (at > 0 || !all.includes('worker 0 began')) return
+          if (at > 0 || !all.includes('stands firm')) return
           at = performance.now()
           launcher.kill('SIGINT')
           if (signals === 2) setTimeout(() => launcher.kill('SIGINT'), 300)
@@ -181,6 +181,7 @@ describe('fleetrun', () => {
     const seconds = (performance.now() - at) / 1000
     expect(code).toBe(130)
     expect(await noneAlive(mark, 1000)).toEqual([])
+    expect(await logOf('workerlog.0')).toContain('ignores SIGTERM')
     expect(seconds).toBeLessThan(atMost)
   })
 
