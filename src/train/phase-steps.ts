@@ -65,6 +65,7 @@ export class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void>
 function sumSeconds(steps: readonly { readonly seconds: StepSeconds }[]): StepSeconds {
   const sum: StepSeconds = { load: 0, lookup: 0, gather: 0, run: 0, merge: 0, update: 0 }
   for (const { seconds } of steps)
-    for (const part of Object.keys(seconds) as (keyof StepSeconds)[]) sum[part] = (sum[part] ?? 0) + (seconds[part] ?? 0)
+    for (const part of Object.keys(seconds) as (keyof StepSeconds)[])
+      sum[part] = (sum[part] ?? 0) + (seconds[part] ?? 0)
   return sum
 }

@@ -1,7 +1,7 @@
 /** @file Steps of a dynamic model in this thread, over parameters that a test can set and watch. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openReader } from '../../src/data/index.ts'
 import { ortEngine } from '../../src/engine/index.ts'
@@ -10,7 +10,7 @@ import { createLocalParams, LocalParams, type ParamsShare } from '../../src/para
 import { DygraphStep } from '../../src/train/dygraph-step.ts'
 
 export interface StepsOptions {
-  /** A file beside this one. */
+  /** An absolute path, or a file beside this one. */
   readonly model: string
   readonly text: readonly string[]
   readonly batchSize: number
@@ -22,7 +22,7 @@ export interface StepsOptions {
 
 /** Runs every batch of the text; what each step returned, what was noticed, and the parameters after it. */
 export async function runSteps({ model, text, batchSize, training = true, sessions, prepare, onPush }: StepsOptions) {
-  const file = fileURLToPath(new URL(model, import.meta.url))
+  const file = isAbsolute(model) ? model : fileURLToPath(new URL(model, import.meta.url))
   const dygraph = await openDygraph({ file, values: {} })
   const { owned: program, optimizers, slots, metrics } = dygraph
   const local = new LocalParams(createLocalParams({ program, ...optimizers, seed: 1, threads: 1, segments: 2 }), 0)

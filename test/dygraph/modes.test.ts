@@ -1,0 +1,63 @@
+/** @file One net, two modes: the models of models/rank train alike as static and as dynamic graphs. */
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/config/index.ts'
+import type { Event } from '../../src/event/index.ts'
+import type { GraphMode } from '../../src/model/index.ts'
+import { infer, type TrainResult, train } from '../../src/train/index.ts'
+
+const MODELS = ['dnn', 'wide_deep', 'deepfm', 'fm', 'logistic_regression'] as const
+
+let scratch: string
+beforeAll(async () => {
+  scratch = await mkdtemp(join(tmpdir(), 'oarfish-modes-'))
+})
+afterAll(() => rm(scratch, { recursive: true, force: true }))
+
+describe.each(MODELS)('%s', (name) => {
+  test('has the same losses and metrics in both modes', async () => {
+    const fixed = await run('static', name)
+    const dynamic = await run('dygraph', name)
+    expect(dynamic.losses).toHaveLength(fixed.losses.length)
+    expect(fixed.losses.length).toBeGreaterThan(20)
+    for (const [i, loss] of fixed.losses.entries()) expect(Math.abs(dynamic.losses[i]! - loss)).toBeLessThan(1e-6)
+    expect(dynamic.result.metrics['auc']).toBeCloseTo(fixed.result.metrics['auc']!, 6)
+    expect(dynamic.result.evaluation!['loss']).toBeCloseTo(fixed.result.evaluation!['loss']!, 6)
+    expect(dynamic.result.evaluation!['auc']).toBeCloseTo(fixed.result.evaluation!['auc']!, 6)
+  })
+})
+
+describe('a checkpoint of one mode', () => {
+  test.each([
+    ['static', 'dygraph'],
+    ['dygraph', 'static'],
+  ] as const)('of %s is evaluated by the other and trained on by it', async (from, to) => {
+    const save = `runner.model_save_path=${join(scratch, from)}`
+    const first = await run(from, 'dnn', [save])
+    const config = configOf('dnn', [`runner.infer_load_path=${join(scratch, from)}`])
+    const evaluated = await infer({ config, emit: () => {}, mode: to })
+    expect(evaluated.epochs[0]!.metrics['loss']).toBeCloseTo(first.result.evaluation!['loss']!, 6)
+    const second = await run(to, 'dnn', [save, 'runner.epochs=2'], true)
+    const whole = await run(to, 'dnn', ['runner.epochs=2'])
+    expect(second.result.digest).toBe(whole.result.digest)
+  })
+})
+
+async function run(mode: GraphMode, name: string, overrides: readonly string[] = [], resume = false) {
+  const losses: number[] = []
+  const emit = (event: Event) => {
+    if (event.kind === 'batch' && event.phase === 'train') losses.push(event.metrics['loss']!)
+  }
+  const config = configOf(name, overrides)
+  const result: TrainResult = await train({ config, emit, mode, resume, digest: true })
+  return { losses, result }
+}
+
+function configOf(name: string, overrides: readonly string[]) {
+  const path = fileURLToPath(new URL(`../../models/rank/${name}/config.yaml`, import.meta.url))
+  const base = ['runner.epochs=1', 'runner.print_interval=1', 'runner.model_save_path=']
+  return loadConfig({ path, overrides: [...base, ...overrides] })
+}

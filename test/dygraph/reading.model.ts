@@ -1,0 +1,52 @@
+/** @file A model that reads values: of its random numbers, of integers, of whole tensors; what it saw becomes a metric. */
+import { constant, type Feeds, mean, metric, mul, type NetOutput, nn, optimizer, sum, type Tensor } from 'oarfish'
+
+class Net extends nn.Layer {
+  readonly norm = this.addSublayer('norm', new nn.BatchNorm({ width: 2 }))
+  readonly drop = this.addSublayer('drop', new nn.Dropout({ rate: 0.5 }))
+  readonly out = this.addSublayer('out', new nn.Linear({ in: 2, out: 1 }))
+}
+
+interface Inputs {
+  readonly click: Tensor
+  readonly x: Tensor
+}
+
+export class DygraphModel {
+  createFeeds({ label, dense }: Feeds): Inputs {
+    return { click: label('click'), x: dense('x', 2) }
+  }
+
+  createModel(): Net {
+    return new Net()
+  }
+
+  createOptimizer() {
+    return optimizer.adam({ learningRate: 0.1 })
+  }
+
+  createMetrics() {
+    return { seen: 'mean', dropped: 'mean', clicks: 'mean', total: 'mean' } as const
+  }
+
+  async trainForward({ norm, drop, out }: Net, { click, x }: Inputs): Promise<NetOutput> {
+    const dropped = drop.forward(norm.forward(x))
+    const value = mean(mul(dropped, dropped))
+    const loss = mean(nn.sigmoidCrossEntropy(out.forward(dropped), click))
+    const all = (await x.data()) as Float32Array
+    const number = (n: number) => metric.mean(constant(x.builder, n))
+    return {
+      loss,
+      metrics: {
+        dropped: metric.mean(value),
+        seen: number(await value.item()),
+        clicks: number(await sum(click).item()),
+        total: number(all.reduce((a, b) => a + b, 0)),
+      },
+    }
+  }
+
+  inferForward(model: Net, inputs: Inputs): Promise<NetOutput> {
+    return this.trainForward(model, inputs)
+  }
+}
