@@ -84,20 +84,26 @@ function clearWords(at: usize, length: u32): void {
   for (let end = at + length * 4; at < end; at += 16) v128.store(at, i32x4.splat(0))
 }
 
-/** Fills dense slots that did not appear with zeros and refuses a wrong number of values. */
+/** Fills dense slots that did not appear with the padding and refuses a wrong number of values. */
 function closeDense(): bool {
   for (let d = denseList; d < denseListEnd; d += 4) {
     const at: usize = load<u32>(d)
     const slot = changetype<Slot>(at)
     if (slot.seen == slot.width) continue
     if (slot.seen != 0) return fail(WRONG_WIDTH, slot.first, at, slot.seen) != 0
-    const bytes = slot.width * (slot.kind == FLOAT ? 4 : 8)
-    memory.fill(slot.column + state.samples * bytes, 0, bytes)
+    const isFloat = slot.kind == FLOAT
+    const bytes = slot.width * (isFloat ? 4 : 8)
+    const cells: usize = slot.column + state.samples * bytes
+    if (state.padding == 0) memory.fill(cells, 0, bytes)
+    else for (let i: u32 = 0; i < slot.width; ++i) {
+      if (isFloat) store<f32>(cells + i * 4, <f32>state.padding)
+      else store<i64>(cells + i * 8, <i64>state.padding)
+    }
   }
   return true
 }
 
-/** Puts a line's signs in slot order, with sign 0 for slots that did not appear. Returns the new end, 0 if there is no room. */
+/** Puts a line's signs in slot order, with the padding for slots that did not appear. Returns the new end, 0 if there is no room. */
 function arrange(counts: usize, from: usize, to: usize, limit: usize): usize {
   const tokens = <u32>((to - from) >> 3)
   const copy: usize = state.tokenSigns
@@ -109,7 +115,7 @@ function arrange(counts: usize, from: usize, to: usize, limit: usize): usize {
     let count = load<u32>(counts + s * 4)
     if (count == 0) {
       if (at + 8 > limit) return 0
-      store<u64>(at, 0)
+      store<u64>(at, <u64>(<i64>state.padding))
       store<u32>(counts + s * 4, 1)
       count = 1
     }

@@ -34,6 +34,8 @@ export class State {
   /** 1: count bad lines and go on. */
   skipBad: u32
   skipped: u32
+  /** The value of a slot that a line of slot text does not have. */
+  padding: i32
 }
 
 /** One declared slot, or a slot found in the text that is not declared (kind IGNORED). */

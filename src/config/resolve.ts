@@ -39,8 +39,19 @@ export interface JobConfig {
   readonly table_parameters: DeepReadonly<Record<string, TableParameters>>
   /** The model's file, where the config names it; else it is looked for in `dir`. */
   readonly model?: string
-  /** Slots, where the config lists them, for a model that builds its inputs from them. */
-  readonly slots?: SlotsV1
+  /** What a 1.x config says of reading beyond these keys. */
+  readonly dataset?: DatasetRules
+}
+
+export interface DatasetRules {
+  /** For a model that builds its inputs from them. */
+  readonly slots: SlotsV1
+  /** The value of a slot that a line does not have. */
+  readonly padding: number
+  /** Whether a last, smaller batch is left out. */
+  readonly dropLast: boolean
+  /** The class of the reader module. */
+  readonly readerClass: string
 }
 
 export type DeepReadonly<T> = T extends (infer E)[]

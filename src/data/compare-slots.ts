@@ -1,6 +1,7 @@
 /** @file What a model declares beside what the first lines of its data have. */
 import type { TextFormat } from '../kernel/index.ts'
 import type { Where } from '../util/index.ts'
+import { namedAsData } from './aliases.ts'
 import type { Slot } from './batch.ts'
 import type { DataHead } from './head.ts'
 
@@ -20,7 +21,8 @@ export function compareSlots(slots: readonly Slot[], head: DataHead, format: Tex
   return format === 'slot' ? compareByName(slots, head) : compareByPlace(slots, head)
 }
 
-function compareByName(slots: readonly Slot[], head: DataHead): Disagreement[] {
+function compareByName(declaredSlots: readonly Slot[], head: DataHead): Disagreement[] {
+  const slots = namedAsData(declaredSlots, head)
   const counts = head.lines.map(({ text }) => countByName(text))
   const dense = slots.filter((slot) => slot.kind === 'dense')
   const widths = dense.flatMap(({ name, width }): Disagreement[] => {

@@ -1,5 +1,6 @@
 /** @file Which files hold the data. */
-import { basename } from 'node:path'
+import { readdir, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
 import { localFiles } from '../fs/index.ts'
 import { UserError } from '../util/index.ts'
 
@@ -24,6 +25,23 @@ export async function listDataFiles(folder: string, key = 'runner.train_data_dir
     hint: `Put slot text, MultiSlot text or .gz of them there, or set ${key} to another folder.`,
   })
 }
+
+/** As listDataFiles, with the files of all sub-folders; hidden folders are not entered. Sorted as whole paths. */
+export async function listDataTree(folder: string, key: string): Promise<readonly string[]> {
+  const folders = [folder]
+  const files: string[] = []
+  for (const next of folders) {
+    const entries = await readdir(next, { withFileTypes: true })
+    for (const entry of entries.filter(({ name }) => !/^[._]/.test(name))) {
+      const path = join(next, entry.name)
+      ;((await isFolder(path)) ? folders : files).push(path)
+    }
+  }
+  if (files.length > 0) return files.sort()
+  return listDataFiles(folder, key)
+}
+
+const isFolder = async (path: string) => (await stat(path).catch(() => undefined))?.isDirectory() ?? false
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOENT: 'the folder does not exist',

@@ -1,4 +1,6 @@
 /** @file The public face of data/: from files to batches. */
+
+export { namedAsData } from './aliases.ts'
 export * from './batch.ts'
 export type { ColumnSpec, ColumnsByName, ColumnsOptions } from './column-spec.ts'
 export { type ColumnWriter, createColumnWriter } from './column-writer.ts'
@@ -12,7 +14,7 @@ export {
   MultiSlotStringDataGenerator,
 } from './data-generator.ts'
 export { detectFormat } from './detect.ts'
-export { listDataFiles, measureFiles } from './files.ts'
+export { listDataFiles, listDataTree, measureFiles } from './files.ts'
 export { type CriteoLikeOptions, type CriteoLikeResult, generateCriteoLike } from './generate/criteo-like.ts'
 export { GENERATED_FORMATS, type GeneratedFormat } from './generate/row-format.ts'
 export { type DataHead, readHead } from './head.ts'

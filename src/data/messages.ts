@@ -9,6 +9,8 @@ import type { Chunk } from './plan.ts'
 export interface UserReaderOptions {
   /** The module that exports RecDataset. */
   readonly path: string
+  /** The class, where the config names it: of the same kind, or a 1.x reader of lines. @default RecDataset */
+  readonly className?: string
   /** Given to its constructor; plain data. */
   readonly config: unknown
 }
@@ -23,6 +25,8 @@ export interface ThreadSettings {
   readonly columns?: ColumnsOptions
   /** Texts before the slots of a line of MultiSlot text: an instance id, then content. @default 0 */
   readonly leadingFields?: number
+  /** The value of a slot that a line of slot text does not have: a whole number. @default 0 */
+  readonly padding?: number
   /** As InMemoryDataset: sign 0 is dropped, and a slot left empty has the single sign 0. @default false */
   readonly dropZeros?: boolean
 }

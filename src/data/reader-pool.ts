@@ -23,6 +23,8 @@ export interface ReaderPoolOptions {
   readonly columns?: ColumnsOptions
   /** Texts before the slots of a line of MultiSlot text: an instance id, then content. @default 0 */
   readonly leadingFields?: number
+  /** The value of a slot that a line of slot text does not have: a whole number. @default 0 */
+  readonly padding?: number
   /** As InMemoryDataset: sign 0 is dropped, and a slot left empty has the single sign 0. @default false */
   readonly dropZeros?: boolean
 }
@@ -39,7 +41,18 @@ export type ReaderOptions = ReaderPoolOptions & ReadOptions
 const buffersRemembered = (threads: number) => 8 * threads + 16
 
 export function openReaderPool(options: ReaderPoolOptions): ReaderPool {
-  const { slots, threads, onBadLine = 'error', userReader, pipe, table, columns, leadingFields, dropZeros } = options
+  const {
+    slots,
+    threads,
+    onBadLine = 'error',
+    userReader,
+    pipe,
+    table,
+    columns,
+    leadingFields,
+    padding,
+    dropZeros,
+  } = options
   const input = userReader ? 'user' : pipe ? 'pipe' : (table ?? 'text')
   checkSlots(slots, input !== 'text' && input !== 'pipe')
   if (table) columnSources(slots, columns?.columns)
@@ -50,6 +63,7 @@ export function openReaderPool(options: ReaderPoolOptions): ReaderPool {
     ...(pipe && { pipe }),
     ...(columns && { columns }),
     ...(leadingFields !== undefined && { leadingFields }),
+    ...(padding !== undefined && { padding }),
     ...(dropZeros !== undefined && { dropZeros }),
   })
   const buffers = createBufferPool(buffersRemembered(workers.count))

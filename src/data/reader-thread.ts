@@ -25,14 +25,14 @@ serve(parentPort!, settings, await sourcesOf(settings))
 type OpenSource = (job: ChunkJob) => Source
 
 async function sourcesOf(settings: ThreadData): Promise<OpenSource> {
-  const { slots, onBadLine, userReader, pipe, columns, leadingFields, process } = settings
+  const { slots, onBadLine, userReader, pipe, columns, process } = settings
   if (userReader) {
     // Loaded only here: jiti takes longer to start than the rest of the thread.
     const { createUserSource } = await import('./user-source.ts')
     const user = createUserSource({ slots, userReader })
     return ({ chunk }) => user(chunk)
   }
-  const text = createTextSources(slots, onBadLine, leadingFields)
+  const text = createTextSources(slots, onBadLine, settings)
   const piped = pipe && createPipeSource(text, pipe, process)
   let tables: TableSources | undefined
   const table = async function* ({ chunk }: ChunkJob): Source {

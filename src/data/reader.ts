@@ -6,7 +6,7 @@ import type { Batch, Cursor } from './batch.ts'
 import type { BufferPool } from './buffer-pool.ts'
 import { detectFormat } from './detect.ts'
 import { measureFiles } from './files.ts'
-import { releaseSamples } from './lease.ts'
+import { releaseBatch, releaseSamples } from './lease.ts'
 import type { FromThread } from './messages.ts'
 import { pipeChanged } from './pipe-errors.ts'
 import { CHUNK_BYTES, type Chunk, type InputKind, type Part, planChunks } from './plan.ts'
@@ -30,6 +30,8 @@ export interface ReadOptions {
   readonly part?: Part
   /** Is told the texts before the slots of each sample, part by part in order, where the data has them. */
   readonly onLeading?: (texts: readonly (readonly string[])[]) => void
+  /** Leaves out the last batch where it is smaller than the others. @default false */
+  readonly dropLast?: boolean
   /** Text per chunk. @default 1 MiB */
   readonly chunkBytes?: number
 }
@@ -176,7 +178,11 @@ export class Reader implements BatchReader {
         bytesBefore += chunk.to - chunk.from
       }
       const last = assembler.finish()
-      if (last) yield last
+      if (last && !this.#options.dropLast) yield last
+      else if (last) {
+        releaseBatch(last)
+        this.#notice(`The last ${last.size} samples fill no batch of ${batchSize} and are left out.`)
+      }
       if (this.#skipped > 0)
         this.#notice(`${this.#skipped} lines could not be parsed and were left out (runner.on_bad_line: skip).`)
     } finally {

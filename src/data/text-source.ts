@@ -5,6 +5,7 @@ import { UserError } from '../util/index.ts'
 import { badLineError } from './bad-line.ts'
 import type { Slot } from './batch.ts'
 import { takeLeading } from './leading.ts'
+import type { ThreadSettings } from './messages.ts'
 import type { Columns } from './pack.ts'
 import { CHUNK_BYTES, type Chunk } from './plan.ts'
 
@@ -42,16 +43,20 @@ const OVERRUN = 8 * 1024
 const MAX_LINE_BYTES = 256 * 1024 * 1024
 
 /** Sources that share one parser: one source is read at a time. */
-export function createTextSources(slots: readonly Slot[], onBadLine: 'error' | 'skip', leadingFields = 0): TextSources {
+export function createTextSources(
+  slots: readonly Slot[],
+  onBadLine: 'error' | 'skip',
+  { leadingFields = 0, padding = 0 }: Pick<ThreadSettings, 'leadingFields' | 'padding'> = {},
+): TextSources {
   // A line left out would give its instance id to the next one.
   const skipBad = onBadLine === 'skip' && leadingFields === 0
-  let parser = createTextParser(slots, CHUNK_BYTES + 2 * OVERRUN, { skipBad })
+  let parser = createTextParser(slots, CHUNK_BYTES + 2 * OVERRUN, { skipBad, padding })
 
   /** Makes room for `bytes` of text, keeping the first `used`. */
   const reserve = (bytes: number, used: number, file: string) => {
     if (bytes <= parser.capacity) return
     if (bytes > MAX_LINE_BYTES) throw tooLongLine(file)
-    const larger = createTextParser(slots, Math.max(bytes, 2 * parser.capacity), { skipBad })
+    const larger = createTextParser(slots, Math.max(bytes, 2 * parser.capacity), { skipBad, padding })
     larger.text.set(parser.text.subarray(0, used))
     parser = larger
   }

@@ -2,6 +2,7 @@
 import { importUserModule, isUserError, UserError } from '../util/index.ts'
 import type { Slot } from './batch.ts'
 import { type ColumnWriter, createColumnWriter } from './column-writer.ts'
+import { isLineReader, lineDataset } from './line-reader.ts'
 import type { UserReaderOptions } from './messages.ts'
 import type { Chunk } from './plan.ts'
 import type { RecDataset, RecDatasetClass } from './rec-dataset.ts'
@@ -23,7 +24,7 @@ export function createUserSource({ slots, userReader }: UserSourceOptions): (chu
   return async function* ({ file, to }) {
     let sample = 0
     try {
-      loading ??= loadRecDataset(userReader.path)
+      loading ??= loadRecDataset(userReader)
       const dataset = new (await loading)([file], userReader.config)
       for await (const values of iterable(dataset, userReader.path)) {
         sample++
@@ -40,9 +41,11 @@ export function createUserSource({ slots, userReader }: UserSourceOptions): (chu
   }
 }
 
-async function loadRecDataset(path: string): Promise<RecDatasetClass> {
+async function loadRecDataset({ path, className }: UserReaderOptions): Promise<RecDatasetClass> {
   const module = await importUserModule<Record<string, unknown>>(path)
-  const found = module['RecDataset'] ?? module['default']
+  const named = className === undefined ? undefined : module[className]
+  if (isLineReader(named)) return lineDataset(named)
+  const found = named ?? module['RecDataset'] ?? module['default']
   if (typeof found === 'function') return found as RecDatasetClass
   throw new UserError('The reader does not export a class RecDataset.', {
     code: 'DATA_READER',

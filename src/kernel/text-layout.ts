@@ -33,6 +33,7 @@ export const STATE = [
   'tokenSigns',
   'skipBad',
   'skipped',
+  'padding',
 ] as const
 
 export interface TextLayout {
@@ -62,7 +63,19 @@ const COLUMN_BYTES = 16 * 1024 * 1024
 /** The kernel reads words, so it looks at a few bytes behind the text. */
 const PADDING = 64
 
-export function layOutText(slots: readonly TextSlot[], capacity: number, skipBad: boolean, base: number): TextLayout {
+export interface TextRules {
+  /** Bad lines are counted and left out. @default false */
+  readonly skipBad?: boolean
+  /** The value of a slot that a line of slot text does not have: a whole number. @default 0 */
+  readonly padding?: number
+}
+
+export function layOutText(
+  slots: readonly TextSlot[],
+  capacity: number,
+  { skipBad = false, padding = 0 }: TextRules,
+  base: number,
+): TextLayout {
   const sparseSlots = slots.filter((slot) => slot.kind === 'sparse').length
   const rowBytes = slots.reduce((sum, slot) => sum + (slot.kind === 'sparse' ? 4 : slot.width * 8), 4)
   const maxSamples = Math.max(16, Math.min(MAX_SAMPLES, Math.floor(COLUMN_BYTES / rowBytes)))
@@ -111,6 +124,7 @@ export function layOutText(slots: readonly TextSlot[], capacity: number, skipBad
       tokenSlots,
       tokenSigns,
       skipBad: skipBad ? 1 : 0,
+      padding,
     }
     new Uint32Array(buffer, state, STATE.length).set(STATE.map((name) => values[name] ?? 0))
     let sparse = 0

@@ -1,7 +1,7 @@
 /** @file Binding of the text kernel: one thread's parser over a private memory that holds the text and the parsed columns. */
 import { readFileSync } from 'node:fs'
 import { pagesFor } from './load.ts'
-import { layOutText, STATE, type TextLayout, type TextSlot } from './text-layout.ts'
+import { layOutText, STATE, type TextLayout, type TextRules, type TextSlot } from './text-layout.ts'
 
 export const TEXT_FORMATS = ['slot', 'multislot'] as const
 export type TextFormat = (typeof TEXT_FORMATS)[number]
@@ -72,8 +72,8 @@ interface TextExports {
 const STATIC_BYTES = 8 * 1024
 
 /** A parser for `capacity` bytes of text at a time: also the longest line it can hold. `skipBad` counts bad lines and goes on. */
-export function createTextParser(slots: readonly TextSlot[], capacity: number, { skipBad = false } = {}): TextParser {
-  const layout = layOutText(slots, capacity, skipBad, STATIC_BYTES)
+export function createTextParser(slots: readonly TextSlot[], capacity: number, rules: TextRules = {}): TextParser {
+  const layout = layOutText(slots, capacity, rules, STATIC_BYTES)
   const memory = new WebAssembly.Memory({ initial: pagesFor(layout.end) })
   const buffer = memory.buffer as ArrayBuffer
   const kernel = instantiate(memory)

@@ -19,7 +19,7 @@ export function staticModelOf(
 
 /** Dense slots first, then sparse, each in the order of the config: the order that MultiSlot text has. */
 function slotInputs({ label, sparse, dense }: Feeds, { config }: LoadedConfig): SlotInputs {
-  const { sparse: names = [], dense: wide = [] } = config.slots ?? {}
+  const { sparse: names = [], dense: wide = [] } = config.dataset?.slots ?? {}
   const [first, ...others] = names
   if (first === undefined) {
     throw new UserError('class Model has no inputData, and the dataset has no sparse_slots to make inputs from', {

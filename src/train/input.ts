@@ -14,7 +14,7 @@ export interface Input {
 }
 
 export function inputOf(config: JobConfig, phase: Phase, files: readonly string[]): Input {
-  const { runner } = config
+  const { runner, hyper_parameters, dataset } = config
   const type = phase === 'train' ? runner.reader_type : runner.infer_reader_type
   const inMemory = type === 'InmemoryDataset'
   const piped = (inMemory || type === 'QueueDataset') && runner.pipe_command !== undefined
@@ -29,7 +29,10 @@ export function inputOf(config: JobConfig, phase: Phase, files: readonly string[
     reader: {
       onBadLine: on_bad_line,
       leadingFields: Number(parse_ins_id) + Number(parse_content),
-      ...(own && { userReader: { path, config: { runner, hyper_parameters: config.hyper_parameters } } }),
+      ...(dataset && { padding: dataset.padding }),
+      ...(own && {
+        userReader: { path, ...(dataset && { className: dataset.readerClass }), config: { runner, hyper_parameters } },
+      }),
       ...(piped && { pipe: pipeOf(config) }),
       ...(table && { table, columns: columnsOf(config) }),
     },

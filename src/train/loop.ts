@@ -19,6 +19,10 @@ export interface PassOptions {
   readonly signal: AbortSignal
   /** Where in the epoch `reader` begins, and what was measured before it. @default the beginning */
   readonly from?: PassStart
+  /** Called after a batch is handed out; what it returns is awaited once every batch so far is applied. */
+  readonly afterBatch?: (index: number) => (() => Promise<void>) | undefined
+  /** Sees every step. */
+  readonly onReport?: (report: StepReport) => void
   /** Adds up what all workers have measured; the epoch's event then tells of all. @default this process alone */
   readonly together?: (own: MeterState) => Promise<MeterState>
 }
@@ -56,12 +60,15 @@ export async function runPass({
   signal,
   from = { position: { epoch, batch: 0, chunk: 0, sample: 0 } },
   together = async (own) => own,
+  afterBatch,
+  onReport,
 }: PassOptions): Promise<PassResult> {
   const meter = new Meter(phase, epoch, from.meter)
   let { position } = from
   const wanted = (index: number) => index % printInterval === 0
   reports.listener = (report) => {
     meter.add(report)
+    onReport?.(report)
     if (wanted(report.index)) emit(meter.batchEvent(report))
   }
   let asked = performance.now()
@@ -70,6 +77,11 @@ export async function runPass({
     if (signal.aborted) break
     await trainers.submit(phase, batch, wanted(batch.index))
     position = { epoch, batch: batch.index + 1, ...batch.cursor }
+    const pause = afterBatch?.(batch.index)
+    if (pause) {
+      await trainers.drain()
+      await pause()
+    }
     asked = performance.now()
   }
   const { histograms, seconds: breakdown } = await trainers.finish(phase)

@@ -1,7 +1,15 @@
 /** @file What training and evaluation run on: data files, readers and trainer threads over given parameters. */
 import { availableParallelism } from 'node:os'
 import type { JobConfig } from '../config/index.ts'
-import { listDataFiles, openMemoryPool, openReaderPool, type ReaderPool, type ReadOptions } from '../data/index.ts'
+import {
+  listDataFiles,
+  namedAsData,
+  openMemoryPool,
+  openReaderPool,
+  type ReaderPool,
+  type ReadOptions,
+  readHead,
+} from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../params/index.ts'
@@ -28,6 +36,11 @@ export interface RuntimeOptions {
   readonly signal: AbortSignal
 }
 
+/** What one pass does otherwise: `files` are the phase's own in another order. */
+type PassChanges = Partial<
+  Pick<ReadOptions, 'part' | 'files'> & Pick<PassOptions, 'together' | 'afterBatch' | 'onReport'>
+>
+
 export class Runtime {
   readonly #options: RuntimeOptions
   readonly #readers: ReadonlyMap<Phase, ReaderPool>
@@ -48,7 +61,7 @@ export class Runtime {
 
   static async open(options: RuntimeOptions): Promise<Runtime> {
     const reports = { listener: (_: StepReport) => {} }
-    const readers = openReaders(options)
+    const readers = await openReaders(options)
     try {
       const onStep = (report: StepReport) => reports.listener(report)
       const onNotice = (message: string) => options.emit({ kind: 'notice', message })
@@ -65,11 +78,11 @@ export class Runtime {
     phase: Phase,
     epoch: number,
     from?: PassStart,
-    { part, together }: Pick<ReadOptions, 'part'> & Pick<PassOptions, 'together'> = {},
+    { part, together, files: ordered, afterBatch, onReport }: PassChanges = {},
   ): Promise<PassResult> {
     const { config, files, emit, signal } = this.#options
     const { runner } = config
-    const input = files[phase]!
+    const input = ordered ?? files[phase]!
     const reader = this.#readers.get(phase)!.read({
       files: input,
       format: inputOf(config, phase, input).format,
@@ -77,6 +90,7 @@ export class Runtime {
       epoch,
       seed: runner.seed,
       onNotice: (message) => emit({ kind: 'notice', message }),
+      ...(config.dataset && { dropLast: config.dataset.dropLast }),
       ...(from && { start: from.position }),
       ...(part && { part }),
     })
@@ -87,6 +101,8 @@ export class Runtime {
       ...{ phase, epoch, reader, trainers, reports, printInterval, emit, signal },
       ...(from && { from }),
       ...(together && { together }),
+      ...(afterBatch && { afterBatch }),
+      ...(onReport && { onReport }),
     })
     if (runner.dataset_debug) emit({ kind: 'notice', message: sharesText(phase, epoch, result) })
     return result
@@ -128,12 +144,14 @@ export function createParams(
   return new LocalParams(createLocalParams({ ...options, threads: threads + 1 }), threads)
 }
 
-function openReaders({ config, model, files }: RuntimeOptions): ReadonlyMap<Phase, ReaderPool> {
+async function openReaders({ config, model, files }: RuntimeOptions): Promise<ReadonlyMap<Phase, ReaderPool>> {
   const { runner } = config
   const pools = new Map<string, ReaderPool>()
+  const head = await readHead(files.train ?? files.infer ?? [], HEAD_BYTES)
+  const slots = namedAsData(model.slots, head)
   const open = ({ reader, inMemory }: Input, phase: Phase) => {
     const threads = runner.reader_threads || automaticReaders(runner.thread_num)
-    const options = { ...reader, slots: model.slots, threads }
+    const options = { ...reader, slots, threads }
     const [parseInsId, parseContent] = [runner.parse_ins_id, runner.parse_content]
     const shuffle = phase === 'train' && runner.local_shuffle
     return inMemory ? openMemoryPool({ ...options, shuffle, parseInsId, parseContent }) : openReaderPool(options)
@@ -149,6 +167,9 @@ function openReaders({ config, model, files }: RuntimeOptions): ReadonlyMap<Phas
     }),
   )
 }
+
+/** Enough to see by which names slots go. */
+const HEAD_BYTES = 64 * 1024
 
 async function closeReaders(readers: ReadonlyMap<Phase, ReaderPool>): Promise<void> {
   await Promise.all([...new Set(readers.values())].map((pool) => pool.close()))

@@ -88,6 +88,11 @@ export class TrainerPool {
     this.#fail(error)
   }
 
+  /** Waits until every batch handed out is done. */
+  async drain(): Promise<void> {
+    await this.#until(() => this.#trainers.every(({ outstanding }) => outstanding === 0))
+  }
+
   /** Waits for every batch handed out, then collects metrics and times. */
   async finish(phase: Phase): Promise<PhaseEnd> {
     // A round that was begun is ended: the threads without a batch take part without samples.

@@ -36,7 +36,7 @@ export function phaseJob({ config, source }: LoadedRunConfig, runner: RunnerV1, 
     model_save_path: '',
     save_inference_feed_varnames: runner.save_inference_feed_varnames,
     save_inference_fetch_varnames: runner.save_inference_fetch_varnames,
-    custom: { ...readerKeys(dataset), reader_class_name: dataset.reader_class_name },
+    custom: readerKeys(dataset),
   }
   const user = {
     runner: runnerSchema.parse(keys),
@@ -50,7 +50,12 @@ export function phaseJob({ config, source }: LoadedRunConfig, runner: RunnerV1, 
     workspace: config.workspace,
     runner: { ...job.runner, train_reader_path: file, infer_reader_path: file },
     model: modelFileV1(phase.model)!,
-    slots: dataset.slots,
+    dataset: {
+      slots: dataset.slots,
+      padding: dataset.padding,
+      dropLast: dataset.type === 'DataLoader',
+      readerClass: dataset.reader_class_name,
+    },
   })
   return { runner, phase, dataset, loaded: { config: resolved, source, notices: [] } }
 }

@@ -61,11 +61,16 @@ export const REPLACED_PARTS = [
 
 export const DATASET_V1 = group('dataset[]', 'Data and how it is read. Further keys belong to the reader.', {
   name: name('dataset', 'dataset_train'),
-  type: choice(['DataLoader', 'QueueDataset'], 'DataLoader', 'Both read the same samples here.', {
-    dataloader: 'DataLoader',
-    QueueDataSet: 'QueueDataset',
-    queuedataset: 'QueueDataset',
-  }),
+  type: choice(
+    ['DataLoader', 'QueueDataset'],
+    'DataLoader',
+    'DataLoader leaves out a last, smaller batch, QueueDataset keeps it; otherwise both read alike.',
+    {
+      dataloader: 'DataLoader',
+      QueueDataSet: 'QueueDataset',
+      queuedataset: 'QueueDataset',
+    },
+  ),
   batch_size: z
     .int()
     .min(1)
