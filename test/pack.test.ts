@@ -27,6 +27,7 @@ describe('the packed package', () => {
       /^(package\.json|LICENSE|README\.md|README\.zh-CN\.md|CHANGELOG\.md|docs\/config\.schema\.json|bin\/(oarfish|fleetrun)\.js)$/,
       /^dist\/(?!.*\.test(ing)?\.)[\w/-]+(\.js|\.d\.ts)$/,
       /^dist\/wasm\/\w+\.wasm$/,
+      /^python\/([\w/]+\.py|README\.md)$/,
       /^models\/[\w/-]+\/(README\.md|config[\w-]*\.yaml|[\w-]+\.ts|data\/README\.md|data\/sample_data\/.+)$/,
     ]
     const paths = packed.files.map(({ path }) => path)
@@ -37,6 +38,7 @@ describe('the packed package', () => {
       'docs/config.schema.json',
       'dist/index.d.ts',
       'models/rank/dnn/config.yaml',
+      'python/paddle/distributed/fleet/__init__.py',
     ]) {
       expect(paths).toContain(needed)
     }

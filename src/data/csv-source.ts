@@ -110,7 +110,7 @@ async function readRange(file: ReadFile, { from, to }: Chunk): Promise<Buffer> {
   let buffer = Buffer.allocUnsafe(to - base + OVERRUN)
   let used = await file.read(buffer, base)
   const start = from === 0 ? afterMark(buffer) : lineEnd(buffer.subarray(0, used), 0)
-  if (start >= to - base) return Buffer.alloc(0)
+  if (from > 0 && start >= to - base) return Buffer.alloc(0)
   for (;;) {
     const newline = buffer.subarray(0, used).indexOf(NEWLINE, to - base - 1)
     if (newline >= 0) return buffer.subarray(start, newline + 1)

@@ -338,8 +338,8 @@ const VALUES: readonly Broken[] = [
   ]),
   bad(
     'a reader type this build lacks',
-    addRunner('  reader_type: QueueDataset\n  pipe_command: cat\n'),
-    'this build does not have this reader type yet',
+    addRunner('  reader_type: CustomizeDataLoader\n'),
+    'this build does not have readers inside the model yet',
     ['runner.reader_type', 'DataLoader'],
   ),
   bad('a format with a hyphen', addRunner('  data_format: multi-slot\n'), 'did you mean "multislot"?', [

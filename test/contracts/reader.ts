@@ -33,11 +33,13 @@ export interface ReaderForm {
   readonly options?: Partial<ReaderPoolOptions>
   /** Cursors carry a checksum. */
   readonly withChecksum?: boolean
+  /** What is said about the bad sample, the 201st. @default its line or number */
+  readonly brokenAt?: RegExp
 }
 
 const BATCH = 32
 
-export function testReader({ name, write, writeBroken, options, withChecksum = false }: ReaderForm): void {
+export function testReader({ name, write, writeBroken, options, withChecksum = false, brokenAt }: ReaderForm): void {
   describe(`reader of ${name}`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'oarfish-reader-'))
     const samples = randomSamples(1000)
@@ -124,7 +126,7 @@ export function testReader({ name, write, writeBroken, options, withChecksum = f
           for await (const batch of read({ files: [broken, ...files], threads })) seen.push(batch)
         })()
         const error = await reading.catch((thrown) => thrown)
-        expect(isUserError(error) && formatUserError(error)).toMatch(/:201:\d+ |at sample 201 of/)
+        expect(isUserError(error) && formatUserError(error)).toMatch(brokenAt ?? /:201:\d+ |at sample 201 of/)
         expect(seen.length).toBe(Math.floor(200 / BATCH))
       }
     })
