@@ -26,8 +26,8 @@ export class FileTable implements RowSource {
   }
 
   add(low: number, high: number, factor: number, out: Float32Array, at: number): void {
-    const { dim, rows } = this.#memory
-    const place = findSign(this.#words, rows, low, high)
+    const { dim, index } = this.#memory
+    const place = findSign(index, this.#words, low, high)
     const from = place < 0 ? this.#imagine(low, high) : this.#weights
     const first = place < 0 ? 0 : place * dim
     // Products and sums are rounded to float32 one by one, as in the kernel.

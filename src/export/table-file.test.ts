@@ -7,7 +7,7 @@ import { optimizer } from '../optim/index.ts'
 import { createLocalParams, LocalParams } from '../params/index.ts'
 import { Builder } from '../program/index.ts'
 import { FileTable } from './file-table.ts'
-import { findSign } from './search.ts'
+import { findSign, indexSigns } from './search.ts'
 import { readTableFile, type TableMemory, writeTableFile } from './table-file.ts'
 
 const DIM = 3
@@ -72,7 +72,8 @@ test('every sign is found where it is, and no other', () => {
     fc.property(fc.uniqueArray(fc.bigInt({ min: 0n, max: MAX })), fc.bigInt({ min: 0n, max: MAX }), (some, other) => {
       const signs = BigUint64Array.from(some).sort()
       const words = new Uint32Array(signs.buffer)
-      const find = (sign: bigint) => findSign(words, signs.length, Number(sign & 0xffffffffn), Number(sign >> 32n))
+      const index = indexSigns(words, signs.length)
+      const find = (sign: bigint) => findSign(index, words, Number(sign & 0xffffffffn), Number(sign >> 32n))
       for (const [i, sign] of signs.entries()) expect(find(sign)).toBe(i)
       expect(find(other)).toBe(signs.indexOf(other))
     }),

@@ -4,7 +4,7 @@ import { createFile, localFiles } from '../fs/index.ts'
 import type { LocalParams } from '../params/index.ts'
 import { damagedExport } from './errors.ts'
 import { type FileMark, hexOf } from './manifest.ts'
-import { findSign } from './search.ts'
+import { findSign, indexSigns, type SignIndex } from './search.ts'
 import { pullRows, segmentOf } from './trainer-rows.ts'
 
 const MAGIC = 'OARTABLE'
@@ -41,8 +41,11 @@ export async function writeTableFile(
     await put(new Uint8Array(signs.buffer))
     await put(new Uint8Array(weightsAt - HEADER_BYTES - 8 * rows))
     const perSlice = Math.max(1, Math.floor(SLICE_BYTES / (4 * dim)))
-    for (let from = 0; from < rows; from += perSlice)
-      await put(new Uint8Array(orderedWeights(params, index, signs, from, Math.min(rows, from + perSlice)).buffer))
+    const places = indexSigns(new Uint32Array(signs.buffer), rows)
+    for (let from = 0; from < rows; from += perSlice) {
+      const slice = { from, to: Math.min(rows, from + perSlice) }
+      await put(new Uint8Array(orderedWeights(params, index, signs, places, slice).buffer))
+    }
   } finally {
     await file.close()
   }
@@ -57,6 +60,8 @@ export interface TableMemory {
   readonly signs: SharedArrayBuffer
   /** [rows, dim] float32. */
   readonly weights: SharedArrayBuffer
+  /** Where each sign is: see search.ts. */
+  readonly index: SignIndex
 }
 
 /** Reads a table file, comparing every byte with its checksum. Blocks while it reads. */
@@ -90,7 +95,7 @@ export async function readTableFile(path: string, mark: FileMark): Promise<Table
     await next(weightsAt - HEADER_BYTES - 8 * rows)
     await fill(new Uint8Array(weights))
     if (hexOf(crc) !== mark.crc32) throw damagedExport(path, 'its checksum does not match: it was altered')
-    return { rows, dim, signs, weights }
+    return { rows, dim, signs, weights, index: indexSigns(new Uint32Array(signs), rows) }
   } finally {
     await file.close()
   }
@@ -131,42 +136,44 @@ function sortedSigns(params: LocalParams, index: number): BigUint64Array<ArrayBu
 }
 
 /** Weights of rows [from, to) in the order of `signs`. Each slice scans the table anew, so that memory stays bounded. */
-function orderedWeights(params: LocalParams, index: number, signs: BigUint64Array, from: number, to: number) {
+function orderedWeights(
+  params: LocalParams,
+  index: number,
+  signs: BigUint64Array,
+  places: SignIndex,
+  { from, to }: { readonly from: number; readonly to: number },
+) {
   const table = params.tables[index]!
   const { dim } = table
   const words = new Uint32Array(signs.buffer)
   const weights = new Float32Array((to - from) * dim)
   for (const part of table.scan()) {
-    const rows = evaluatedRows(params, index, part)
-    const own = new Uint32Array(part.signs.slice().buffer)
+    const { rows, stride } = evaluatedRows(params, index, part)
+    const own = new Uint32Array(part.signs.buffer, part.signs.byteOffset, 2 * part.signs.length)
     for (let i = 0; i < part.signs.length; i++) {
-      const place = findSign(words, signs.length, own[2 * i]!, own[2 * i + 1]!)
+      const place = findSign(places, words, own[2 * i]!, own[2 * i + 1]!)
       if (place < from || place >= to) continue
-      weights.set(rows.subarray(i * dim, (i + 1) * dim), (place - from) * dim)
+      const first = i * stride
+      const at = (place - from) * dim
+      for (let j = 0; j < dim; j++) weights[at + j] = rows[first + j]!
     }
   }
   return weights
 }
 
-/** Weights [n, dim] as evaluation sees them: Adam that is not lazy brings rows up to the step first. */
+/** Weights as evaluation sees them, each row `stride` floats behind the one before: Adam that is not lazy brings rows up to the step first. */
 function evaluatedRows(
   params: LocalParams,
   index: number,
   { signs, rows, rowBytes }: { readonly signs: BigUint64Array; readonly rows: Uint8Array; readonly rowBytes: number },
-): Float32Array {
+): { readonly rows: Float32Array; readonly stride: number } {
   const { dim, rule, segmentBits } = params.tables[index]!
-  const out = new Float32Array(signs.length * dim)
-  if (!rule.clocked) {
-    const floats = new Float32Array(rows.buffer, rows.byteOffset, rows.length / 4)
-    for (let i = 0; i < signs.length; i++) {
-      const first = (i * rowBytes) / 4
-      out.set(floats.subarray(first, first + dim), i * dim)
-    }
-    return out
-  }
+  if (!rule.clocked)
+    return { rows: new Float32Array(rows.buffer, rows.byteOffset, rows.length / 4), stride: rowBytes / 4 }
   // A scan gives the rows of one segment at a time.
   const lengths = new Uint32Array(2 ** segmentBits)
   lengths[segmentOf(signs[0]!, segmentBits)] = signs.length
-  pullRows(params, index, { signs: signs.slice(), lengths }, out)
-  return out
+  const pulled = new Float32Array(signs.length * dim)
+  pullRows(params, index, { signs: signs.slice(), lengths }, pulled)
+  return { rows: pulled, stride: dim }
 }
