@@ -145,7 +145,7 @@ export class LayerNorm extends Layer {
 
   forward(x: Tensor): Tensor {
     const y = standardize(x, mean(x, -1, true), variance(x, -1, true), this.#epsilon)
-    return add(mul(y, this.weight.on(x.builder)), this.bias.on(x.builder))
+    return scaleAndShift(y, this.weight, this.bias)
   }
 }
 
@@ -174,7 +174,7 @@ export class BatchNorm extends Layer {
     const center = this.#running(this.runningMean, mean(x, axes))
     const spread = this.#running(this.runningVariance, variance(x, axes))
     const y = standardize(x, center, spread, this.#epsilon)
-    return add(mul(y, this.weight.on(x.builder)), this.bias.on(x.builder))
+    return scaleAndShift(y, this.weight, this.bias)
   }
 
   #running(statistic: Variable, batch: Tensor): Tensor {
@@ -184,4 +184,9 @@ export class BatchNorm extends Layer {
     builder.setState(state, add(mul(state, this.#momentum), mul(batch, 1 - this.#momentum)))
     return phase(batch, state)
   }
+}
+
+function scaleAndShift(x: Tensor, ...variables: [Variable, Variable]): Tensor {
+  const [weight, bias] = variables.map((variable) => variable.on(x.builder))
+  return add(mul(x, weight!), bias!)
 }
