@@ -81,7 +81,7 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
     try {
       const pass = (phase: Phase, epoch: number) => workerPass(runtime, servers, phase, epoch, part)
       const { epochs } = config.runner
-      const withDigest = async (result: TrainResult): Promise<TrainResult> => {
+      const withDigest = async (result: WorkerResult): Promise<WorkerResult> => {
         const tables = model.train.tables.map(({ name }) => name)
         if (!options.digest || cluster.rank > 0) return result
         return { ...result, digest: await gatherDigest(servers, slices, tables) }
@@ -103,16 +103,29 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
 
 type WorkerPass = (phase: Phase, epoch: number) => Promise<PassResult>
 
-async function runEpochs(pass: WorkerPass, epochs: number, evaluate: boolean): Promise<TrainResult> {
-  let result: TrainResult = { samples: 0, seconds: 0, metrics: {}, interrupted: false }
+interface WorkerResult extends TrainResult {
+  readonly breakdown: Readonly<Record<string, number>>
+}
+
+async function runEpochs(pass: WorkerPass, epochs: number, evaluate: boolean): Promise<WorkerResult> {
+  let result: WorkerResult = { samples: 0, seconds: 0, metrics: {}, interrupted: false, breakdown: {} }
   for (let epoch = 0; epoch < epochs && !result.interrupted; epoch++) {
-    const { samples, seconds, metrics, interrupted } = await pass('train', epoch)
-    result = { samples: result.samples + samples, seconds: result.seconds + seconds, metrics, interrupted }
+    const { samples, seconds, metrics, interrupted, breakdown } = await pass('train', epoch)
+    result = {
+      ...{ metrics, interrupted },
+      samples: result.samples + samples,
+      seconds: result.seconds + seconds,
+      breakdown: addTimes(result.breakdown, breakdown),
+    }
     if (interrupted || !evaluate) continue
     const evaluated = await pass('infer', epoch)
     result = { ...result, evaluation: evaluated.metrics, interrupted: evaluated.interrupted }
   }
   return result
+}
+
+function addTimes(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): Record<string, number> {
+  return Object.fromEntries(Object.entries(b).map(([part, seconds]) => [part, (a[part] ?? 0) + seconds]))
 }
 
 /** One phase of one epoch on all workers: they begin together and add up what they have measured. */

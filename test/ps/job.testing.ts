@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
+import type { Cluster } from '../../src/config/index.ts'
 
 const PROCESS = fileURLToPath(new URL('./process.mjs', import.meta.url))
 
@@ -13,6 +14,8 @@ export interface JobOptions {
   /** Of single processes, by name (`worker 1`). */
   readonly own?: Readonly<Record<string, { readonly overrides?: readonly string[]; readonly cluster?: object }>>
   readonly options?: object
+  /** @default true */
+  readonly workersStarted?: boolean
 }
 
 export interface JobProcess {
@@ -25,6 +28,8 @@ export interface JobProcess {
 }
 
 export interface Job {
+  /** What every process knows. */
+  readonly cluster: Omit<Cluster, 'role' | 'rank' | 'endpoint'>
   readonly processes: readonly JobProcess[]
   readonly named: (name: string) => JobProcess
   /** Waits for all; fails with what they said when one did not end with 0. */
@@ -39,6 +44,7 @@ export async function startJob({
   overrides = [],
   own = {},
   options,
+  workersStarted = true,
 }: JobOptions): Promise<Job> {
   const ports = await freePorts(servers)
   const shared = {
@@ -74,9 +80,10 @@ export async function startJob({
   const numbers = (count: number) => Array.from({ length: count }, (_, i) => i)
   const processes = [
     ...numbers(servers).map((rank) => start('server', rank)),
-    ...numbers(workers).map((rank) => start('worker', rank)),
+    ...numbers(workersStarted ? workers : 0).map((rank) => start('worker', rank)),
   ]
   return {
+    cluster: shared,
     processes,
     named: (name) => processes.find((one) => one.name === name)!,
     kill: () => {
