@@ -70,6 +70,7 @@ function breakdownTable(speed: readonly SpeedFigure[]): string {
 }
 
 const PARTS = [
+  ['trace', 'trace'],
   ['load', 'copy in'],
   ['lookup', 'distinct + lookup'],
   ['gather', 'gather'],
@@ -81,7 +82,7 @@ const PARTS = [
 
 function readerTable(reader: readonly Json[]): string {
   const rows = reader.map((row) => [
-    `${row['format']}${String(row['dir']).endsWith('gz') ? ', gz' : ''}`,
+    [row['format'], String(row['dir']).endsWith('gz') ? 'gz' : undefined, row['command']].filter(Boolean).join(', '),
     String(row['threads']),
     thousands(Number(row['samplesPerSecond'])),
     thousands(Number(row['megabytesPerSecond'])),

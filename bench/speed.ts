@@ -44,6 +44,11 @@ export async function measureSpeed({
   await script('step-graph.ts', [graph])
   const runs: { name: string; threads: number; run: () => Promise<Run> }[] = [
     ...[1, 2].map((threads) => ({ name: 'oarfish, slot text', threads, run: () => oarfish(slot, threads) })),
+    ...[1, 2].map((threads) => ({
+      name: 'oarfish, slot text, --mode dygraph',
+      threads,
+      run: () => oarfish(slot, threads, 'dygraph'),
+    })),
     { name: 'oarfish, MultiSlot text', threads: 2, run: () => oarfish(multislot, 2) },
     ...[1, 2].map((threads) => ({ name: 'limit: the step graph alone', threads, run: () => limit(graph, threads) })),
   ]
@@ -86,7 +91,7 @@ function figure(name: string, threads: number, runs: readonly Run[]): SpeedFigur
   return { ...nearest, name, threads, samplesPerSecond: middle, rounds: rates }
 }
 
-async function oarfish(dataset: string, threads: number): Promise<Run> {
+async function oarfish(dataset: string, threads: number, mode = 'static'): Promise<Run> {
   const overrides = [
     `runner.train_data_dir=${dataset}/train`,
     `runner.test_data_dir=${dataset}/test`,
@@ -99,6 +104,8 @@ async function oarfish(dataset: string, threads: number): Promise<Run> {
     'train',
     '-m',
     at('models', 'rank', 'dnn', 'config_bigdata.yaml'),
+    '--mode',
+    mode,
     '-o',
     ...overrides,
     '--json',

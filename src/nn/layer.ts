@@ -9,8 +9,6 @@ export class Variable {
   readonly init: Initializer
   readonly #spec: ParameterSpec | StateSpec
   readonly #layer: Layer
-  /** A layer that is called twice in one step uses the same tensor twice. */
-  readonly #tensors = new WeakMap<Builder, Tensor>()
 
   constructor(kind: Variable['kind'], spec: ParameterSpec | StateSpec, layer: Layer) {
     this.kind = kind
@@ -24,12 +22,13 @@ export class Variable {
     return this.#layer.path(this.#spec.name)
   }
 
+  /** The same tensor however often a graph asks, so that a layer called twice shares its weights. */
   on(builder: Builder): Tensor {
-    const known = this.#tensors.get(builder)
+    const known = builder.kept.get(this) as Tensor | undefined
     if (known) return known
     const spec = { ...this.#spec, name: this.name }
     const tensor = this.kind === 'state' ? builder.state(spec as StateSpec) : builder.parameter(spec)
-    this.#tensors.set(builder, tensor)
+    builder.kept.set(this, tensor)
     return tensor
   }
 }

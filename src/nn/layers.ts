@@ -1,15 +1,5 @@
 /** @file The layers that own weights, each the object form of the function of the same name beside it. */
-import {
-  add,
-  type Builder,
-  type Initializer,
-  mean,
-  mul,
-  phase,
-  type TableSpec,
-  type Tensor,
-  variance,
-} from '../program/index.ts'
+import { add, type Initializer, mean, mul, phase, type TableSpec, type Tensor, variance } from '../program/index.ts'
 import type { Activation } from './activation.ts'
 import {
   DEFAULT_EMBEDDING_INIT,
@@ -51,7 +41,6 @@ export class Linear extends Layer {
 /** Rows of a sparse table; the table is named by the layer's path unless `table` is given. */
 abstract class TableLayer extends Layer {
   readonly #options: { readonly dim: number; readonly init?: Initializer; readonly table?: string }
-  readonly #rows = new WeakMap<Builder, Map<string, unknown>>()
 
   constructor(options: { readonly dim: number; readonly init?: Initializer; readonly table?: string }) {
     super()
@@ -68,8 +57,8 @@ abstract class TableLayer extends Layer {
     const builder = slots[0]?.builder
     const { table = this.path() } = this.#options
     if (!builder) return make(this.path(), table)
-    const known = this.#rows.get(builder) ?? new Map<string, unknown>()
-    this.#rows.set(builder, known)
+    const known = (builder.kept.get(this) as Map<string, unknown> | undefined) ?? new Map<string, unknown>()
+    builder.kept.set(this, known)
     const key = slots.map(({ name }) => name).join('+')
     if (!known.has(key)) known.set(key, make(known.size === 0 ? this.path() : `${this.path()}:${key}`, table))
     return known.get(key) as T
@@ -108,7 +97,6 @@ export class SequenceEmbedding extends TableLayer {
 /** Sets elements to 0 at random while training. A layer called twice in a step draws anew. */
 export class Dropout extends Layer {
   readonly #rate: number
-  readonly #calls = new WeakMap<Builder, number>()
 
   constructor({ rate = 0.5 }: { readonly rate?: number } = {}) {
     super()
@@ -117,8 +105,9 @@ export class Dropout extends Layer {
 
   forward(x: Tensor): Tensor {
     if (!this.training) return x
-    const call = this.#calls.get(x.builder) ?? 0
-    this.#calls.set(x.builder, call + 1)
+    const { kept } = x.builder
+    const call = (kept.get(this) as number | undefined) ?? 0
+    kept.set(this, call + 1)
     return dropout(x, { name: call === 0 ? this.path() : `${this.path()}:${call}`, rate: this.#rate })
   }
 }

@@ -9,6 +9,8 @@ type Polynomial = ReadonlyMap<string, number>
 
 export function addDims(a: Dim, b: Dim): Dim {
   if (typeof a === 'number' && typeof b === 'number') return a + b
+  if (a === 0) return b
+  if (b === 0) return a
   const sum = new Map(parseDim(a))
   for (const [monomial, coefficient] of parseDim(b)) sum.set(monomial, (sum.get(monomial) ?? 0) + coefficient)
   return formatDim(sum)
@@ -16,6 +18,8 @@ export function addDims(a: Dim, b: Dim): Dim {
 
 export function mulDims(a: Dim, b: Dim): Dim {
   if (typeof a === 'number' && typeof b === 'number') return a * b + 0 // never -0
+  if (a === 1) return b
+  if (b === 1) return a
   const product = new Map<string, number>()
   for (const [left, m] of parseDim(a)) {
     for (const [right, n] of parseDim(b)) {
@@ -32,6 +36,7 @@ export function subDims(a: Dim, b: Dim): Dim {
 
 /** a / b where b is one term and divides every term of a; undefined where it does not. */
 export function divDims(a: Dim, b: Dim): Dim | undefined {
+  if (b === 1) return a
   const divisor = [...parseDim(b)]
   if (divisor.length !== 1) return a === b ? 1 : undefined
   const [monomial, coefficient] = divisor[0]!
