@@ -3,14 +3,15 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { generateCriteoLike } from '../src/data/index.ts'
+import { writeTables } from './tables.ts'
 import { scratch } from './tools.ts'
 
-/** The folder of a data set, or one of its parts: train, test, or gz = train compressed. */
+/** The folder of a data set, or one of its parts: train, test, or train compressed (gz) or as tables (csv, parquet; of MultiSlot text). */
 export async function criteoLike(
   rows: number,
   format: 'slot' | 'multislot',
   seed: number,
-  part?: 'train' | 'test' | 'gz',
+  part?: 'train' | 'test' | 'gz' | 'csv' | 'parquet',
 ): Promise<string> {
   const out = scratch(`criteo-like-${rows}-${format}-${seed}`)
   const done = join(out, 'done.json')
@@ -19,6 +20,7 @@ export async function criteoLike(
     writeFileSync(done, JSON.stringify(result))
   }
   if (part === 'gz') compress(join(out, 'train'), join(out, 'gz'))
+  if (part === 'csv' || part === 'parquet') writeTables(join(out, 'train'), join(out, part), part)
   return part === undefined ? out : join(out, part)
 }
 

@@ -1,7 +1,16 @@
-/** @file The reader alone: samples and bytes a second from files to batches. `reader.ts DIR FORMAT THREADS` */
-import { listDataFiles, openReader, releaseBatch, type Slot } from '../src/data/index.ts'
+/** @file The reader alone: samples and bytes a second from files to batches. `reader.ts DIR FORMAT THREADS [PIPE_COMMAND]` */
+import {
+  listDataFiles,
+  openReader,
+  pipeCommand,
+  type ReaderOptions,
+  releaseBatch,
+  type Slot,
+} from '../src/data/index.ts'
+import { COLUMNS } from './tables.ts'
+import { at } from './tools.ts'
 
-const [dir, format, threads] = [process.argv[2]!, process.argv[3] as 'slot' | 'multislot', Number(process.argv[4])]
+const [dir, format, threads, command] = [process.argv[2]!, process.argv[3]!, Number(process.argv[4]), process.argv[5]]
 const slots: Slot[] = [
   { kind: 'dense', name: 'click', width: 1, dtype: 'int64' },
   ...Array.from({ length: 26 }, (_, i): Slot => ({ kind: 'sparse', name: String(i + 1) })),
@@ -9,7 +18,7 @@ const slots: Slot[] = [
 ]
 const files = await listDataFiles(dir)
 for (const run of ['warm', 'timed']) {
-  const reader = openReader({ files, slots, format, batchSize: 512, threads, epoch: 0 })
+  const reader = openReader({ files, slots, batchSize: 512, threads, epoch: 0, ...inputOf() })
   let samples = 0
   let start = 0
   const cpu = process.cpuUsage()
@@ -24,10 +33,17 @@ for (const run of ['warm', 'timed']) {
   const row = {
     dir,
     format,
+    ...(command !== undefined && { command }),
     threads,
     samples,
     samplesPerSecond: samples / seconds,
     megabytesPerSecond: reader.totalBytes / seconds / 1e6,
   }
   if (run === 'timed') console.log(JSON.stringify({ ...row, cpuMsPerBatch: (cpuSeconds * 1000 * 512) / samples }))
+}
+
+function inputOf(): Partial<ReaderOptions> {
+  if (format === 'csv' || format === 'parquet') return { table: format, columns: { columns: COLUMNS } }
+  const pipe = command === undefined ? undefined : pipeCommand({ command, yaml: 'none', dir: at('bench'), cwd: dir })
+  return { format: format as 'slot' | 'multislot', ...(pipe && { pipe }) }
 }

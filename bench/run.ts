@@ -21,6 +21,7 @@ const { values: options } = parseArgs({
   },
 })
 
+const PYTHON_READER = 'python3 slot_reader.py'
 const PARTS = ['speed', 'reader', 'table', 'accuracy', 'serve'] as const
 const wanted = new Set<string>(options.only ?? PARTS)
 const peer = (python: string | undefined, file: string) => {
@@ -47,6 +48,11 @@ const figures = {
       ...(await script('reader.ts', [await criteoLike(rows, 'slot', 1, 'train'), 'slot', 2])),
       ...(await script('reader.ts', [await criteoLike(rows, 'multislot', 1, 'train'), 'multislot', 2])),
       ...(await script('reader.ts', [await criteoLike(rows, 'multislot', 1, 'gz'), 'multislot', 2])),
+      ...(await script('reader.ts', [await criteoLike(rows, 'multislot', 1, 'train'), 'multislot', 2, 'cat'])),
+      // Some ten times slower than the rest: fewer rows.
+      ...(await script('reader.ts', [await criteoLike(rows / 10, 'slot', 1, 'train'), 'multislot', 2, PYTHON_READER])),
+      ...(await script('reader.ts', [await criteoLike(rows, 'multislot', 1, 'csv'), 'csv', 2])),
+      ...(await script('reader.ts', [await criteoLike(rows, 'multislot', 1, 'parquet'), 'parquet', 2])),
     ],
   }),
   ...(wanted.has('table') && {
