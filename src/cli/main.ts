@@ -12,6 +12,7 @@ import { type CliIo, processIo } from './io.ts'
 import { launchPsCommand } from './launch-ps.ts'
 import { predictCommand } from './predict.ts'
 import { readerCommand } from './reader.ts'
+import { runCommand } from './run.ts'
 import { serveCommand } from './serve.ts'
 import { toolCommand } from './tool.ts'
 import { trainCommand } from './train.ts'
@@ -19,6 +20,7 @@ import { trainCommand } from './train.ts'
 const COMMANDS = [
   trainCommand,
   inferCommand,
+  runCommand,
   exportCommand,
   predictCommand,
   serveCommand,
@@ -37,6 +39,7 @@ Examples
   oarfish train -m models/rank/dnn/config.yaml -o runner.epochs=2 runner.thread_num=2
   oarfish train -m models/rank/dnn/config.yaml --resume
   oarfish infer -m models/rank/dnn/config.yaml
+  oarfish run -m config.yaml
   oarfish export -m models/rank/dnn/config.yaml --out exported
   oarfish predict --model exported data/test/part-0
   oarfish serve --model exported --port 8080

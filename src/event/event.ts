@@ -37,12 +37,16 @@ export type Event =
       readonly seconds: number
       readonly samplesPerSecond: number
       readonly metrics: Metrics
+      /** Metrics that are more than a number, in words, by name. */
+      readonly reports?: Readonly<Record<string, string>>
     }
   /** A checkpoint is whole and in its place; `epoch` is the one it holds. */
   | {
       readonly kind: 'saved'
       readonly path: string
       readonly epoch: number
+      /** The last batch in it, where it was saved inside the epoch. */
+      readonly batch?: number
       readonly bytes?: number
       readonly seconds?: number
     }

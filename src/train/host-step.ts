@@ -27,6 +27,8 @@ export interface HostStepOptions {
   /** The job's seed: with epoch and batch it gives each step its random numbers. */
   readonly seed: number
   readonly clip?: Clip
+  /** Results carry what was fetched. @default false */
+  readonly dump?: boolean
 }
 
 /** A batch whose rows and weights are on their way. */
@@ -41,6 +43,8 @@ export interface PreparedStep {
 export interface StepResult {
   readonly loss: number
   readonly means: Readonly<Record<string, number>>
+  /** What the batch's metrics and outputs are made of, by name; nested lists. */
+  readonly fetched?: Readonly<Record<string, unknown>>
 }
 
 /** Where a step's time goes, in the order it is spent; seconds. */
@@ -257,6 +261,19 @@ export class HostStep {
     return bound
   }
 
+  #fetched(size: number): Record<string, unknown> {
+    const shown = this.#options.program.fetches.filter(({ name }) => !/^(loss$|grad:|state:)/.test(name))
+    const found = shown.flatMap(({ name, shape, dtype }) => {
+      const region = this.#buffers.fetches.get(name)
+      const dims = shape.map((dim) => (dim === 'B' ? size : dim))
+      if (!region || dtype !== 'float32' || dims.some((dim) => typeof dim !== 'number')) return []
+      const length = (dims as number[]).reduce((product, dim) => product * dim, 1)
+      const values = [...new Float32Array(this.#buffer, region.at, length)]
+      return [[name.replace(/^metric:/, ''), nested(values, dims as number[])]]
+    })
+    return Object.fromEntries(found)
+  }
+
   /** Reads loss and mean metrics, adds to the histograms; stops on a loss that is not a number before it reaches the weights. */
   #measure({ epoch, index, size }: Batch): StepResult {
     const { fetches, histograms } = this.#buffers
@@ -280,8 +297,16 @@ export class HostStep {
         )
       }
     }
-    return { loss, means }
+    return { loss, means, ...(this.#options.dump && { fetched: this.#fetched(size) }) }
   }
+}
+
+/** Values as lists in lists, as the dimensions say. */
+function nested(values: readonly number[], dims: readonly number[]): unknown {
+  const [, ...inner] = dims
+  if (inner.length === 0) return values
+  const step = inner.reduce((product, dim) => product * dim, 1)
+  return Array.from({ length: dims[0]! }, (_, i) => nested(values.slice(i * step, (i + 1) * step), inner))
 }
 
 /** What a step pushes where its program has no gradients for some weights or tables, which then stay as they are. */

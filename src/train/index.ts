@@ -1,8 +1,16 @@
 /** @file The public face of train/. */
 export { checkData } from './check-data.ts'
-export { type InferOptions, type InferResult, infer } from './infer.ts'
-export { type ExportCheckpointOptions, exportCheckpoint } from './inference-model.ts'
+export { shown } from './checkpoint.ts'
+export { type InferOptions, type InferResult, infer, optimizersOf } from './infer.ts'
+export {
+  type ExportCheckpointOptions,
+  type ExportParamsOptions,
+  exportCheckpoint,
+  exportParams,
+} from './inference-model.ts'
+export type { PassResult } from './loop.ts'
 export { ENGINES, type EngineName } from './messages.ts'
-export { findDataFiles } from './runtime.ts'
+export { createParams, type DataFiles, findDataFiles, Runtime, type RuntimeOptions } from './runtime.ts'
 export { type TrainOptions, type TrainResult, train } from './train.ts'
 export { type TrainWorkerOptions, trainWorker } from './train-worker.ts'
+export type { StepReport } from './trainer-pool.ts'

@@ -39,6 +39,24 @@ export function inferenceSaver(
   }
 }
 
+export interface ExportParamsOptions {
+  readonly config: JobConfig
+  readonly model: TracedModel
+  readonly params: LocalParams
+  /** For samples to show. */
+  readonly files: DataFiles
+  /** The folder to write. */
+  readonly folder: string
+  readonly epoch: number
+  readonly emit: EventSink
+}
+
+/** Exports weights as they are; no thread may train meanwhile. */
+export async function exportParams({ config, model, files, ...options }: ExportParamsOptions): Promise<ExportManifest> {
+  const samples = await firstSamples(config, model, files)
+  return put({ config, plan: planOf(config, model), samples, ...options })
+}
+
 export interface ExportCheckpointOptions {
   readonly config: LoadedConfig
   /** The folder to write. */

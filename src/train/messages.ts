@@ -29,6 +29,8 @@ export interface ThreadSettings {
   readonly batchSizes: Readonly<Record<Phase, number>>
   readonly seed: number
   readonly clip?: Clip
+  /** Results carry what was fetched. @default false */
+  readonly dump?: boolean
   /** Set for a dynamic model, which the thread loads itself; the programs then hold no ops. */
   readonly dygraph?: DygraphSource
 }

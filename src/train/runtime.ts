@@ -32,6 +32,8 @@ export interface RuntimeOptions {
   readonly pool?: TrainerPoolOptions
   readonly threads: number
   readonly engine: EngineName
+  /** Step reports carry what was fetched. @default false */
+  readonly dump?: boolean
   readonly emit: EventSink
   readonly signal: AbortSignal
 }
@@ -180,7 +182,7 @@ function automaticReaders(trainers: number): number {
   return Math.max(1, Math.min(4, availableParallelism() - trainers))
 }
 
-function threadSettings({ config, model, files, params, threads, engine }: RuntimeOptions): ThreadSettings[] {
+function threadSettings({ config, model, files, params, threads, engine, dump }: RuntimeOptions): ThreadSettings[] {
   const { runner } = config
   const { train, infer, slots, metrics, optimizer, dygraph } = model
   const programs = { ...(files.train && { train }), ...(files.infer && { infer }) }
@@ -190,6 +192,7 @@ function threadSettings({ config, model, files, params, threads, engine }: Runti
     segments: runner.table_segments,
     seed: runner.seed,
     batchSizes: { train: runner.train_batch_size, infer: runner.infer_batch_size },
+    ...(dump && { dump }),
     ...(optimizer.clip && { clip: optimizer.clip }),
     ...(dygraph && { dygraph }),
   }))

@@ -1,4 +1,5 @@
 /** @file PaddleRec 1.x's config.yaml and backend.yaml. */
+export { checkSlotsV1, type DeclaredSlot } from './agree.ts'
 export { type Backend, type LoadedBackend, loadBackend, parseBackend } from './backend.ts'
 export { checkRun, readsSlots, selectedRunners } from './files.ts'
 export { type PhaseJob, phaseJob } from './job.ts'

@@ -1,0 +1,113 @@
+/** @file Events as PaddleRec 1.x prints them: progress on standard error, what ends an epoch on standard output. */
+import { type ByKind, byKind } from './by-kind.ts'
+import type { Event, EventOf, EventSink, Metrics } from './event.ts'
+import { processText } from './process-text.ts'
+import { asctime, numpyText } from './python-text.ts'
+
+export interface PaddleV1Streams {
+  readonly out: (text: string) => void
+  readonly err: (text: string) => void
+  readonly now?: () => Date
+}
+
+export function paddleV1Sink({ out, err, now = () => new Date() }: PaddleV1Streams): EventSink {
+  let seen: Seen = { runner: '', phase: '', folder: '', at: now() }
+  return (event) => {
+    const time = now()
+    const { plain = [], logged = [], level = 'INFO' } = paddleV1Lines(event, seen, time)
+    seen = follow(seen, event, time)
+    for (const line of plain) out(`${line}\n`)
+    for (const line of logged) err(`${asctime(time)} - ${level}: ${line}\n`)
+  }
+}
+
+/** What earlier events said and later lines show. */
+export interface Seen {
+  readonly runner: string
+  readonly phase: string
+  /** Of the model that was loaded last. */
+  readonly folder: string
+  /** When the last progress line was printed, or the pass began. */
+  readonly at: Date
+}
+
+function follow(seen: Seen, event: Event, time: Date): Seen {
+  if (event.kind === 'epochStart' || (event.kind === 'batch' && event.batch > 0)) return { ...seen, at: time }
+  if (event.kind === 'start') {
+    const { settings } = event
+    return { ...seen, runner: String(settings['runner.name']), phase: String(settings['phase.name']) }
+  }
+  if (event.kind === 'loaded') return { ...seen, folder: event.path.split(/[\\/]/).at(-1)! }
+  return event.kind === 'done' ? { ...seen, runner: '' } : seen
+}
+
+export interface V1Lines {
+  /** To standard output, as they are. */
+  readonly plain?: readonly string[]
+  /** To standard error, behind time and level. */
+  readonly logged?: readonly string[]
+  readonly level?: string
+}
+
+export function paddleV1Lines(event: Event, { runner, phase, folder, at }: Seen, time: Date): V1Lines {
+  const seconds = (time.getTime() - at.getTime()) / 1000
+  const lines: ByKind<V1Lines> = {
+    start: ({ command, settings }) => {
+      const name = settings['runner.name']
+      return name === runner ? {} : { plain: [`PaddleRec: Runner ${name} Begin`, `Executor Mode: ${command}`] }
+    },
+    ready: () => ({}),
+    epochStart: () => ({}),
+    batch: (batch) => (batch.batch === 0 ? {} : { logged: [batchLine(batch, seconds)] }),
+    epoch: (epoch) => ({ plain: [epochLine(epoch, phase, folder)] }),
+    saved: ({ path, epoch, batch }) => ({
+      logged: [`\tsave epoch_id:${epoch}${batch === undefined ? '' : `, batch_id:${batch}`} model into: "${path}"`],
+    }),
+    loaded: ({ path }) => ({ plain: [`load persistables from ${path}`] }),
+    progress: () => ({}),
+    process: (process) => ({ plain: [processText(process)] }),
+    output: ({ line, echo }) => (echo ? { plain: [line] } : {}),
+    notice: ({ message }) => ({ plain: message.split('\n') }),
+    warning: ({ message }) => ({ logged: message.split('\n'), level: 'WARNING' }),
+    interrupted: ({ epoch, batch }) => ({
+      logged: [`interrupted, epoch: ${epoch}, batch: ${batch}`],
+      level: 'WARNING',
+    }),
+    error: ({ message, where, hint }) => ({
+      logged: [`${where ? `${where} ` : ''}${message}${hint ? ` ${hint}` : ''}`],
+      level: 'ERROR',
+    }),
+    done: () => ({ plain: ['PaddleRec Finish'] }),
+  }
+  return byKind(lines, event)
+}
+
+/** The spaces are PaddleRec's. */
+function batchLine({ phase, epoch, batch, metrics }: EventOf<'batch'>, seconds: number): string {
+  const head = phase === 'train' ? `\t[Train],  epoch: ${epoch},  batch: ${batch}` : `\t[Infer] batch: ${batch}`
+  const values = Object.entries(metrics).map(([name, value]) => `, ${name}: [${numpyText(value)}]`)
+  return `${head}, time_each_interval: ${seconds.toFixed(2)}s${values.join('')}`
+}
+
+function epochLine(
+  { phase, epoch, seconds, metrics, reports }: EventOf<'epoch'>,
+  name: string,
+  folder: string,
+): string {
+  const what = phase === 'train' ? `epoch ${epoch} done` : `Infer ${name} of epoch ${folder} done`
+  return `${what}, use time: ${seconds}${globalMetrics(metrics, reports)}`
+}
+
+/** A metric with words of its own gives these; the others their last value. */
+function globalMetrics(metrics: Metrics, reports: Readonly<Record<string, string>> = {}): string {
+  const told = new Set(
+    Object.keys(reports).flatMap((name) =>
+      Object.keys(metrics).filter((key) => key.startsWith(`${name}.`) || key === name),
+    ),
+  )
+  const plain = Object.entries(metrics).flatMap(([name, value]) =>
+    told.has(name) ? [] : [`${name}=[${numpyText(value)}]`],
+  )
+  const all = [...plain, ...Object.values(reports)]
+  return all.length > 0 ? `, global metrics: ${all.join(', ')}` : ''
+}

@@ -1,0 +1,36 @@
+/** @file One phase made ready: its model, its files, and what both must agree on. */
+import { checkSlotsV1, type PhaseJob, type PhaseV1, phaseJob, readsSlots } from '../config/index.ts'
+import { listDataTree } from '../data/index.ts'
+import { checkAgreement, loadModel, type TracedModel } from '../model/index.ts'
+import type { RunnerContext } from './run.ts'
+
+export interface ReadyPhase extends PhaseJob {
+  readonly model: TracedModel
+  readonly files: readonly string[]
+}
+
+export async function readyPhase({ config, runner, emit }: RunnerContext, phase: PhaseV1): Promise<ReadyPhase> {
+  const job = phaseJob(config, runner, phase)
+  const { dataset, loaded } = job
+  const files = await listDataTree(dataset.data_path, `dataset.${dataset.name}.data_path`)
+  const model = await loadModel(loaded)
+  for (const message of checkSlotsV1(config, dataset, model.slots)) emit({ kind: 'notice', message })
+  if (readsSlots(dataset) || dataset.data_converter === undefined) await checkAgreement(loaded, model.slots, files)
+  return { ...job, model, files }
+}
+
+/** The settings of a runner as the start of its output shows them. */
+export function settingsOf({ config, runner }: RunnerContext, { phase, dataset }: PhaseJob): Record<string, unknown> {
+  const keys = ['class', 'device', 'epochs', 'init_model_path', 'save_checkpoint_path', 'print_interval'] as const
+  return {
+    config: config.config.path,
+    'runner.name': runner.name,
+    ...Object.fromEntries(keys.map((key) => [`runner.${key}`, runner[key]])),
+    'phase.name': phase.name,
+    'phase.model': phase.model,
+    'phase.thread_num': phase.thread_num,
+    'dataset.name': dataset.name,
+    'dataset.data_path': dataset.data_path,
+    'dataset.batch_size': dataset.batch_size,
+  }
+}
