@@ -1,6 +1,6 @@
 /** @file A row group of a Parquet file as a source. */
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { type AsyncBuffer, type Compressors, parquetReadObjects, parquetSchema } from 'hyparquet'
+import { type AsyncBuffer, type Compressors, type FileMetaData, parquetRead, parquetSchema } from 'hyparquet'
 import { localFiles, type ReadFile } from '../fs/index.ts'
 import { isUserError, suggest, UserError } from '../util/index.ts'
 import { readMetadata } from './parquet-plan.ts'
@@ -18,18 +18,11 @@ export function createParquetSource(writer: RowWriter): (chunk: Chunk) => Source
       checkColumns(file, writer.columns, columnNames(metadata))
       const rows = metadata.row_groups.map(({ num_rows }) => Number(num_rows))
       row = rows.slice(0, rowGroup).reduce((sum, count) => sum + count, 0)
-      const objects = await parquetReadObjects({
-        file: asyncBuffer(opened),
-        metadata,
-        columns: [...writer.columns],
-        rowStart: row,
-        rowEnd: row + rows[rowGroup]!,
-        compressors: COMPRESSORS,
-        utf8: true,
-      })
-      for (const object of objects) {
+      const [first, count] = [row, rows[rowGroup]!]
+      const columns = await readColumns(asyncBuffer(opened), metadata, writer.columns, first, count)
+      for (let i = 0; i < count; i++) {
         row++
-        writer.add(writer.columns.map((name) => object[name]))
+        writer.add(columns.map((column) => column[i]))
         if (writer.full) yield writer.take(0)
       }
     } catch (error) {
@@ -40,6 +33,31 @@ export function createParquetSource(writer: RowWriter): (chunk: Chunk) => Source
     }
     yield writer.take(chunk.to - chunk.from)
   }
+}
+
+/** The values of each column for `count` rows from `first` on. */
+async function readColumns(
+  file: AsyncBuffer,
+  metadata: FileMetaData,
+  names: readonly string[],
+  first: number,
+  count: number,
+): Promise<readonly (readonly unknown[])[]> {
+  const columns = names.map(() => new Array<unknown>(count))
+  await parquetRead({
+    file,
+    metadata,
+    columns: [...names],
+    rowStart: first,
+    rowEnd: first + count,
+    compressors: COMPRESSORS,
+    utf8: true,
+    onChunk: ({ columnName, columnData, rowStart }) => {
+      const column = columns[names.indexOf(columnName)]!
+      for (let i = 0; i < columnData.length; i++) column[rowStart - first + i] = columnData[i]
+    },
+  })
+  return columns
 }
 
 /** Snappy comes with the reader of the format; the rest is Node's. */
@@ -59,7 +77,7 @@ function asyncBuffer(file: ReadFile): AsyncBuffer {
   }
 }
 
-function columnNames(metadata: Parameters<typeof parquetSchema>[0]): readonly string[] {
+function columnNames(metadata: FileMetaData): readonly string[] {
   return parquetSchema(metadata).children.map(({ element }) => element.name)
 }
 

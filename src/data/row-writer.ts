@@ -1,8 +1,8 @@
 /** @file Rows of a table written as samples: cells to slots, checked; errors name the column. */
 import { hashText, UserError } from '../util/index.ts'
 import type { Slot } from './batch.ts'
+import { type CellList, createCellList } from './cell-list.ts'
 import type { ColumnSource } from './column-spec.ts'
-import { createColumnWriter } from './column-writer.ts'
 import type { SourcePart } from './text-source.ts'
 
 export interface RowWriter {
@@ -12,72 +12,127 @@ export interface RowWriter {
   add(cells: readonly unknown[]): void
   /** Whether enough rows are there for a part. */
   readonly full: boolean
+  /** The rows so far; valid until the next add. */
   take(bytes: number): SourcePart
 }
 
 const PART_SAMPLES = 2048
 const PART_SIGNS = 256 * 1024
+/** Texts of a slot whose hashes are remembered. */
+const HASHES_KEPT = 64 * 1024
 
-type Scalar = number | bigint | string
+interface Filler {
+  readonly slot: Slot
+  readonly list: CellList
+  /** Of its columns among the cells. */
+  readonly places: readonly number[]
+  readonly names: readonly string[]
+  readonly split: string | undefined
+  readonly hash: ((text: string) => bigint) | undefined
+}
 
 export function createRowWriter(slots: readonly Slot[], sources: readonly ColumnSource[]): RowWriter {
   const columns = [...new Set(sources.flatMap(({ from }) => from))]
-  const places = sources.map(({ from }) => from.map((name) => columns.indexOf(name)))
-  const writer = createColumnWriter(slots)
-  const valuesOf = (slot: Slot, source: ColumnSource, cells: readonly unknown[]): Scalar[] => {
-    const values = cells.flatMap((cell, i) => scalars(cell, slot, source, source.from[i]!))
-    return values.length === 0 && slot.kind === 'sparse' ? [0] : values
+  const signs = createCellList('sign')
+  const dense = slots.flatMap((slot) => (slot.kind === 'dense' ? [createCellList(slot.dtype)] : []))
+  let denseSlots = 0
+  const fillers = slots.map((slot, s): Filler => {
+    const { from, type, split } = sources[s]!
+    const list = slot.kind === 'sparse' ? signs : dense[denseSlots++]!
+    const hash = type === 'hash' ? hasher(slot.name) : undefined
+    return { slot, list, places: from.map((name) => columns.indexOf(name)), names: from, split, hash }
+  })
+  const sparseSlots = slots.length - dense.length
+  let counts: number[] = []
+  let starts: number[] = [0]
+
+  const addRow = (cells: readonly unknown[]) => {
+    for (const filler of fillers) {
+      const before = filler.list.length
+      for (const [i, place] of filler.places.entries()) addCell(filler, cells[place], filler.names[i]!)
+      const count = filler.list.length - before
+      if (filler.slot.kind === 'sparse') {
+        if (count === 0) signs.addNumber(0)
+        counts.push(count || 1)
+      } else if (count !== filler.slot.width) {
+        throw bad(`Slot "${filler.slot.name}": expected ${filler.slot.width} values, found ${count}.`)
+      }
+    }
+    starts.push(signs.length)
   }
   return {
     columns,
     add: (cells) => {
-      writer.add(
-        slots.map((slot, s) =>
-          valuesOf(
-            slot,
-            sources[s]!,
-            places[s]!.map((place) => cells[place]),
-          ),
-        ),
-      )
+      const samples = starts.length - 1
+      const lengths = [signs, ...dense].map(({ length }) => length)
+      try {
+        addRow(cells)
+      } catch (error) {
+        for (const [i, list] of [signs, ...dense].entries()) list.cut(lengths[i]!)
+        counts.length = samples * sparseSlots
+        throw error
+      }
     },
     get full() {
-      return writer.samples >= PART_SAMPLES || writer.signs >= PART_SIGNS
+      return starts.length > PART_SAMPLES || signs.length >= PART_SIGNS
     },
-    take: (bytes) => ({ ...writer.take(), bytes, skipped: 0 }),
+    take: (bytes) => {
+      const columns = {
+        samples: starts.length - 1,
+        counts: Uint32Array.from(counts),
+        starts: Uint32Array.from(starts),
+        signs: signs.values as BigUint64Array,
+        dense: dense.map(({ values }) => values as Float32Array | BigInt64Array),
+      }
+      counts = []
+      starts = [0]
+      for (const list of [signs, ...dense]) list.cut(0)
+      return { columns, ignored: [], skipped: 0, bytes }
+    },
   }
 }
 
 /** The values of one cell; an empty one is nothing for a sparse slot and 0 for a dense one, as a slot missing from slot text. */
-function scalars(cell: unknown, slot: Slot, source: ColumnSource, column: string): Scalar[] {
-  if (cell === undefined || cell === null || cell === '') return slot.kind === 'sparse' ? [] : [0]
-  if (isList(cell)) return Array.from(cell).flatMap((item) => scalars(item, slot, source, column))
-  if (typeof cell === 'string' && source.split !== undefined) {
-    const { split, ...rest } = source
-    return cell.split(split).flatMap((item) => scalars(item, slot, rest, column))
-  }
-  if (source.type === 'hash') return [hashText(`${slot.name}:${String(cell)}`)]
-  if (typeof cell === 'boolean') return [Number(cell)]
-  if (typeof cell === 'bigint') return [slot.kind === 'dense' && slot.dtype === 'float32' ? Number(cell) : cell]
-  if (typeof cell === 'number') return [cell]
-  if (typeof cell === 'string') return [fromText(cell, slot, column)]
-  throw badCell(column, `found ${cell instanceof Date ? 'a date' : typeof cell}`)
+function addCell(filler: Filler, cell: unknown, column: string): void {
+  const { list, slot, split, hash } = filler
+  if (cell === undefined || cell === null || cell === '') {
+    if (slot.kind === 'dense') list.addNumber(0)
+  } else if (typeof cell === 'string') {
+    if (split !== undefined && cell.includes(split)) {
+      for (const item of cell.split(split)) addCell(filler, item, column)
+    } else if (hash) list.addBigint(hash(cell))
+    else if (!list.addText(cell)) throw badCell(column, list, JSON.stringify(cell.slice(0, 40)))
+  } else if (hash && (typeof cell === 'number' || typeof cell === 'bigint')) list.addBigint(hash(String(cell)))
+  else if (typeof cell === 'number') {
+    if (!list.addNumber(cell)) throw badCell(column, list, String(cell))
+  } else if (typeof cell === 'bigint') {
+    if (!list.addBigint(cell)) throw badCell(column, list, String(cell))
+  } else if (typeof cell === 'boolean') list.addNumber(Number(cell))
+  else if (isList(cell)) for (const item of Array.from(cell)) addCell(filler, item, column)
+  else throw badCell(column, list, cell instanceof Date ? 'a date' : typeof cell)
 }
 
-function fromText(text: string, slot: Slot, column: string): Scalar {
-  if (slot.kind === 'sparse' || slot.dtype === 'int64') {
-    if (/^\s*-?\d+\s*$/.test(text)) return text.trim()
-    throw badCell(column, `expected a whole number, found ${JSON.stringify(text.slice(0, 40))}`)
+/** Frequent texts are hashed once. */
+function hasher(slot: string): (text: string) => bigint {
+  const known = new Map<string, bigint>()
+  return (text) => {
+    const found = known.get(text)
+    if (found !== undefined) return found
+    const hash = hashText(`${slot}:${text}`)
+    if (known.size >= HASHES_KEPT) known.clear()
+    known.set(text, hash)
+    return hash
   }
-  const value = Number(text)
-  if (Number.isFinite(value) && text.trim() !== '') return value
-  throw badCell(column, `expected a number, found ${JSON.stringify(text.slice(0, 40))}`)
 }
 
 function isList(cell: unknown): cell is ArrayLike<unknown> {
   return Array.isArray(cell) || (ArrayBuffer.isView(cell) && !(cell instanceof DataView))
 }
 
-function badCell(column: string, found: string): UserError {
-  return new UserError(`Column "${column}": ${found}.`, { code: 'DATA_CELL' })
+function badCell(column: string, { expected }: CellList, found: string): UserError {
+  return bad(`Column "${column}": expected ${expected}, found ${found}.`)
+}
+
+function bad(message: string): UserError {
+  return new UserError(message, { code: 'DATA_CELL' })
 }
