@@ -1,4 +1,5 @@
 /** @file The threads that score with one model. A newer model gets threads of its own, so that this one goes on until they are ready. */
+import { performance } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
 import type { LoadedExport } from '../export/index.ts'
 import { fromPlainError } from '../util/index.ts'
@@ -15,6 +16,7 @@ export interface PoolOptions {
 
 /** Batches handed to a thread ahead: one is scored, one waits. */
 const AHEAD = 2
+const CLOSE_MS = 10 * 1000
 
 interface Scoring {
   readonly batch: number
@@ -72,12 +74,17 @@ export class ScorerPool {
     })
   }
 
-  /** Ends the threads once they have answered everything. */
+  /** Ends the threads once they have answered everything, or after CLOSE_MS. */
   async close(): Promise<void> {
     const busy = () => this.#threads.some(({ scoring }) => scoring.length > 0)
-    while (busy()) {
+    const deadline = performance.now() + CLOSE_MS
+    while (busy() && performance.now() < deadline) {
       await new Promise<void>((resolve) => {
-        this.#idle = resolve
+        const timer = setTimeout(resolve, deadline - performance.now())
+        this.#idle = () => {
+          clearTimeout(timer)
+          resolve()
+        }
       })
     }
     this.#closing = true
