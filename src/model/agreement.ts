@@ -2,7 +2,10 @@
 import { configErrorAt, type LoadedConfig } from '../config/index.ts'
 import { compareSlots, type Disagreement, detectFormat, readHead, type Slot } from '../data/index.ts'
 import { formatWhere, UserError } from '../util/index.ts'
+import type { StaticModel } from './contract.ts'
+import { loadDygraphClass } from './dygraph.ts'
 import { loadModelClass, type ModelClass, shown } from './load.ts'
+import type { GraphMode } from './mode.ts'
 import { declaredSlots } from './trace.ts'
 
 const HEAD_BYTES = 256 * 1024
@@ -14,6 +17,7 @@ export async function checkAgreement(
   loaded: LoadedConfig,
   slots: readonly Slot[],
   files: readonly string[],
+  mode: GraphMode = 'static',
 ): Promise<void> {
   const { data_format } = loaded.config.runner
   if (data_format === 'csv' || data_format === 'parquet') return
@@ -23,14 +27,21 @@ export async function checkAgreement(
     const compare = (declared: readonly Slot[]) => (head ? compareSlots(declared, head, format) : [])
     const found = compare(slots)
     if (found.length === 0) return
-    if (bytes === MORE_BYTES) throwDisagreement(loaded, await loadModelClass(loaded), found, compare)
+    if (bytes === MORE_BYTES) throwDisagreement(loaded, await CLASSES[mode](loaded), found, compare)
   }
+}
+
+type DeclaringClass = ModelClass<Pick<StaticModel, 'createFeeds'>>
+
+const CLASSES: { readonly [K in GraphMode]: (loaded: LoadedConfig) => Promise<DeclaringClass> } = {
+  static: loadModelClass,
+  dygraph: loadDygraphClass,
 }
 
 /** Slots that nobody reads or that never come are no error by themselves; a hyper-parameter that miscounts them is. */
 function throwDisagreement(
   loaded: LoadedConfig,
-  model: ModelClass,
+  model: DeclaringClass,
   found: readonly Disagreement[],
   compare: (slots: readonly Slot[]) => Disagreement[],
 ): void {
@@ -53,7 +64,7 @@ const sentence = ({ message, where }: Disagreement) =>
 
 /** The one whole number among the hyper-parameters with which nothing disagrees any more, and its right value. */
 function findMending(
-  { schema, values, create }: ModelClass,
+  { schema, values, create }: DeclaringClass,
   found: readonly Disagreement[],
   compare: (slots: readonly Slot[]) => Disagreement[],
 ): { readonly path: readonly string[]; readonly value: number } | undefined {

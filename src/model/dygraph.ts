@@ -9,19 +9,24 @@ import type { Layer } from '../nn/index.ts'
 import { Builder, type Program } from '../program/index.ts'
 import { importUserModule, UserError } from '../util/index.ts'
 import type { DygraphModel, DygraphModule, DygraphSource } from './contract.ts'
-import { blamed, shown } from './load.ts'
+import { blamed, type ModelClass, shown } from './load.ts'
 import { checkLoss, feedsOf, metricFetches, metricSpec, splitOptimizer, type TracedModel } from './trace.ts'
 
 const FILES = ['dygraph_model.ts', 'dygraph_model.js', 'dygraph_model.mjs']
 
 /** The dynamic model beside a config file. Its programs hold what the model owns and no ops. */
 export async function loadDygraphModel(loaded: LoadedConfig): Promise<TracedModel> {
-  const file = dygraphFile(loaded.config.dir)
-  const { hyperParameters } = await importModel(file)
-  const values = hyperParameters ? validateHyperParameters(loaded, hyperParameters) : loaded.config.hyper_parameters
+  const { file, values } = await loadDygraphClass(loaded)
   const dygraph: DygraphSource = { file, values }
   const { slots, metrics, owned, optimizers } = await openDygraph(dygraph)
   return { slots, metrics, train: owned, infer: owned, outputs: [], ...optimizers, dygraph }
+}
+
+export async function loadDygraphClass(loaded: LoadedConfig): Promise<ModelClass<DygraphModel>> {
+  const file = dygraphFile(loaded.config.dir)
+  const { DygraphModel, hyperParameters: schema } = await importModel(file)
+  const values = schema ? validateHyperParameters(loaded, schema) : loaded.config.hyper_parameters
+  return { file, schema, values, create: (own) => new (DygraphModel as new (values: unknown) => DygraphModel)(own) }
 }
 
 export interface Dygraph extends Pick<TracedModel, 'slots' | 'metrics'> {

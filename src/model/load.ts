@@ -16,9 +16,9 @@ export async function loadModel(loaded: LoadedConfig): Promise<TracedModel> {
 }
 
 /** A user's model class and the hyper-parameters it is constructed with. */
-export interface ModelClass {
+export interface ModelClass<M = StaticModel> {
   readonly file: string
-  readonly create: (values: unknown) => StaticModel
+  readonly create: (values: unknown) => M
   /** Checked, with defaults. */
   readonly values: unknown
   readonly schema: ModelModule['hyperParameters']

@@ -40,7 +40,7 @@ export function traceModel(model: StaticModel): TracedModel {
 }
 
 /** The inputs that a model declares, without building its net. */
-export function declaredSlots(model: StaticModel): readonly Slot[] {
+export function declaredSlots(model: Pick<StaticModel, 'createFeeds'>): readonly Slot[] {
   const slots: Slot[] = []
   model.createFeeds(feedsOf(new Builder(), slots), false)
   return slots

@@ -6,8 +6,13 @@ import type { Phase } from './messages.ts'
 import type { DataFiles } from './runtime.ts'
 
 /** Compares the model's slots with the data of each phase that is read as text; other readers give what they declare. */
-export async function checkData(loaded: LoadedConfig, { slots }: TracedModel, files: DataFiles): Promise<void> {
+export async function checkData(
+  loaded: LoadedConfig,
+  { slots, dygraph }: TracedModel,
+  files: DataFiles,
+): Promise<void> {
   for (const [phase, list] of Object.entries(files) as [Phase, readonly string[]][]) {
-    if (inputOf(loaded.config, phase, list).isText) await checkAgreement(loaded, slots, list)
+    if (inputOf(loaded.config, phase, list).isText)
+      await checkAgreement(loaded, slots, list, dygraph ? 'dygraph' : 'static')
   }
 }

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { oarfish } from '../oarfish.testing.ts'
 
@@ -31,6 +32,7 @@ const CONFIG = `runner:
 `
 
 test('the example trains with two threads, and its checkpoint is evaluated', async () => {
+  expect(await oarfish(['check', '-m', 'config.yaml', '--mode', 'dygraph'], folder)).toMatchObject({ code: 0, err: '' })
   const trained = await oarfish(['train', '-m', 'config.yaml', '--mode', 'dygraph', '--json'], folder)
   expect([trained.code, trained.err]).toEqual([0, ''])
   const done = JSON.parse(trained.out.trim().split('\n').at(-1)!)
@@ -49,4 +51,12 @@ test('a folder without the file says which one is missing, and a mode that does 
   const typo = await oarfish(['train', '-m', 'config.yaml', '--mode', 'dygrph'], folder)
   expect(typo.code).toBe(2)
   expect(typo.err).toContain('--mode: expected static | dygraph, got "dygrph" - did you mean "dygraph"?')
+})
+
+test('a hyper-parameter that miscounts the slots of a dynamic model is named with its right value', async () => {
+  const path = fileURLToPath(new URL('../../models/rank/dnn/config.yaml', import.meta.url))
+  const args = ['check', '-m', path, '--mode', 'dygraph', '-o', 'hyper_parameters.dense_input_dim=12']
+  const { code, err } = await oarfish(args, folder)
+  expect(code).toBe(2)
+  expect(err).toMatch(/dense_input_dim[\s\S]*13/)
 })
