@@ -283,10 +283,10 @@ describe('the printed errors', () => {
 
   test('a PaddleRec 1.x config', () => {
     expect(message('mode: [train]\nrunner:\n- name: train\n  class: train\n')).toMatchInlineSnapshot(`
-      "model/config.yaml:3:1 runner: a list of runners is the PaddleRec 1.x form, which this build does not read yet
+      "model/config.yaml:3:1 runner: a list of runners is the PaddleRec 1.x form, which has a command of its own
           3 | - name: train
             | ^^^^^^^^^^^^^
-        fix: write \`runner:\` as one group of keys, as models/rank/dnn/config.yaml has it
+        fix: use: oarfish run -m model/config.yaml
 
       1 error in model/config.yaml"
     `)

@@ -28,11 +28,11 @@ export function shapeProblem(source: ConfigSource): ConfigProblem | undefined {
   }
   if (!isSeq(findNode(source, ['runner']))) return strayKeys(source)
   return {
-    code: 'CONFIG_NOT_IN_BUILD',
+    code: 'CONFIG_VALUE',
     key: 'runner',
-    message: 'a list of runners is the PaddleRec 1.x form, which this build does not read yet',
+    message: 'a list of runners is the PaddleRec 1.x form, which has a command of its own',
     place: { kind: 'file', span: valueSpan(source, ['runner']) },
-    fix: { kind: 'advice', text: 'write `runner:` as one group of keys, as models/rank/dnn/config.yaml has it' },
+    fix: { kind: 'advice', text: `use: oarfish run -m ${source.file}` },
   }
 }
 

@@ -18,7 +18,12 @@ export function references(data: unknown, source: ConfigSource): ConfigProblem[]
   }
   const [runners, datasets, phases] = [itemsOf(data, 'runner'), itemsOf(data, 'dataset'), itemsOf(data, 'phase')]
   for (const items of [runners, datasets, phases]) repeatedNames(items, report)
-  listNames(data['mode'], ['mode'], 'runner', namesOf(runners), report)
+  const modes = namesOf(runners)
+  if (!('mode' in data) && modes.length > 0)
+    report(['mode'], `missing; it names the runners to run, of ${modes.join(', ')}`, [modes[0]], {
+      code: 'CONFIG_MISSING_KEY',
+    })
+  listNames(data['mode'], ['mode'], 'runner', modes, report)
   for (const { item, path } of runners) {
     listNames(item['phases'], [...path, 'phases'], 'phase', namesOf(phases), report)
     runnerConflicts(item, path, runners, report)
