@@ -2,6 +2,7 @@
 import { UserError } from '../util/index.ts'
 import { checkDim, checkParameter, checkRows } from './checks.ts'
 import { type Dim, formatShape, type Shape, sameShape } from './dim.ts'
+import { freezeProgram } from './freeze.ts'
 import type { DType, Op, OpKind } from './op.ts'
 import type {
   Feed,
@@ -22,7 +23,6 @@ import { programInputs } from './program.ts'
 import { explain } from './shape-checks.ts'
 import { SHAPE_RULES, type ShapeRule } from './shape-rules.ts'
 import { createTensor, type ReadTensor, type Tensor, type TensorValues } from './tensor.ts'
-import { verify } from './verify.ts'
 
 /** The feed that randomness in the graph comes from: one int32, another at every step. */
 export const RANDOM_SEED = 'random.seed'
@@ -226,11 +226,10 @@ export class Builder {
       tables: [...this.#tables.values()],
       parameters: [...this.#parameters],
       state: [...this.#state],
-      nodes: reachable([...this.#nodes.values()], outputs),
+      nodes: [...this.#nodes.values()],
       fetches: outputs,
     }
-    verify(program)
-    return deepFreeze(structuredClone(program))
+    return freezeProgram(program)
   }
 
   #add({ shape, dtype }: TensorType): Tensor {
@@ -283,24 +282,6 @@ function inferType<K extends OpKind>(op: Op<K>, inputs: readonly Tensor[]): Tens
   }
 }
 
-function reachable(nodes: readonly Node[], outputs: readonly Fetch[]): Node[] {
-  const needed = new Set(outputs.map(({ value }) => value))
-  const kept = nodes.toReversed().filter((node) => {
-    if (!needed.has(node.value)) return false
-    for (const input of node.inputs) needed.add(input)
-    return true
-  })
-  return kept.reverse()
-}
-
 function keyOf(op: object, inputs: readonly number[]): string {
   return JSON.stringify([op, inputs])
-}
-
-function deepFreeze<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value)
-    for (const item of Object.values(value)) deepFreeze(item)
-  }
-  return value
 }
