@@ -1,6 +1,5 @@
 /** @file Parts in number order, cut into batches. Knows nothing of threads. */
 import type { Batch, ParsedChunk, Piece } from './batch.ts'
-import { createChecksum } from './checksum.ts'
 
 export interface Part {
   readonly chunk: number
@@ -12,10 +11,8 @@ export interface Part {
   /** Input bytes before this part, and of it. */
   readonly bytesBefore: number
   readonly bytes: number
-  /** Cursors in this chunk carry a checksum of its samples. @default false */
-  readonly checked?: boolean
-  /** Is told the checksum of all samples left out. */
-  readonly onSkipped?: (checksum: number) => void
+  /** For cursors in this part. */
+  readonly checksum?: number | undefined
 }
 
 export interface Assembler {
@@ -38,7 +35,6 @@ export function createAssembler({ batchSize, epoch, firstIndex, totalBytes }: As
   let index = firstIndex
   let cursor: Batch['cursor'] = { chunk: 0, sample: 0 }
   let bytesRead = 0
-  let checksum = createChecksum()
 
   const take = (): Batch => {
     const batch = {
@@ -54,17 +50,13 @@ export function createAssembler({ batchSize, epoch, firstIndex, totalBytes }: As
     return batch
   }
   return {
-    *add({ chunk, parsed, firstSample, skip, bytesBefore, bytes, checked = false, onSkipped }) {
-      if (firstSample === 0) checksum = createChecksum()
-      if (checked) checksum.add(parsed, 0, skip)
-      onSkipped?.(checksum.value)
+    *add({ chunk, parsed, firstSample, skip, bytesBefore, bytes, checksum }) {
       for (let from = skip; from < parsed.samples; ) {
         const to = Math.min(parsed.samples, from + batchSize - size)
         pieces.push({ chunk: parsed, from, to })
         size += to - from
         from = to
-        if (checked) checksum.add(parsed, pieces.at(-1)!.from, to)
-        cursor = { chunk, sample: firstSample + to, ...(checked && { checksum: checksum.value }) }
+        cursor = { chunk, sample: firstSample + to, ...(checksum !== undefined && { checksum }) }
         bytesRead = bytesBefore + (bytes * to) / parsed.samples
         if (size === batchSize) yield take()
       }

@@ -40,7 +40,7 @@ export interface Piece {
 export interface Cursor {
   readonly chunk: number
   readonly sample: number
-  /** Over the chunk's samples up to here, where reading it again could give others (a pipe). */
+  /** Over the chunk's text up to here or a little beyond, where reading it again could give other samples (a pipe). */
   readonly checksum?: number
 }
 

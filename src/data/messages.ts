@@ -62,5 +62,7 @@ export type FromThread =
       readonly ignored: readonly string[]
       /** The texts before each sample's slots, where the data has them. */
       readonly leading?: readonly (readonly string[])[]
+      /** Over the chunk's text up to here, where reading it again could give other text. */
+      readonly checksum?: number
     }
   | { readonly kind: 'end'; readonly read: number; readonly chunk: number; readonly error?: PlainError }

@@ -25,7 +25,7 @@ export function createPipeSource(
       }
     }
     try {
-      for await (const part of text.stream(chunk, format, pieces())) {
+      for await (const part of text.stream(chunk, format, pieces(), true)) {
         samples += part.columns.samples + part.skipped
         yield part
       }

@@ -160,6 +160,7 @@ export class Reader implements BatchReader {
             if (part.leading) this.#options.onLeading?.(part.leading)
             const skipHere = Math.min(parsed.samples, Math.max(0, skip - sample))
             releaseSamples(parsed, skipHere)
+            if (skipHere > 0 && sample + skipHere === skip) this.#verify(chunk, part.checksum)
             yield* assembler.add({
               chunk: chunk.number,
               parsed,
@@ -167,8 +168,7 @@ export class Reader implements BatchReader {
               skip: skipHere,
               bytesBefore: bytes,
               bytes: part.bytes,
-              checked: chunk.kind === 'pipe',
-              ...(skipHere > 0 && sample + skipHere === skip && { onSkipped: this.#verifier(chunk) }),
+              checksum: part.checksum,
             })
             sample += parsed.samples
             bytes += part.bytes
@@ -190,12 +190,10 @@ export class Reader implements BatchReader {
     }
   }
 
-  /** Compares the samples left out with those read before the run was stopped. */
-  #verifier({ file }: Chunk): (checksum: number) => void {
+  /** Compares what is left out with what was read before the run was stopped. */
+  #verify({ file }: Chunk, checksum: number | undefined): void {
     const { start } = this.#options
-    return (checksum) => {
-      if (start?.checksum !== undefined && start.checksum !== checksum) throw pipeChanged(file, start.sample)
-    }
+    if (start?.checksum !== undefined && start.checksum !== checksum) throw pipeChanged(file, start.sample)
   }
 
   /** The parts of one chunk as they come; then its place in flight goes to the next chunk. */

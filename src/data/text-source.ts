@@ -1,4 +1,5 @@
 /** @file Text sources on a reader thread: a byte range of a plain file, a gzip file or a stream, parsed to parts in order. */
+import { crc32 } from 'node:zlib'
 import { gunzipFile, localFiles, type ReadFile } from '../fs/index.ts'
 import { createTextParser, type TextFormat, type TextParser } from '../kernel/index.ts'
 import { UserError } from '../util/index.ts'
@@ -20,6 +21,8 @@ export interface SourcePart {
   readonly ignored: readonly string[]
   /** The texts before each sample's slots, where the data has them. */
   readonly leading?: readonly (readonly string[])[]
+  /** Over the source's text up to the end of this part, or a little beyond. */
+  readonly checksum?: number
 }
 
 export type Source = AsyncGenerator<SourcePart, void>
@@ -27,8 +30,8 @@ export type Source = AsyncGenerator<SourcePart, void>
 export interface TextSources {
   range(chunk: Chunk, format: TextFormat): Source
   gzip(chunk: Chunk, format: TextFormat): Source
-  /** Text that comes piece by piece, such as a pipe's. */
-  stream(chunk: Chunk, format: TextFormat, pieces: AsyncIterable<TextPiece>): Source
+  /** Text that comes piece by piece, such as a pipe's; its parts carry checksums if asked. */
+  stream(chunk: Chunk, format: TextFormat, pieces: AsyncIterable<TextPiece>, checked?: boolean): Source
 }
 
 export interface TextPiece {
@@ -38,6 +41,8 @@ export interface TextPiece {
 }
 
 const NEWLINE = 10
+/** Whole stretches of about a chunk of a stream: larger parts, and a piece more still fits into the parser. */
+const STREAM_BYTES = CHUNK_BYTES - 256 * 1024
 /** Read beyond a range's end, where its last line mostly ends. */
 const OVERRUN = 8 * 1024
 const MAX_LINE_BYTES = 256 * 1024 * 1024
@@ -88,12 +93,14 @@ export function createTextSources(
     stream,
   }
 
-  async function* stream(chunk: Chunk, format: TextFormat, pieces: AsyncIterable<TextPiece>): Source {
+  async function* stream(chunk: Chunk, format: TextFormat, pieces: AsyncIterable<TextPiece>, checked = false): Source {
     let used = 0
     let lines = 0
     let read = 0
+    let checksum = 0
     const stretch = async function* (to: number, upTo: number, from: number): Source {
       const before = lines
+      if (checked) checksum = crc32(parser.text.subarray(from, to), checksum)
       lines += yield* parse({
         file: chunk.file,
         format,
@@ -101,6 +108,7 @@ export function createTextSources(
         to,
         bytes: upTo - read,
         linesBefore: async () => before,
+        ...(checked && { checksum }),
       })
       read = upTo
     }
@@ -109,14 +117,15 @@ export function createTextSources(
       reserve(used + data.length + 1, used, chunk.file)
       parser.text.set(data, used)
       used += data.length
-      // Whole stretches of about a chunk: fewer, larger parts.
-      if (used < CHUNK_BYTES - data.length) continue
-      const to = parser.text.lastIndexOf(NEWLINE, used - 1) + 1
-      if (to === 0) continue
-      yield* stretch(to, bytesRead, start ? afterMark(parser.text) : 0)
-      start = false
-      parser.text.copyWithin(0, to, used)
-      used -= to
+      // Cut by the text alone, whatever sizes it comes in: checksums of the same text must be the same.
+      while (used >= STREAM_BYTES) {
+        const to = endOfStretch(parser.text.subarray(0, used))
+        if (to === 0) break
+        yield* stretch(to, bytesRead, start ? afterMark(parser.text) : 0)
+        start = false
+        parser.text.copyWithin(0, to, used)
+        used -= to
+      }
     }
     if (used > 0) {
       reserve(used + 1, used, chunk.file)
@@ -161,6 +170,7 @@ interface Stretch {
   readonly linesBefore: () => Promise<number>
   /** The texts before each line's slots. */
   readonly leading?: readonly (readonly string[])[]
+  readonly checksum?: number
 }
 
 /** Parts of one stretch of text, as many as the columns need; returns the number of lines. */
@@ -169,7 +179,7 @@ async function* parseStretch(
   slots: readonly Slot[],
   stretch: Stretch,
 ): AsyncGenerator<SourcePart, number> {
-  const { file, format, from, to, leading } = stretch
+  const { file, format, from, to, leading, checksum } = stretch
   let position = from
   let lines = 0
   let samples = 0
@@ -182,6 +192,7 @@ async function* parseStretch(
       skipped: result.skipped,
       ignored: parser.takeIgnored(),
       ...(leading && { leading: leading.slice(samples, samples + result.samples) }),
+      ...(checksum !== undefined && { checksum }),
     }
     samples += result.samples
     position = result.position
@@ -197,6 +208,11 @@ async function* parseStretch(
     })
   }
   return lines
+}
+
+/** Behind the last line that ends within STREAM_BYTES, else behind the first line; 0 if no line is whole. */
+function endOfStretch(text: Uint8Array): number {
+  return text.lastIndexOf(NEWLINE, STREAM_BYTES - 1) + 1 || text.indexOf(NEWLINE, STREAM_BYTES) + 1
 }
 
 /** Where text begins behind a byte order mark. */
