@@ -28,6 +28,8 @@ export interface ParamsShare<V extends Values = Float32Array> {
 export interface Params<V extends Values = Float32Array> {
   /** Fills rows and weights. With `insert`, rows that are missing are created; evaluation leaves the tables alone. */
   pull(share: ParamsShare<V>, insert: boolean): void | Promise<void>
+  /** Brings the dense weights of a share up to date whose pull was made ahead of the step before it. */
+  refresh?(share: ParamsShare<V>): void | Promise<void>
   /** Applies or sends the gradients; returns the step's number, counted from 1 over all threads and workers. */
   push(share: ParamsShare<V>): number | Promise<number>
   /** Everything pushed so far is applied when this returns. */

@@ -60,15 +60,24 @@ export class KernelStore implements ParamStore {
     return this.params.tables.reduce((sum, { usedBytes }) => sum + usedBytes, 0)
   }
 
-  pull(signs: SignGroups, insert: boolean) {
+  pull(signs: SignGroups, insert: boolean): Float32Array[] {
     if (insert) this.#checkMemory()
     const tables = shares(signs, (distinct, t) => ({
       rows: unfilled(distinct.signs.length * this.dims[t]!),
       gradients: NOTHING,
     }))
+    const next = this.steps + 1
+    for (const { table, distinct, rows } of tables) {
+      const factors = stepFactors(this.#handle.tables[table]!.optimizer, next)
+      this.params.tables[table]!.lookup(distinct, rows, insert, factors)
+    }
+    return tables.map(({ rows }) => rows)
+  }
+
+  pullDense(): Float32Array {
     const weights = unfilled(this.denseSize)
-    this.params.pull({ tables, weights }, insert)
-    return { rows: tables.map(({ rows }) => rows), weights }
+    this.params.dense.pull(weights)
+    return weights
   }
 
   push({ gradients, dense, ...signs }: Gradients): number {

@@ -30,12 +30,16 @@ export interface SignGroups {
 export interface PullRequest extends SignGroups {
   readonly thread: number
   readonly insert: boolean
+  /** Dense weights are wanted too. */
+  readonly dense: boolean
   /** How many pushes this thread has made: where steps are made together, all of them count in the answer. */
   readonly pushes: number
 }
 
 export interface PushRequest extends SignGroups {
   readonly thread: number
+  /** The answer shall carry the dense weights after this push. */
+  readonly wantsDense: boolean
   /** Counts this thread's pushes from 1, so that one that arrives twice is applied once. */
   readonly sequence: number
   readonly samples: number
@@ -45,9 +49,13 @@ export interface PushRequest extends SignGroups {
   readonly dense: Values
 }
 
-// u32 words: thread, insert | samples, pushes | sequence, groups, segments, tables; group of each table; lengths of each group by
-// segment. Then, each run starting at a multiple of 8 bytes: signs of each group, gradients of each table, dense values.
-const FIXED_WORDS = 6
+// u32 words: thread, flags, samples, pushes | sequence, groups, segments, tables; group of each table; lengths of each group
+// by segment. Then, each run starting at a multiple of 8 bytes: signs of each group, gradients of each table, dense values.
+const FIXED_WORDS = 7
+const [INSERT, DENSE] = [1, 2]
+
+/** The numbers at the head of a request. */
+type Head = readonly [thread: number, flags: number, samples: number, count: number]
 
 /** One server's part of a batch that is grouped by server and, within it, by segment. */
 export class SharePart {
@@ -78,22 +86,31 @@ export class SharePart {
     })
   }
 
-  encodePull(thread: number, insert: boolean, pushes: number): Uint8Array<ArrayBuffer> {
-    return encode(this, [thread, insert ? 1 : 0, pushes], [])
+  encodePull(thread: number, insert: boolean, dense: boolean, pushes: number): Uint8Array<ArrayBuffer> {
+    return encode(this, [thread, (insert ? INSERT : 0) | (dense ? DENSE : 0), 0, pushes], [])
   }
 
-  encodePush(share: ParamsShare<Values>, slice: Slice, thread: number, sequence: number): Uint8Array<ArrayBuffer> {
+  encodePush(
+    share: ParamsShare<Values>,
+    slice: Slice,
+    { thread, sequence, wantsDense }: Pick<PushRequest, 'thread' | 'sequence' | 'wantsDense'>,
+  ): Uint8Array<ArrayBuffer> {
     const rows = share.tables.map(({ gradients }, t) => gradients.subarray(this.#runs[t]!.from, this.#runs[t]!.to))
-    return encode(this, [thread, share.samples, sequence], [...rows, share.gradients.subarray(slice.from, slice.to)])
+    return encode(
+      this,
+      [thread, wantsDense ? DENSE : 0, share.samples, sequence],
+      [...rows, share.gradients.subarray(slice.from, slice.to)],
+    )
   }
 
-  /** Puts the answer to a pull where the share wants it. */
-  decodePull(body: Uint8Array<ArrayBuffer>, share: ParamsShare<Values>, slice: Slice): void {
+  /** Puts the answer to a pull where the share wants it; without a slice there are no dense weights in it. */
+  decodePull(body: Uint8Array<ArrayBuffer>, share: ParamsShare<Values>, slice: Slice | undefined): void {
     const runs = new RunReader(body)
     for (const [t, { rows }] of share.tables.entries()) {
       const { from, to } = this.#runs[t]!
       rows.set(runs.values(precisionOf(rows), to - from), from)
     }
+    if (!slice) return
     const { weights } = share
     weights.set(runs.values(precisionOf(weights), slice.to - slice.from), slice.from)
   }
@@ -101,12 +118,24 @@ export class SharePart {
 
 /** A contribution without samples: the thread has no batch for this step. */
 export function encodeSkip(thread: number, sequence: number): Uint8Array<ArrayBuffer> {
-  return encode({ groups: [], tableGroups: [] }, [thread, 0, sequence], [])
+  return encode({ groups: [], tableGroups: [] }, [thread, 0, 0, sequence], [])
 }
 
-/** The answer to a pull: rows of every table, then the dense slice. */
-export function pullAnswer(rows: readonly Values[], weights: Values): Uint8Array[] {
-  return [...rows, weights].flatMap((run) => {
+/** The answer to a push: how many steps were made, then the dense slice where it was asked for. */
+export function pushAnswer(steps: number, weights: Values | undefined): Uint8Array[] {
+  return [new Uint8Array(Uint32Array.of(steps, 0).buffer), ...pullAnswer([], weights)]
+}
+
+/** Reads the answer to a push; its dense slice, if any, goes to `weights`. */
+export function decodePushAnswer(body: Uint8Array<ArrayBuffer>, weights: Values, slice: Slice): number {
+  const runs = new RunReader(body, 8)
+  if (body.byteLength > 8) weights.set(runs.values(precisionOf(weights), slice.to - slice.from), slice.from)
+  return new Uint32Array(body.buffer, body.byteOffset, 1)[0]!
+}
+
+/** The answer to a pull: rows of every table, then the dense slice where it was asked for. */
+export function pullAnswer(rows: readonly Values[], weights: Values | undefined): Uint8Array[] {
+  return [...rows, ...(weights ? [weights] : [])].flatMap((run) => {
     const bytes = new Uint8Array(run.buffer, run.byteOffset, run.byteLength)
     const padding = -bytes.byteLength & 7
     return padding === 0 ? [bytes] : [bytes, new Uint8Array(padding)]
@@ -115,7 +144,8 @@ export function pullAnswer(rows: readonly Values[], weights: Values): Uint8Array
 
 export function decodePull(body: Uint8Array<ArrayBuffer>): PullRequest {
   const { words, signs } = decodeSigns(body)
-  return { ...signs, thread: words[0]!, insert: words[1] === 1, pushes: words[2]! }
+  const [thread = 0, flags = 0, , pushes = 0] = words
+  return { ...signs, thread, insert: (flags & INSERT) > 0, dense: (flags & DENSE) > 0, pushes }
 }
 
 /** Views on the body; `dims` are those of the tables, `dense` how many dense values belong to this server. */
@@ -129,21 +159,16 @@ export function decodePush(
   const gradients = signs.tableGroups.map((group, t) =>
     runs.values(precision, signs.groups[group]!.signs.length * dims[t]!),
   )
+  const [thread = 0, flags = 0, samples = 0, sequence = 0] = words
   return {
     ...signs,
-    thread: words[0]!,
-    samples: words[1]!,
-    sequence: words[2]!,
-    gradients,
-    dense: runs.values(precision, words[1] === 0 ? 0 : dense),
+    ...{ thread, samples, sequence, gradients },
+    wantsDense: (flags & DENSE) > 0,
+    dense: runs.values(precision, samples === 0 ? 0 : dense),
   }
 }
 
-function encode(
-  { groups, tableGroups }: SignGroups,
-  head: readonly [number, number, number],
-  values: readonly Values[],
-): Uint8Array<ArrayBuffer> {
+function encode({ groups, tableGroups }: SignGroups, head: Head, values: readonly Values[]): Uint8Array<ArrayBuffer> {
   const segments = groups[0]?.lengths.length ?? 0
   const words = [...head, groups.length, segments, tableGroups.length, ...tableGroups]
   const runs = [...groups.map(({ signs }) => signs), ...values]
@@ -162,7 +187,7 @@ function encode(
 
 function decodeSigns(body: Uint8Array<ArrayBuffer>) {
   const words = new Uint32Array(body.buffer, body.byteOffset, Math.floor(body.byteLength / 4))
-  const [groupCount, segments, tables] = [words[3]!, words[4]!, words[5]!]
+  const [groupCount, segments, tables] = [words[4]!, words[5]!, words[6]!]
   const lengthsAt = FIXED_WORDS + tables
   const runs = new RunReader(body, aligned(4 * (lengthsAt + groupCount * segments)))
   const groups = Array.from({ length: groupCount }, (_, g): DistinctSigns => {

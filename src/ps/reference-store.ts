@@ -33,15 +33,18 @@ export class ReferenceStore implements ParamStore {
     this.#dense.set(initialDense(program, denseLayout(program, optimizer), seed).subarray(slice.from, slice.to))
   }
 
-  pull({ groups, tableGroups }: SignGroups, insert: boolean) {
-    const rows = tableGroups.map((group, t) => {
+  pull({ groups, tableGroups }: SignGroups, insert: boolean): Float64Array[] {
+    return tableGroups.map((group, t) => {
       const { signs } = groups[group]!
       const values = new Float64Array(signs.length * this.dims[t]!)
       for (const [i, sign] of signs.entries())
         values.set(this.#row(t, sign, insert).subarray(0, this.dims[t]), i * this.dims[t]!)
       return values
     })
-    return { rows, weights: this.#dense.slice(0, this.denseSize) }
+  }
+
+  pullDense(): Float64Array {
+    return this.#dense.slice(0, this.denseSize)
   }
 
   push({ groups, tableGroups, gradients, dense }: Gradients): number {

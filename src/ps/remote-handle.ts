@@ -30,8 +30,8 @@ interface Ask {
 type Answer = { readonly id: number } & ({ readonly body: Uint8Array<ArrayBuffer> } | { readonly error: PlainError })
 
 /** In a trainer thread: its hold on the servers. */
-export function openRemoteParams({ port, thread, segments, slices }: RemoteParamsHandle): RemoteParams {
-  return new RemoteParams({ call: callsOver(port), thread, segments, slices })
+export function openRemoteParams({ port, thread, segments, slices, pullsAhead }: RemoteParamsHandle): RemoteParams {
+  return new RemoteParams({ call: callsOver(port), thread, segments, slices, ahead: pullsAhead > 0 })
 }
 
 function callsOver(port: MessagePort): Call {

@@ -2,7 +2,7 @@
 import type { Parts } from '../net/index.ts'
 import { Collector } from './collector.ts'
 import { Meetings } from './meetings.ts'
-import { decodePull, decodePush, METHODS, pullAnswer } from './protocol.ts'
+import { decodePull, decodePush, METHODS, pullAnswer, pushAnswer } from './protocol.ts'
 import { SeenSequences } from './sequence.ts'
 import { StateService } from './state-service.ts'
 import type { ParamStore } from './store.ts'
@@ -59,11 +59,8 @@ export class ParameterServer {
   }
 
   #pull(rank: number, body: Uint8Array<ArrayBuffer>): Parts | Promise<Parts> {
-    const { thread, insert, pushes, ...signs } = decodePull(body)
-    const answer = () => {
-      const { rows, weights } = this.store.pull(signs, insert)
-      return pullAnswer(rows, weights)
-    }
+    const { thread, insert, dense, pushes, ...signs } = decodePull(body)
+    const answer = () => pullAnswer(this.store.pull(signs, insert), dense ? this.store.pullDense() : undefined)
     // In sync and half_async a thread sees weights only after the step it contributed to.
     const applied = this.#collectors[rank]?.applied(this.#contributor(rank, thread), pushes)
     return applied ? applied.then(answer) : answer()
@@ -80,7 +77,7 @@ export class ParameterServer {
       if (collector) collector.add(contributor, request.sequence, request)
       else store.push(request)
     }
-    return [new Uint8Array(Uint32Array.of(store.steps).buffer)]
+    return pushAnswer(store.steps, request.wantsDense ? store.pullDense() : undefined)
   }
 
   #leave(rank: number): Parts {

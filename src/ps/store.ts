@@ -33,8 +33,10 @@ export interface ParamStore {
   readonly denseSize: number
   /** Optimizer steps applied so far. */
   readonly steps: number
-  /** Copies rows and dense weights; the copies belong to the caller. */
-  pull(signs: SignGroups, insert: boolean): { readonly rows: readonly Values[]; readonly weights: Values }
+  /** Copies the weights of rows; the copies belong to the caller. */
+  pull(signs: SignGroups, insert: boolean): readonly Values[]
+  /** Copies the dense weights. */
+  pullDense(): Values
   /** One optimizer step; returns its number. */
   push(gradients: Gradients): number
   /** Whole rows of a table with their state, block by block; views that are valid until the next block. */

@@ -9,6 +9,7 @@ import { type Program, RANDOM_SEED } from '../program/index.ts'
 import { deriveSeed, UserError } from '../util/index.ts'
 import { bindViews, type Capacity, openBuffers, type StepBuffers } from './buffers.ts'
 import { clipGradients } from './clip.ts'
+import { type PushedPart, pushedPart } from './pushed-part.ts'
 import { type DistinctBatch, distinctSigns, expandRows, type LoadedBatch, mergeGradients } from './rows.ts'
 
 export interface HostStepOptions {
@@ -80,7 +81,7 @@ export class HostStep {
   constructor(options: HostStepOptions) {
     this.#options = options
     this.#sparseSlots = options.slots.filter(({ kind }) => kind === 'sparse').length
-    this.#pushed = pushedPart(options)
+    this.#pushed = pushedPart(options.program, options.layout)
     this.#buffers = openStepBuffers(options, {
       samples: options.batchSize,
       signs: options.batchSize * Math.max(1, this.#sparseSlots),
@@ -112,6 +113,7 @@ export class HostStep {
     const { params, training, clip, layout } = this.#options
     const started = performance.now()
     await pulled
+    await params.refresh?.(share)
     const afterLookup = performance.now()
     expandRows(this.#buffers, distinct)
     const afterGather = performance.now()
@@ -307,22 +309,6 @@ function nested(values: readonly number[], dims: readonly number[]): unknown {
   if (inner.length === 0) return values
   const step = inner.reduce((product, dim) => product * dim, 1)
   return Array.from({ length: dims[0]! }, (_, i) => nested(values.slice(i * step, (i + 1) * step), inner))
-}
-
-/** What a step pushes where its program has no gradients for some weights or tables, which then stay as they are. */
-interface PushedPart {
-  of(share: ParamsShare): Pick<ParamsShare, 'tables' | 'dense'>
-}
-
-function pushedPart({ program, layout }: HostStepOptions): PushedPart | undefined {
-  const fetched = new Set(program.fetches.map(({ name }) => name))
-  const changing = layout.entries.filter(({ kind, trainable }) => kind === 'state' || trainable)
-  const dense = changing.filter(({ kind, name }) => fetched.has(`${kind === 'state' ? 'state' : 'grad'}:${name}`))
-  const rows = program.rows.filter(({ name }) => fetched.has(`grad:${name}`))
-  const tables = new Set(rows.map(({ table }) => program.tables.findIndex(({ name }) => name === table)))
-  if (dense.length === changing.length && tables.size === program.tables.length) return undefined
-  const names = new Set(dense.map(({ name }) => name))
-  return { of: (share) => ({ tables: share.tables.filter(({ table }) => tables.has(table)), dense: names }) }
 }
 
 const BOUND_SIZES = 16 // batch sizes and sequence lengths bound at a time

@@ -96,9 +96,9 @@ function directly(store: ReferenceStore): Params<Float64Array> {
   })
   return {
     pull(share) {
-      const { rows, weights } = store.pull(signs(share), true)
+      const rows = store.pull(signs(share), true)
       for (const [t, { rows: into }] of share.tables.entries()) into.set(rows[t]!)
-      share.weights.set(weights)
+      share.weights.set(store.pullDense())
     },
     push: (share) =>
       store.push({
