@@ -33,15 +33,16 @@ export class DygraphModel {
     const dropped = drop.forward(norm.forward(x))
     const value = mean(mul(dropped, dropped))
     const loss = mean(nn.sigmoidCrossEntropy(out.forward(dropped), click))
-    const all = (await x.data()) as Float32Array
+    const [all, seen, clicks] = await Promise.all([x.data(), value.item(), sum(click).item()])
+    const total = (all as Float32Array).reduce((a, b) => a + b, 0)
     const number = (n: number) => metric.mean(constant(x.builder, n))
     return {
       loss,
       metrics: {
         dropped: metric.mean(value),
-        seen: number(await value.item()),
-        clicks: number(await sum(click).item()),
-        total: number(all.reduce((a, b) => a + b, 0)),
+        seen: number(seen),
+        clicks: number(clicks),
+        total: number(total),
       },
     }
   }
