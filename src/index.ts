@@ -17,6 +17,7 @@ export {
   type DygraphModel,
   type Feeds,
   type Metric,
+  type MetricReport,
   type ModelOptimizer,
   type ModelV1,
   metric,

@@ -3,6 +3,7 @@ import type { z } from 'zod'
 import type { Layer, SparseSlot } from '../nn/index.ts'
 import type { OptimizerSpec } from '../optim/index.ts'
 import type { Tensor } from '../program/index.ts'
+import type { Metric, MetricReport } from './metrics.ts'
 
 /**
  * Declares a model's inputs. The order of calls is the order MultiSlot text must have; slot text goes by name.
@@ -24,22 +25,10 @@ export interface DenseOptions {
   readonly aliases?: readonly string[]
 }
 
-/** What is measured; made by `metric.auc` and `metric.mean`. */
-export type Metric =
-  | { readonly kind: 'auc'; readonly prediction: Tensor; readonly label: Tensor }
-  | { readonly kind: 'mean'; readonly value: Tensor }
-
-export const metric = {
-  /** Area under the ROC curve; of a prediction with several columns the last one counts. */
-  auc: (prediction: Tensor, label: Tensor): Metric => ({ kind: 'auc', prediction, label }),
-  /** Mean over samples of a scalar that is itself a batch mean. */
-  mean: (value: Tensor): Metric => ({ kind: 'mean', value }),
-} as const
-
 export interface NetOutput {
   /** A scalar: the mean over the batch of what is minimized. */
   readonly loss: Tensor
-  readonly metrics?: Readonly<Record<string, Metric>>
+  readonly metrics?: Readonly<Record<string, Metric | MetricReport>>
   /** What inference returns, by name. */
   readonly outputs?: Readonly<Record<string, Tensor>>
 }

@@ -6,7 +6,8 @@ import type { SparseSlot } from '../nn/index.ts'
 import type { OptimizerSpec } from '../optim/index.ts'
 import { Builder, cast, type Program, type Tensor } from '../program/index.ts'
 import { UserError } from '../util/index.ts'
-import type { DygraphSource, Feeds, Metric, ModelOptimizer, NetOutput, StaticModel } from './contract.ts'
+import type { DygraphSource, Feeds, ModelOptimizer, NetOutput, StaticModel } from './contract.ts'
+import type { Metric } from './metrics.ts'
 
 /** A traced model: plain data that crosses threads. */
 export interface TracedModel {
@@ -87,16 +88,24 @@ export function metricFetches({ metrics = {} }: Pick<NetOutput, 'metrics'>): {
   specs: MetricSpec[]
 } {
   const fetches: Record<string, Tensor> = {}
-  const specs = Object.entries(metrics).map(([name, item]: [string, Metric]): MetricSpec => {
-    const spec = metricSpec(name, item.kind)
-    if (spec.kind === 'mean' && item.kind === 'mean') fetches[spec.value] = item.value
-    if (spec.kind === 'auc' && item.kind === 'auc') {
-      fetches[spec.prediction] = item.prediction
-      fetches[spec.label] = item.label.dtype === 'float32' ? item.label : cast(item.label, 'float32')
-    }
-    return spec
+  const specs = Object.entries(metrics).flatMap(([name, item]): MetricSpec[] => {
+    if (item.kind !== 'report') return [fetchedMetric(name, item, fetches)]
+    return Object.entries(item.parts).map(([part, own]) => ({
+      ...fetchedMetric(`${name}.${part}`, own, fetches),
+      report: { name, part, spec: item.spec },
+    }))
   })
   return { fetches, specs }
+}
+
+function fetchedMetric(name: string, item: Metric, fetches: Record<string, Tensor>): MetricSpec {
+  const spec = metricSpec(name, item.kind)
+  if (spec.kind === 'mean' && item.kind === 'mean') fetches[spec.value] = item.value
+  if (spec.kind === 'auc' && item.kind === 'auc') {
+    fetches[spec.prediction] = item.prediction
+    fetches[spec.label] = item.label.dtype === 'float32' ? item.label : cast(item.label, 'float32')
+  }
+  return spec
 }
 
 export function metricSpec(name: string, kind: Metric['kind']): MetricSpec {

@@ -2,9 +2,10 @@
 import { performance } from 'node:perf_hooks'
 import type { BatchReader } from '../data/index.ts'
 import type { EventSink, Metrics } from '../event/index.ts'
+import type { MetricSpec } from '../metric/index.ts'
 import type { MeterState, Position } from '../snapshot/index.ts'
 import type { Phase } from './messages.ts'
-import { Meter, metricsOf } from './meter.ts'
+import { Meter, metricsOf, reportsOf } from './meter.ts'
 import type { StepReport, TrainerPool } from './trainer-pool.ts'
 
 export interface PassOptions {
@@ -21,6 +22,8 @@ export interface PassOptions {
   readonly from?: PassStart
   /** Called after a batch is handed out; what it returns is awaited once every batch so far is applied. */
   readonly afterBatch?: (index: number) => (() => Promise<void>) | undefined
+  /** What is measured, for reports that are more than a number. */
+  readonly specs?: readonly MetricSpec[]
   /** Sees every step. */
   readonly onReport?: (report: StepReport) => void
   /** Adds up what all workers have measured; the epoch's event then tells of all. @default this process alone */
@@ -62,6 +65,7 @@ export async function runPass({
   together = async (own) => own,
   afterBatch,
   onReport,
+  specs = [],
 }: PassOptions): Promise<PassResult> {
   const meter = new Meter(phase, epoch, from.meter)
   let { position } = from
@@ -89,7 +93,10 @@ export async function runPass({
   const { samples, seconds } = state
   const metrics = metricsOf(state)
   if (!signal.aborted)
-    emit({ kind: 'epoch', phase, epoch, samples, seconds, samplesPerSecond: samples / seconds, metrics })
+    emit({
+      ...{ kind: 'epoch', phase, epoch, samples, seconds, samplesPerSecond: samples / seconds, metrics },
+      ...(specs.some(({ report }) => report) && { reports: reportsOf(specs, state) }),
+    })
   return {
     samples: samples - (from.meter?.samples ?? 0),
     seconds: seconds - (from.meter?.seconds ?? 0),

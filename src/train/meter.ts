@@ -1,7 +1,7 @@
 /** @file Running metrics of one phase of an epoch: losses and AUC over all threads, rates between two reports. */
 import { performance } from 'node:perf_hooks'
 import type { EventOf, Metrics } from '../event/index.ts'
-import { type AucHistogram, addAuc, aucOf, emptyAuc } from '../metric/index.ts'
+import { type AucHistogram, addAuc, aucOf, emptyAuc, type MetricSpec, reportText } from '../metric/index.ts'
 import type { MeterState } from '../snapshot/index.ts'
 import type { Phase } from './messages.ts'
 import type { StepReport } from './trainer-pool.ts'
@@ -93,6 +93,20 @@ export class Meter {
       samplesPerSecond: (this.samples - samples) / seconds,
     }
   }
+}
+
+/** What reports have to say, by name. */
+export function reportsOf(specs: readonly MetricSpec[], state: MeterState): Record<string, string> {
+  const { samples, sums, histograms } = state
+  const parts = specs.flatMap(({ report }) => (report ? [report] : []))
+  const reports = [...new Set(parts.map(({ name }) => name))].map((name) => {
+    const own = parts.filter((part) => part.name === name)
+    const fetched = own.map(({ part }) => [part, `${name}.${part}`] as const)
+    const means = fetched.flatMap(([part, key]) => (key in sums ? [[part, sums[key]! / Math.max(1, samples)]] : []))
+    const histogram = fetched.map(([, key]) => histograms[key]).find((found) => found !== undefined)
+    return [name, reportText(own[0]!.spec, { samples, means: Object.fromEntries(means), histogram })]
+  })
+  return Object.fromEntries(reports)
 }
 
 /** Means by sample, and the areas under the histograms. */

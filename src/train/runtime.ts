@@ -82,7 +82,7 @@ export class Runtime {
     from?: PassStart,
     { part, together, files: ordered, afterBatch, onReport }: PassChanges = {},
   ): Promise<PassResult> {
-    const { config, files, emit, signal } = this.#options
+    const { config, model, files, emit, signal } = this.#options
     const { runner } = config
     const input = ordered ?? files[phase]!
     const reader = this.#readers.get(phase)!.read({
@@ -100,7 +100,7 @@ export class Runtime {
     const [trainers, reports] = [this.#trainers, this.#reports]
     const printInterval = runner.print_interval
     const result = await runPass({
-      ...{ phase, epoch, reader, trainers, reports, printInterval, emit, signal },
+      ...{ phase, epoch, reader, trainers, reports, printInterval, emit, signal, specs: model.metrics },
       ...(from && { from }),
       ...(together && { together }),
       ...(afterBatch && { afterBatch }),
