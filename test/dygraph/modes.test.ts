@@ -1,5 +1,5 @@
 /** @file One net, two modes: the models of models/rank train alike as static and as dynamic graphs. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -44,6 +44,13 @@ describe('a checkpoint of one mode', () => {
     const whole = await run(to, 'dnn', ['runner.epochs=2'])
     expect(second.result.digest).toBe(whole.result.digest)
   })
+})
+
+test('a model for inference is written after dynamic training, from static_model.ts', async () => {
+  const folder = join(scratch, 'exported')
+  await run('dygraph', 'deepfm', [`runner.model_save_path=${folder}`, 'runner.use_inference=True'])
+  const { samples } = JSON.parse(await readFile(join(folder, '0', 'inference', 'manifest.json'), 'utf8'))
+  expect(samples).toBeDefined()
 })
 
 async function run(mode: GraphMode, name: string, overrides: readonly string[] = [], resume = false) {
