@@ -25,14 +25,6 @@ const REFUSALS: readonly Refusal[] = [
     instead: 'async',
   },
   {
-    key: 'reader_type',
-    when: (type: string) => type === 'CustomizeDataLoader',
-    code: 'CONFIG_NOT_IN_BUILD',
-    message:
-      'this build does not have readers inside the model yet; DataLoader reads with the class RecDataset of train_reader_path',
-    instead: 'DataLoader',
-  },
-  {
     key: 'start_day',
     when: () => true,
     code: 'CONFIG_NOT_IN_BUILD',

@@ -91,8 +91,15 @@ function readerProblems({ runner }: UserConfig, source: ConfigSource, dir: strin
 }
 
 function readerNotices({ runner }: UserConfig, source: ConfigSource, dir: string): string[] {
+  // PaddleRec's configs name a reader beside a pipe_command, which then reads.
+  const piped = (type: string) => runner.pipe_command !== undefined && /^(Queue|Inmemory)Dataset$/.test(type)
+  const types = { train_reader_path: runner.reader_type, infer_reader_path: runner.infer_reader_type }
   const missing = READER_KEYS.filter(
-    (key) => isWritten(source, ['runner', key]) && runner[key] !== '' && !readerFile(dir, runner[key]),
+    (key) =>
+      isWritten(source, ['runner', key]) &&
+      runner[key] !== '' &&
+      !piped(types[key] ?? runner.reader_type) &&
+      !readerFile(dir, runner[key]),
   )
   if (missing.length === 0) return []
   const files = [...new Set(missing.map((key) => `${stem(runner[key])}.ts`))].join(' and no ')

@@ -45,7 +45,7 @@ export const READING = group('Reading', 'How input files become batches.', {
   reader_type: choice(
     READER_TYPES,
     'DataLoader',
-    'How samples are read: DataLoader and RecDataset run the reader of `train_reader_path` or the built-in slot reader; QueueDataset and InmemoryDataset run `pipe_command`; CustomizeDataLoader is the model’s own.',
+    'How samples are read: DataLoader and RecDataset run the reader of `train_reader_path` or the built-in slot reader; QueueDataset and InmemoryDataset run `pipe_command`; CustomizeDataLoader runs the class RecDataset that the model’s own file exports.',
     READER_TYPE_ALIASES,
   ),
   train_reader_path: text(

@@ -1,5 +1,6 @@
 /** @file How a phase reads its data: from reader_type, pipe_command, reader paths and data_format to the settings of a reader. */
 import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import type { JobConfig } from '../config/index.ts'
 import { pipeCommand, type ReaderPoolOptions, type ReadOptions } from '../data/index.ts'
 import type { Phase } from './messages.ts'
@@ -18,7 +19,8 @@ export function inputOf(config: JobConfig, phase: Phase, files: readonly string[
   const type = phase === 'train' ? runner.reader_type : runner.infer_reader_type
   const inMemory = type === 'InmemoryDataset'
   const piped = (inMemory || type === 'QueueDataset') && runner.pipe_command !== undefined
-  const path = phase === 'train' ? runner.train_reader_path : runner.infer_reader_path
+  const named = phase === 'train' ? runner.train_reader_path : runner.infer_reader_path
+  const path = type === 'CustomizeDataLoader' ? modelFile(config.dir) : named
   const own = !inMemory && type !== 'QueueDataset' && path !== undefined && existsSync(path)
   const table = piped || own ? undefined : tableOf(runner.data_format, files)
   const { data_format, on_bad_line, parse_ins_id, parse_content } = runner
@@ -38,6 +40,13 @@ export function inputOf(config: JobConfig, phase: Phase, files: readonly string[
     },
   }
 }
+
+/** CustomizeDataLoader is a reader in the model's own file. */
+function modelFile(dir: string): string | undefined {
+  return MODEL_FILES.map((name) => join(dir, name)).find((path) => existsSync(path))
+}
+
+const MODEL_FILES = ['static_model.ts', 'static_model.js', 'static_model.mjs', 'model.ts', 'dygraph_model.ts']
 
 function pipeOf({ runner, path, dir }: JobConfig) {
   return pipeCommand({ command: runner.pipe_command!, yaml: path, dir, cwd: process.cwd() })

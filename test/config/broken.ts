@@ -336,12 +336,6 @@ const VALUES: readonly Broken[] = [
     'runner.reader_type',
     'DataLoader',
   ]),
-  bad(
-    'a reader type this build lacks',
-    addRunner('  reader_type: CustomizeDataLoader\n'),
-    'this build does not have readers inside the model yet',
-    ['runner.reader_type', 'DataLoader'],
-  ),
   bad('a format with a hyphen', addRunner('  data_format: multi-slot\n'), 'did you mean "multislot"?', [
     'runner.data_format',
     'multislot',

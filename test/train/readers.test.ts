@@ -65,6 +65,35 @@ function csvOf(slotText: string): string {
   return `user,label,tags,history,x1,x2\n${rows.join('\n')}\n`
 }
 
+describe('CustomizeDataLoader', () => {
+  const OWN = ['runner.reader_type=CustomizeDataLoader']
+  test('reads with the class RecDataset of the model’s own file', async () => {
+    expect(await errorOf(...OWN)).toMatch(/does not export a class RecDataset/)
+    const model = join(folder, 'static_model.ts')
+    const text = await readFile(model, 'utf8')
+    await writeFile(model, `${text}\n${RECORDS}`)
+    const { result } = await trained(...OWN)
+    await writeFile(model, text)
+    expect(result.digest).toBe(plain.result.digest)
+  })
+})
+
+const RECORDS = `import { readFileSync } from 'node:fs'
+export class RecDataset {
+  constructor(readonly files: readonly string[]) {}
+  *[Symbol.iterator]() {
+    for (const line of readFileSync(this.files[0]!, 'utf8').trim().split('\\n')) {
+      const sample: Record<string, (string | number)[]> = {}
+      for (const word of line.split(' ')) {
+        const [name = '', value = ''] = word.split(':')
+        ;(sample[name] ??= []).push(name === 'x' ? Number(value) : value)
+      }
+      yield sample
+    }
+  }
+}
+`
+
 describe('InmemoryDataset', () => {
   test('shuffles each epoch by seed when asked', async () => {
     const shuffled = [...MEMORY, 'runner.local_shuffle=True', 'runner.epochs=2']
