@@ -1,4 +1,4 @@
-/** @file Writes docs/config.md and docs/config.schema.json from the schema; `--check` only compares and fails when they are stale. */
+/** @file Writes docs/config.md, docs/config-v1.md and docs/config.schema.json from the schema; `--check` only compares and fails when they are stale. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { createJiti } from 'jiti'
@@ -6,6 +6,7 @@ import { createJiti } from 'jiti'
 const jiti = createJiti(import.meta.url)
 const { jsonSchema, SYNC_MODES } = await jiti.import('../src/config/index.ts')
 const { RUNNER_GROUPS, userConfigSchema } = await jiti.import('../src/config/schema.ts')
+const { GROUPS_V1 } = await jiti.import('../src/config/v1/schema.ts')
 const { tableParameters } = await jiti.import('../src/config/table-parameters.ts')
 const { describeSchema } = await jiti.import('../src/config/describe.ts')
 const { yamlValue } = await jiti.import('../src/config/edit.ts')
@@ -14,6 +15,7 @@ const { bare, defaultOf, isOptional, keysOf, metaOf, schemaAt } = await jiti.imp
 const check = process.argv.includes('--check')
 const stale = Object.entries({
   'config.md': configPage(),
+  'config-v1.md': configV1Page(),
   'config.schema.json': `${JSON.stringify(jsonSchema(), null, 2)}\n`,
 }).filter(([name, text]) => !write(new URL(`../docs/${name}`, import.meta.url), text))
 if (check && stale.length > 0) {
@@ -88,6 +90,106 @@ ${nested(['accessor', 'embed_sgd_param'], '`embedx_sgd_param` has the same keys.
 ${['naive', 'adagrad', 'adam'].map((rule) => nested(['accessor', 'embed_sgd_param', rule])).join('\n')}
 ${nested(['accessor', 'ctr_accessor_param'], 'The value in brackets holds when the key is left out.')}
 ${nested(['accessor', 'table_accessor_save_param'])}`
+}
+
+function configV1Page() {
+  return `<!-- Written by scripts/docs.mjs from src/config/v1; change it there. -->
+# config.yaml of PaddleRec 1.x
+
+\`\`\`
+oarfish run -m config.yaml [-b backend.yaml]
+\`\`\`
+does what \`python -m paddlerec.run\` does: it runs the runners that \`mode\` names, one after the other. \`-m paddlerec.models.rank.dnn\` is the
+config in that folder of this package. A config of the 2.x form, with one group \`runner\`, goes to \`oarfish train\`: [config.md](config.md).
+
+\`\`\`yaml
+workspace: "paddlerec.models.rank.dnn"
+mode: [single_cpu_train]
+runner:
+- name: single_cpu_train
+  class: train
+  epochs: 4
+  save_checkpoint_interval: 2
+  save_checkpoint_path: "increment_dnn"
+  phases: [phase1]
+dataset:
+- name: dataloader_train
+  batch_size: 2
+  data_path: "{workspace}/data/sample_data/train"
+  sparse_slots: "click 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26"
+  dense_slots: "dense_var:13"
+phase:
+- name: phase1
+  model: "{workspace}/model.py"
+  dataset_name: dataloader_train
+\`\`\`
+This leaves \`increment_dnn/1\` and \`increment_dnn/3\`. A runner of class \`infer\` with \`init_model_path: "increment_dnn"\` evaluates both.
+
+## How it is read
+
+- \`workspace\` that begins with \`paddlerec.\` is a folder of this package, any other is relative to the working folder, as are all paths. \`{workspace}\`
+  stands for it in any text.
+- \`mode\` is a name or several; \`phases\` too. Phases run in the order of \`phase\`.
+- A key written twice is a warning with both lines; the last one counts. Keys that are not listed here belong to the model or the reader; one that
+  looks like a slip of the pen is an error with the key that was meant.
+- All problems are printed at once with place and fix, before anything runs: names that name nothing, missing folders and models.
+- \`cluster_train\` and \`local_cluster_train\` are checked, but this build does not run them yet. backend.yaml is read and recognised.
+- \`device: gpu\` runs on the CPU, and says so.
+
+${GROUPS_V1.map(({ title, intro, shape }) => `## ${code(title)}\n\n${intro}\n\n${options(shape)}`).join('\n\n')}
+
+## Saving
+
+After epoch e, counted from 0, a checkpoint goes to \`<save_checkpoint_path>/<e>\` when e is the last epoch or e + 1 is a multiple of the interval;
+without an interval after every epoch. A runner with several phases saves each in a folder of its name below that. Checkpoints are those of
+[checkpoint-format.md](checkpoint-format.md). \`infer\` takes the sub-folders of \`init_model_path\` in numeric order, or the folder itself where it has none.
+
+## Slots
+
+A line is \`slot:value slot:value ...\` in any order. A slot that a line does not have gets \`padding\`; a dense slot with too few values is an error with
+its line. A model may declare other names of a dense slot: \`dense('dense_feature', 13, { aliases: ['dense_var'] })\`, as models/rank/dnn does, reads
+13 real values of \`dense_feature\` where the config says \`dense_var\`.
+
+Without slots, \`data_converter: reader.py\` stands for \`reader.ts\` beside it, which exports a class \`Reader\` (or \`reader_class_name\`):
+\`\`\`ts
+export class Reader {
+  constructor(config) {} // config.runner.custom holds the dataset's own keys
+  *generateSample(line) {
+    yield [['click', [0]], ['1', [737395]], ['dense_var', [0.1, 0.2]]]
+  }
+}
+\`\`\`
+
+## The model
+
+\`model.py\` stands for \`model.ts\` beside it, else \`static_model.ts\`. A file exports \`StaticModel\`, as for 2.x, or a class \`Model\`:
+\`\`\`ts
+import { concat, mean, metric, nn, sigmoid } from 'oarfish'
+
+export class Model {
+  net({ label, sparse, dense }, isInfer) {
+    const embedded = nn.embedding(Object.values(sparse), { name: 'SparseFeatFactors', dim: 9 })
+    const logit = nn.linear(concat([embedded, dense.dense_var], 1), { name: 'fc', out: 1 })
+    return { loss: mean(nn.sigmoidCrossEntropy(logit, label)), metrics: { AUC: metric.aucReport(sigmoid(logit), label) } }
+  }
+}
+\`\`\`
+Its inputs are the slots of the dataset, the first sparse slot being the label, unless it has \`inputData(feeds, isInfer)\`; its optimizer is that of
+\`hyper_parameters.optimizer\` (\`class\`: SGD, Adam or Adagrad; \`learning_rate\`), unless it has \`optimizer()\`.
+
+## Metrics and output
+
+\`metric.aucReport(prediction, label)\`, \`metric.precisionRecall(input, label, classNum)\`, \`metric.recallK(input, label, k)\` and
+\`metric.posNegRatio(positive, negative)\` end an epoch with the lines of PaddleRec's AUC, PrecisionRecall, RecallK and PosNegRatio. Progress goes to
+standard error every \`print_interval\` batches, what ends an epoch to standard output; \`--json\` prints events instead.
+
+## Otherwise than PaddleRec 1.8.5
+
+- Metrics begin anew in each epoch; PaddleRec's go on over all of them.
+- A bare \`phases: phase10\` is that phase alone, not \`phase1\` as well.
+- Several phases do not write over each other's checkpoints, nor several evaluated models over each other's \`runner_result_dump_path\`.
+- Blank lines are no samples. A failure ends with a status that is not 0. \`device\` may be left out.
+`
 }
 
 function nested(path, note = '') {
