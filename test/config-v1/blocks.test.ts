@@ -23,6 +23,13 @@ describe('the blocks of a guide', () => {
   })
 })
 
+test('the example of docs/config-v1.md parses', () => {
+  const page = readFileSync(new URL('../../docs/config-v1.md', import.meta.url), 'utf8')
+  expect(yamlBlocks(page).map((block) => (parseBlock(block) as LoadedRunConfig).config.mode)).toEqual([
+    ['single_cpu_train'],
+  ])
+})
+
 describe.skipIf(!OARFISH_SEEDS)('the guide in OARFISH_SEEDS', () => {
   const file = OARFISH_SEEDS ? readdirSync(OARFISH_SEEDS).find((name) => /^000.*\.txt$/.test(name)) : undefined
   allParse(file ? readFileSync(join(OARFISH_SEEDS!, file), 'utf8') : '', 9)

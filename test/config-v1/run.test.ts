@@ -178,6 +178,37 @@ describe('a runner', () => {
     expect(readFileSync(join(folder, 'dump_epoch_2'), 'utf8')).toBe(first)
   }, 30_000)
 
+  test('saves models for inference by an interval of their own, which score as they should', async () => {
+    const saving = '  save_inference_path: exported\n  save_inference_interval: 2\n'
+    writeFileSync(
+      join(folder, 'model.ts'),
+      MODEL.replace('return { loss', 'return { outputs: { predict: sigmoid(logit) }, loss'),
+    )
+    job(CONFIG.replace('  print_interval: 2\n', saving))
+    await run()
+    expect(readdirSync(join(folder, 'exported')).sort()).toEqual(['1', '2'])
+    const { code, out } = await oarfish(['predict', '--model', 'exported/2', 'data/part-0'], folder)
+    expect({ code, lines: out.trim().split('\n').length }).toEqual({ code: 0, lines: 20 })
+  }, 30_000)
+
+  test('starts from init_model_path', async () => {
+    job()
+    const first = (await run()).result.runners[0]!.metrics['phase1']!['loss']!
+    writeFileSync(join(folder, 'config.yaml'), CONFIG.replace('epochs: 3', 'epochs: 1\n  init_model_path: saved/2'))
+    const { events, result } = await run()
+    expect(ofKind(events, 'loaded').map(({ epoch }) => epoch)).toEqual([2])
+    expect(result.runners[0]!.metrics['phase1']!['loss']).toBeLessThan(first)
+  }, 30_000)
+
+  test('that is stopped ends after the step under way', async () => {
+    job()
+    const stop = new AbortController()
+    const config = loadRunConfig({ path: 'config.yaml', cwd: folder })
+    const emit = (event: Event) => event.kind === 'epoch' && stop.abort()
+    const { interrupted, runners } = await runModes({ config, emit, signal: stop.signal })
+    expect({ interrupted, samples: runners[0]!.samples }).toEqual({ interrupted: true, samples: 40 })
+  }, 30_000)
+
   test('with several phases trains each by itself, in the order of `phase`, and saves each', async () => {
     const second = CONFIG.replace(
       'hyper_parameters',
