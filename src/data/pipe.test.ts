@@ -113,25 +113,32 @@ describe('a pipe', () => {
     }
   })
 
-  test.each(['leaving the loop', 'closing the pool'])('is killed with all it started by %s', async (how) => {
-    const pool = openReaderPool({
-      slots: SLOTS,
-      threads: 1,
-      pipe: { command: 'cat ten; echo $$ > pid; sleep 1000 | cat', dir: folder },
-    })
-    put(folder, 'ten', textOf(randomSamples(20_000)))
-    rmSync(join(folder, 'pid'), { force: true })
-    const reader = pool.read({ files: [data], batchSize: 4, epoch: 0 })
-    const reading = (async () => {
-      for await (const _ of reader) if (how === 'leaving the loop' && pid() > 0) break
-    })().catch(() => 'closed')
-    while (pid() === 0) await setTimeout(20)
-    if (how === 'closing the pool') await pool.close()
-    await reading
-    for (let i = 0; i < 100 && groupIsAlive(pid()); i++) await setTimeout(20)
-    expect(groupIsAlive(pid())).toBe(false)
-    await pool.close()
-  })
+  test.each(['leaving the loop', 'closing the reader', 'closing the pool'])(
+    'is killed with all it started by %s',
+    async (how) => {
+      const pool = openReaderPool({
+        slots: SLOTS,
+        threads: 1,
+        pipe: { command: 'cat ten; echo $$ > pid; sleep 1000 | cat', dir: folder },
+      })
+      put(folder, 'ten', textOf(randomSamples(20_000)))
+      rmSync(join(folder, 'pid'), { force: true })
+      const reader = pool.read({ files: [data], batchSize: 4, epoch: 0 })
+      const reading = (async () => {
+        for await (const _ of reader) {
+          while (pid() === 0) await setTimeout(20)
+          if (how === 'leaving the loop') break
+        }
+      })().catch(() => 'closed')
+      while (pid() === 0) await setTimeout(20)
+      if (how === 'closing the reader') await reader.close()
+      if (how === 'closing the pool') await pool.close()
+      await reading
+      for (let i = 0; i < 100 && groupIsAlive(pid()); i++) await setTimeout(20)
+      expect(groupIsAlive(pid())).toBe(false)
+      await pool.close()
+    },
+  )
 
   function pid(): number {
     try {
