@@ -10,7 +10,7 @@ import {
   sequenceEmbedding,
 } from './embedding.ts'
 import { Layer, type Variable } from './layer.ts'
-import { affine, type LinearOptions } from './linear.ts'
+import { affine, type LinearOptions, type MlpOptions } from './linear.ts'
 import { dropout, standardize } from './normalization.ts'
 
 export interface LinearLayerOptions extends Omit<LinearOptions, 'name'> {
@@ -35,6 +35,29 @@ export class Linear extends Layer {
 
   forward(x: Tensor): Tensor {
     return affine(x, this.weight.on(x.builder), this.bias?.on(x.builder), this.#activation)
+  }
+}
+
+export interface MlpLayerOptions extends Omit<MlpOptions, 'name'> {
+  /** Columns of the operand. */
+  readonly in: number
+}
+
+/** A stack of linear layers, named `0`, `1`, ... */
+export class Mlp extends Layer {
+  readonly #layers: readonly Linear[]
+
+  constructor({ in: width, sizes, activation = 'relu', lastActivation, ...options }: MlpLayerOptions) {
+    super()
+    this.#layers = sizes.map((out, i) => {
+      const act = i < sizes.length - 1 ? activation : lastActivation
+      const layer = new Linear({ ...options, in: sizes[i - 1] ?? width, out, ...(act && { activation: act }) })
+      return this.addSublayer(String(i), layer)
+    })
+  }
+
+  forward(x: Tensor): Tensor {
+    return this.#layers.reduce((input, layer) => layer.forward(input), x)
   }
 }
 

@@ -29,7 +29,7 @@ const DRAW: { readonly [K in RowInit['kind']]: (rule: Extract<RowInit, { kind: K
   },
 }
 
-/** Xavier and Kaiming as the plain distributions they are once fan-in and fan-out are known. */
+/** Xavier, Kaiming and LeCun as the plain distributions they are once fan-in and fan-out are known. */
 function fixFans(init: Initializer, fanIn: number, fanOut: number): RowInit {
   const uniform = (limit: number): RowInit => ({ kind: 'uniform', low: -limit, high: limit })
   const normal = (std: number): RowInit => ({ kind: 'normal', mean: 0, std })
@@ -44,6 +44,8 @@ function fixFans(init: Initializer, fanIn: number, fanOut: number): RowInit {
       return uniform(Math.sqrt(6 / fanIn))
     case 'kaiming_normal':
       return normal(Math.sqrt(2 / fanIn))
+    case 'lecun_normal':
+      return normal(Math.sqrt(1 / fanIn))
     default:
       return init
   }

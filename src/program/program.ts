@@ -15,6 +15,8 @@ export type Initializer =
   | { readonly kind: 'xavier_normal' }
   | { readonly kind: 'kaiming_uniform' }
   | { readonly kind: 'kaiming_normal' }
+  /** Normal with a deviation of 1 / sqrt(fan in). */
+  | { readonly kind: 'lecun_normal' }
 
 export const POOLINGS = ['sum', 'mean', 'sqrtn', 'sequence'] as const
 export type Pooling = (typeof POOLINGS)[number]

@@ -57,7 +57,7 @@ class Rows:
 
 def deep(x, weights):
     for i in range(len(LAYERS) + 1):
-        x = x @ weights[f"fc{i}.weight"] + weights[f"fc{i}.bias"]
+        x = x @ weights[f"fc.{i}.weight"] + weights[f"fc.{i}.bias"]
         x = torch.relu(x) if i < len(LAYERS) else x
     return x
 
@@ -66,7 +66,7 @@ def fc_shapes(width, out):
     sizes = [width, *LAYERS, out]
     shapes = {}
     for i, (before, after) in enumerate(zip(sizes, sizes[1:])):
-        shapes |= {f"fc{i}.weight": (before, after), f"fc{i}.bias": (after,)}
+        shapes |= {f"fc.{i}.weight": (before, after), f"fc.{i}.bias": (after,)}
     return shapes
 
 

@@ -1,5 +1,5 @@
 /** @file DeepFM: a factorization machine and a deep network over the same vectors of all features. */
-import { add, concat, mul, nn, reshape, square, sub, sum, type Tensor, unsqueeze } from 'oarfish'
+import { add, concat, mul, nn, reshape, sum, type Tensor, unsqueeze } from 'oarfish'
 
 export interface DeepFmOptions {
   /** Sparse slots. */
@@ -16,7 +16,7 @@ export class DeepFm extends nn.Layer {
   readonly #denseWeights: nn.Linear
   readonly #vectors: nn.Embedding
   readonly #denseVectors: nn.Variable
-  readonly #deep: readonly nn.Linear[]
+  readonly #deep: nn.Mlp
 
   constructor({ slots, denseWidth, embeddingDim: dim, layerSizes }: DeepFmOptions) {
     super()
@@ -26,13 +26,9 @@ export class DeepFm extends nn.Layer {
     this.#denseWeights = this.addSublayer('dense_one', new nn.Linear({ in: denseWidth, out: 1, init }))
     this.#vectors = this.addSublayer('embedding', new nn.Embedding({ dim, init }))
     this.#denseVectors = this.addParameter({ name: 'dense_vectors', shape: [denseWidth, dim], init })
-    const widths = [(slots + denseWidth) * dim, ...layerSizes, 1]
-    this.#deep = widths.slice(1).map((out, i) => {
-      const activation = i < layerSizes.length ? { activation: 'relu' as const } : {}
-      const std = 1 / Math.sqrt(widths[i]!)
-      const layer = new nn.Linear({ in: widths[i]!, out, init: { kind: 'normal', mean: 0, std }, ...activation })
-      return this.addSublayer(`fc${i}`, layer)
-    })
+    const width = (slots + denseWidth) * dim
+    const mlp = new nn.Mlp({ in: width, sizes: [...layerSizes, 1], init: { kind: 'lecun_normal' } })
+    this.#deep = this.addSublayer('fc', mlp)
   }
 
   /** Logits [B, 1]. */
@@ -44,13 +40,7 @@ export class DeepFm extends nn.Layer {
     const scaled = mul(unsqueeze(dense, 2), this.#denseVectors.on(dense.builder))
     const vectors = concat([rows, scaled], 1) // [B, slots + dense, dim]
     const flat = reshape(vectors, [-1, (vectors.shape[1] as number) * this.#dim])
-    const deep = this.#deep.reduce((input, layer) => layer.forward(input), flat)
-    return add(add(firstOrder, pairs(vectors)), deep)
+    const deep = this.#deep.forward(flat)
+    return add(add(firstOrder, nn.pairwiseSum(vectors)), deep)
   }
-}
-
-/** The sum of <v_i, v_j> over all pairs i < j, as half of (sum v)^2 - sum v^2: [B, features, dim] -> [B, 1]. */
-function pairs(vectors: Tensor): Tensor {
-  const difference = sub(square(sum(vectors, 1)), sum(square(vectors), 1)) // [B, dim]
-  return mul(sum(difference, 1, true), 0.5)
 }

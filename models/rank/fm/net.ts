@@ -1,5 +1,5 @@
 /** @file The factorization machine: a weight per feature, and a vector per feature whose products weigh every pair. */
-import { add, concat, mul, nn, reshape, square, sub, sum, type Tensor, unsqueeze } from 'oarfish'
+import { add, concat, mul, nn, reshape, sum, type Tensor, unsqueeze } from 'oarfish'
 
 export interface FmOptions {
   readonly denseWidth: number
@@ -31,12 +31,6 @@ export class Fm extends nn.Layer {
 
     const rows = reshape(this.#vectors.forward(slots), [-1, slots.length, this.#dim])
     const scaled = mul(unsqueeze(dense, 2), this.#denseVectors.on(dense.builder))
-    return add(firstOrder, pairs(concat([rows, scaled], 1))) // of [B, slots + dense, dim]
+    return add(firstOrder, nn.pairwiseSum(concat([rows, scaled], 1))) // of [B, slots + dense, dim]
   }
-}
-
-/** The sum of <v_i, v_j> over all pairs i < j, as half of (sum v)^2 - sum v^2: [B, features, dim] -> [B, 1]. */
-function pairs(vectors: Tensor): Tensor {
-  const difference = sub(square(sum(vectors, 1)), sum(square(vectors), 1)) // [B, dim]
-  return mul(sum(difference, 1, true), 0.5)
 }

@@ -12,7 +12,7 @@ export interface WideDeepOptions {
 export class WideDeep extends nn.Layer {
   readonly #embedding: nn.Embedding
   readonly #wide: nn.Linear
-  readonly #deep: readonly nn.Linear[]
+  readonly #deep: nn.Mlp
 
   constructor({ slots, denseWidth, embeddingDim, layerSizes }: WideDeepOptions) {
     super()
@@ -20,19 +20,15 @@ export class WideDeep extends nn.Layer {
     this.#embedding = this.addSublayer('embedding', new nn.Embedding({ dim: embeddingDim, init }))
     const wideInit = { kind: 'truncated_normal', mean: 0, std: 1 / Math.sqrt(denseWidth) } as const
     this.#wide = this.addSublayer('wide', new nn.Linear({ in: denseWidth, out: 1, init: wideInit }))
-    const widths = [slots * embeddingDim + denseWidth, ...layerSizes, 1]
-    this.#deep = widths.slice(1).map((out, i) => {
-      const activation = i < layerSizes.length ? { activation: 'relu' as const } : {}
-      const std = 1 / Math.sqrt(widths[i]!)
-      const layer = new nn.Linear({ in: widths[i]!, out, init: { kind: 'normal', mean: 0, std }, ...activation })
-      return this.addSublayer(`fc${i}`, layer)
-    })
+    const width = slots * embeddingDim + denseWidth
+    const mlp = new nn.Mlp({ in: width, sizes: [...layerSizes, 1], init: { kind: 'lecun_normal' } })
+    this.#deep = this.addSublayer('fc', mlp)
   }
 
   /** Logits [B, 1]. */
   forward(slots: readonly nn.SparseSlot[], dense: Tensor): Tensor {
     const x = concat([this.#embedding.forward(slots), dense], 1) // [B, slots * dim + dense]
-    const deep = this.#deep.reduce((input, layer) => layer.forward(input), x)
+    const deep = this.#deep.forward(x)
     return add(this.#wide.forward(dense), deep)
   }
 }
