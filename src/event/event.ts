@@ -27,6 +27,8 @@ export type Event =
       readonly secondsPerBatch: number
       readonly samplesPerBatch: number
       readonly samplesPerSecond: number
+      /** Metrics that are more than a number, in words, by name. */
+      readonly reports?: Readonly<Record<string, string>>
     }
   /** One phase of an epoch is done, with its metrics over all of it. */
   | {

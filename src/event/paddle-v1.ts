@@ -83,10 +83,11 @@ export function paddleV1Lines(event: Event, { runner, phase, folder, at }: Seen,
 }
 
 /** The spaces are PaddleRec's. */
-function batchLine({ phase, epoch, batch, metrics }: EventOf<'batch'>, seconds: number): string {
+function batchLine({ phase, epoch, batch, metrics, reports }: EventOf<'batch'>, seconds: number): string {
   const head = phase === 'train' ? `\t[Train],  epoch: ${epoch},  batch: ${batch}` : `\t[Infer] batch: ${batch}`
-  const values = Object.entries(metrics).map(([name, value]) => `, ${name}: [${numpyText(value)}]`)
-  return `${head}, time_each_interval: ${seconds.toFixed(2)}s${values.join('')}`
+  const values = plainMetrics(metrics, reports).map(([name, value]) => `${name}: [${numpyText(value)}]`)
+  const time = `time_each_interval: ${seconds.toFixed(2)}s`
+  return [head, time, ...values, ...Object.values(reports ?? {})].join(', ')
 }
 
 function epochLine(
@@ -95,19 +96,13 @@ function epochLine(
   folder: string,
 ): string {
   const what = phase === 'train' ? `epoch ${epoch} done` : `Infer ${name} of epoch ${folder} done`
-  return `${what}, use time: ${seconds}${globalMetrics(metrics, reports)}`
+  const values = plainMetrics(metrics, reports).map(([key, value]) => `${key}=[${numpyText(value)}]`)
+  const all = [...values, ...Object.values(reports ?? {})]
+  return `${what}, use time: ${seconds}${all.length > 0 ? `, global metrics: ${all.join(', ')}` : ''}`
 }
 
-/** A metric with words of its own gives these; the others their last value. */
-function globalMetrics(metrics: Metrics, reports: Readonly<Record<string, string>> = {}): string {
-  const told = new Set(
-    Object.keys(reports).flatMap((name) =>
-      Object.keys(metrics).filter((key) => key.startsWith(`${name}.`) || key === name),
-    ),
-  )
-  const plain = Object.entries(metrics).flatMap(([name, value]) =>
-    told.has(name) ? [] : [`${name}=[${numpyText(value)}]`],
-  )
-  const all = [...plain, ...Object.values(reports)]
-  return all.length > 0 ? `, global metrics: ${all.join(', ')}` : ''
+/** Without the parts of reports, which have words of their own. */
+function plainMetrics(metrics: Metrics, reports: Readonly<Record<string, string>> = {}): [string, number][] {
+  const names = Object.keys(reports)
+  return Object.entries(metrics).filter(([key]) => !names.some((name) => key.startsWith(`${name}.`)))
 }

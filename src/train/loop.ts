@@ -5,7 +5,7 @@ import type { EventSink, Metrics } from '../event/index.ts'
 import type { MetricSpec } from '../metric/index.ts'
 import type { MeterState, Position } from '../snapshot/index.ts'
 import type { Phase } from './messages.ts'
-import { Meter, metricsOf, reportsOf } from './meter.ts'
+import { Meter, metricsOf, reportFields } from './meter.ts'
 import type { StepReport, TrainerPool } from './trainer-pool.ts'
 
 export interface PassOptions {
@@ -73,7 +73,7 @@ export async function runPass({
   reports.listener = (report) => {
     meter.add(report)
     onReport?.(report)
-    if (wanted(report.index)) emit(meter.batchEvent(report))
+    if (wanted(report.index)) emit(meter.batchEvent(report, specs))
   }
   let asked = performance.now()
   for await (const batch of reader) {
@@ -95,7 +95,7 @@ export async function runPass({
   if (!signal.aborted)
     emit({
       ...{ kind: 'epoch', phase, epoch, samples, seconds, samplesPerSecond: samples / seconds, metrics },
-      ...(specs.some(({ report }) => report) && { reports: reportsOf(specs, state) }),
+      ...reportFields(specs, state),
     })
   return {
     samples: samples - (from.meter?.samples ?? 0),

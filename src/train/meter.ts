@@ -52,11 +52,6 @@ export class Meter {
     if (histograms) this.#histograms.set(thread, histograms)
   }
 
-  /** Metrics over the phase so far: means by sample, AUC over the histograms the threads last reported. */
-  metrics(histograms: Iterable<Histograms> = this.#histograms.values()): Metrics {
-    return metricsOf(this.state(histograms))
-  }
-
   /** All that must be kept to go on from here. */
   state(histograms: Iterable<Histograms>): MeterState {
     const { samples, seconds } = this
@@ -74,11 +69,12 @@ export class Meter {
     return sums
   }
 
-  batchEvent({ index, fraction }: StepReport): EventOf<'batch'> {
+  batchEvent({ index, fraction }: StepReport, specs: readonly MetricSpec[] = []): EventOf<'batch'> {
     const { at, samples, batches, readerSeconds } = this.#reported
     const now = performance.now()
     const [seconds, steps] = [(now - at) / 1000, this.#batches - batches]
     this.#reported = { at: now, samples: this.samples, batches: this.#batches, readerSeconds: this.readerSeconds }
+    const state = this.state(this.#histograms.values())
     return {
       kind: 'batch',
       phase: this.#phase,
@@ -86,7 +82,8 @@ export class Meter {
       batch: index,
       samples: this.samples,
       fraction,
-      metrics: this.metrics(),
+      metrics: metricsOf(state),
+      ...reportFields(specs, state),
       readerSecondsPerBatch: (this.readerSeconds - readerSeconds) / steps,
       secondsPerBatch: seconds / steps,
       samplesPerBatch: (this.samples - samples) / steps,
@@ -95,8 +92,13 @@ export class Meter {
   }
 }
 
+/** The field `reports` of an event, where there is anything to report. */
+export function reportFields(specs: readonly MetricSpec[], state: MeterState) {
+  return specs.some(({ report }) => report) ? { reports: reportsOf(specs, state) } : {}
+}
+
 /** What reports have to say, by name. */
-export function reportsOf(specs: readonly MetricSpec[], state: MeterState): Record<string, string> {
+function reportsOf(specs: readonly MetricSpec[], state: MeterState): Record<string, string> {
   const { samples, sums, histograms } = state
   const parts = specs.flatMap(({ report }) => (report ? [report] : []))
   const reports = [...new Set(parts.map(({ name }) => name))].map((name) => {
