@@ -1,5 +1,6 @@
 /** @file The whole model off its servers and onto them: what saving, loading and digests need. No worker may train meanwhile. */
 import { createHash } from 'node:crypto'
+import type { LocalParams } from '../params/index.ts'
 import { type Placement, type Slice, serverOf } from './placement.ts'
 import { METHODS } from './protocol.ts'
 import type { ServerGroup } from './server-group.ts'
@@ -96,4 +97,26 @@ export async function gatherDigest(
     for (const { sign, bytes } of rows) hash.update(new Uint8Array(BigUint64Array.of(sign).buffer)).update(bytes)
   }
   return hash.digest('hex')
+}
+
+/** Copies the servers' model into this process: for saving in one piece. Needs the memory of the whole model. */
+export async function gatherParams(servers: ServerGroup, slices: readonly Slice[], into: LocalParams): Promise<void> {
+  const { bytes, steps } = await gatherDense(servers, slices)
+  into.dense.bytes().set(bytes)
+  into.dense.restoreSteps(steps)
+  for (const [t, table] of into.tables.entries())
+    for await (const { signs, rows } of gatherRows(servers, t)) table.load(signs, rows)
+}
+
+/** Gives a model of this process to the servers. */
+export async function scatterParams(
+  servers: ServerGroup,
+  slices: readonly Slice[],
+  placement: Placement,
+  from: LocalParams,
+): Promise<void> {
+  await scatterDense(servers, slices, { bytes: from.dense.bytes().slice(), steps: from.dense.steps })
+  for (const [t, table] of from.tables.entries())
+    for (const { signs, rows } of table.scan())
+      await scatterRows(servers, placement, t, { signs: signs.slice(), rows: rows.slice() })
 }

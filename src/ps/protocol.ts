@@ -116,6 +116,11 @@ export class SharePart {
   }
 }
 
+/** Rows and dense values with the signs they belong to: what geo sends both ways. */
+export function encodeGradients(gradients: SignGroups & Pick<PushRequest, 'gradients' | 'dense'>, sequence: number) {
+  return encode(gradients, [0, 0, 1, sequence], [...gradients.gradients, gradients.dense])
+}
+
 /** A contribution without samples: the thread has no batch for this step. */
 export function encodeSkip(thread: number, sequence: number): Uint8Array<ArrayBuffer> {
   return encode({ groups: [], tableGroups: [] }, [thread, 0, 0, sequence], [])

@@ -1,6 +1,6 @@
 /** @file Trainer threads reach servers through the thread that owns the sockets: requests and answers change hands without a copy. */
 import type { MessagePort } from 'node:worker_threads'
-import type { DenseLayout } from '../params/index.ts'
+import type { DenseLayout, LocalParamsHandle } from '../params/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../util/index.ts'
 import type { Slice } from './placement.ts'
 import { type Call, RemoteParams } from './remote-params.ts'
@@ -17,6 +17,13 @@ export interface RemoteParamsHandle {
   readonly placement: { readonly servers: number; readonly shards: number }
   /** Batches that may be asked for before the gradients of the one before are sent: 1 overlaps, 0 does not. */
   readonly pullsAhead: 0 | 1
+}
+
+/** A geo worker's: its own copy to train, and the servers' model to evaluate. */
+export interface GeoParamsHandle {
+  readonly kind: 'geo'
+  readonly local: LocalParamsHandle
+  readonly remote: RemoteParamsHandle
 }
 
 interface Ask {

@@ -6,6 +6,7 @@ import { loadModel } from '../model/index.ts'
 import { socketTransport, splitEndpoint, type Transport } from '../net/index.ts'
 import { denseLayout } from '../params/index.ts'
 import { UserError } from '../util/index.ts'
+import { ADDING } from './geo-changes.ts'
 import { jobIdentity, psMode } from './job.ts'
 import { KernelStore } from './kernel-store.ts'
 import { denseSlices } from './placement.ts'
@@ -44,8 +45,9 @@ export async function runServer({
   const { seed, table_segments: segments, thread_num: threads } = config.runner
   const layout = denseLayout(program, optimizer)
   const slice = denseSlices(layout.floats, cluster.servers.length)[cluster.rank]!
-  const store = new KernelStore({ program, optimizer, tableOptimizers, seed, segments, slice, memoryLimitBytes })
-  const server = new ParameterServer({ store, mode, workers: cluster.workerNum, threads })
+  const rules = mode === 'geo' ? { optimizer: ADDING } : { optimizer, tableOptimizers }
+  const store = new KernelStore({ program, ...rules, seed, segments, slice, memoryLimitBytes })
+  const server = new ParameterServer({ store, mode, workers: cluster.workerNum, threads, segments })
   const { endpoint, workerNum: workers } = cluster
   const descriptor = cluster.inherited[splitEndpoint(endpoint).port]
   const service = serveWorkers({ server, workers, identity: jobIdentity(cluster, config, model), emit })

@@ -1,8 +1,9 @@
 /** @file A parameter server without its sockets: answers what workers ask, by the rules of the mode. */
 import type { Parts } from '../net/index.ts'
 import { Collector } from './collector.ts'
+import { GeoChanges } from './geo-changes.ts'
 import { Meetings } from './meetings.ts'
-import { decodePull, decodePush, METHODS, pullAnswer, pushAnswer } from './protocol.ts'
+import { decodePull, decodePush, encodeGradients, METHODS, pullAnswer, pushAnswer } from './protocol.ts'
 import { SeenSequences } from './sequence.ts'
 import { StateService } from './state-service.ts'
 import type { ParamStore } from './store.ts'
@@ -16,6 +17,8 @@ export interface ParameterServerOptions {
   readonly workers: number
   /** Trainer threads of each worker. */
   readonly threads: number
+  /** Segments of the store's tables. @default 1 */
+  readonly segments?: number
   readonly meetingPatienceMs?: number
 }
 
@@ -29,6 +32,7 @@ export class ParameterServer {
   readonly #collectors: readonly (Collector | undefined)[]
   readonly #seen = new Map<number, SeenSequences>()
   readonly #state: StateService
+  readonly #changes: GeoChanges
   readonly #handlers: ReadonlyMap<number, Handler>
 
   constructor(options: ParameterServerOptions) {
@@ -38,12 +42,14 @@ export class ParameterServer {
     this.#meetings = new Meetings(workers, meetingPatienceMs)
     this.#collectors = collectorsOf(options)
     this.#state = new StateService(store)
+    this.#changes = new GeoChanges(workers, options.segments ?? 1)
     this.#handlers = new Map<number, Handler>([
       [METHODS.pull, (rank, body) => this.#pull(rank, body)],
       [METHODS.push, (rank, body) => this.#push(rank, body)],
       [METHODS.leave, (rank) => this.#leave(rank)],
       [METHODS.join, (rank) => this.#join(rank)],
       [METHODS.meet, (rank, body) => this.#meet(rank, body)],
+      [METHODS.geo, (rank, body) => this.#geo(rank, body)],
       [METHODS.scan, (rank, body) => this.#state.scan(rank, body)],
       [METHODS.load, (_, body) => this.#state.load(body)],
       [METHODS.dense, () => this.#state.dense()],
@@ -70,14 +76,26 @@ export class ParameterServer {
     const { store } = this
     const request = decodePush(body, store.precision, store.dims, store.denseSize)
     const contributor = this.#contributor(rank, request.thread)
-    const seen = this.#seen.get(contributor) ?? new SeenSequences()
-    this.#seen.set(contributor, seen)
-    if (seen.add(request.sequence)) {
+    if (this.#seenOf(contributor).add(request.sequence)) {
       const collector = this.#collectors[rank]
       if (collector) collector.add(contributor, request.sequence, request)
       else store.push(request)
     }
     return pushAnswer(store.steps, request.wantsDense ? store.pullDense() : undefined)
+  }
+
+  #geo(rank: number, body: Uint8Array<ArrayBuffer>): Parts {
+    const { store } = this
+    const request = decodePush(body, store.precision, store.dims, store.denseSize)
+    const seen = this.#seenOf(this.#contributor(rank, 0))
+    if (seen.add(request.sequence)) this.#changes.add(store, request)
+    return [encodeGradients(this.#changes.take(rank, request.sequence, store), request.sequence)]
+  }
+
+  #seenOf(contributor: number): SeenSequences {
+    const seen = this.#seen.get(contributor) ?? new SeenSequences()
+    this.#seen.set(contributor, seen)
+    return seen
   }
 
   #leave(rank: number): Parts {

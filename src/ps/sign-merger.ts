@@ -1,14 +1,24 @@
 /** @file Rows of several contributions as one: a sign that several sent appears once, its gradients added in their order. */
 import { type Workspace, WorkspacePlan } from '../kernel/index.ts'
 import type { DistinctSigns } from '../table/index.ts'
+import type { Placement } from './placement.ts'
 import type { Contribution, Gradients } from './store.ts'
 
 export class SignMerger {
   readonly #segments: number
+  readonly #placement: Placement
   #room: Room | undefined
 
-  constructor(segments: number) {
+  /** Distinct signs come out server after server, segment after segment; on a server all are its own. */
+  constructor(segments: number, placement: Placement = { servers: 1, shards: 1 }) {
     this.#segments = segments
+    this.#placement = placement
+  }
+
+  /** Each sign of several lists once. */
+  distinct(parts: readonly BigUint64Array[]): DistinctSigns {
+    const total = parts.reduce((sum, { length }) => sum + length, 0)
+    return this.#fit(total, 1).distinct(parts)
   }
 
   /** Weighted sums by sign; the result is copied out of the merger's own memory. */
@@ -37,7 +47,7 @@ export class SignMerger {
 
   #fit(signs: number, dim: number): Room {
     if (!this.#room || this.#room.signs < signs || this.#room.dim < dim)
-      this.#room = new Room(2 ** Math.ceil(Math.log2(Math.max(signs, 1024))), dim, this.#segments)
+      this.#room = new Room(2 ** Math.ceil(Math.log2(Math.max(signs, 1024))), dim, this.#segments, this.#placement)
     return this.#room
   }
 }
@@ -47,6 +57,7 @@ class Room {
   readonly signs: number
   readonly dim: number
   readonly #segments: number
+  readonly #groups: number
   readonly #workspace: Workspace
   readonly #at: Readonly<Record<'signs' | 'table' | 'arrival' | 'place' | 'inverse' | 'distinct' | 'lengths', number>>
   readonly #rowsAt: number
@@ -55,12 +66,13 @@ class Room {
   #count = 0
   #found = 0
 
-  constructor(signs: number, dim: number, segments: number) {
+  constructor(signs: number, dim: number, segments: number, { servers, shards }: Placement) {
     this.signs = signs
     this.dim = dim
     this.#segments = segments
+    this.#groups = servers * segments
     const plan = new WorkspacePlan()
-    const tableSize = 2 ** Math.ceil(Math.log2(Math.max(2 * signs, segments, 16)))
+    const tableSize = 2 ** Math.ceil(Math.log2(Math.max(2 * signs, this.#groups, 16)))
     this.#mask = tableSize - 1
     this.#at = {
       signs: plan.region(8 * signs).at,
@@ -69,11 +81,12 @@ class Room {
       place: plan.region(4 * signs).at,
       inverse: plan.region(4 * signs).at,
       distinct: plan.region(8 * signs).at,
-      lengths: plan.region(4 * segments).at,
+      lengths: plan.region(4 * this.#groups).at,
     }
     this.#rowsAt = plan.region(4 * signs * dim).at
     this.#mergedAt = plan.region(4 * signs * dim).at
     this.#workspace = plan.open()
+    this.#workspace.kernel.setPlacement(servers, shards)
   }
 
   distinct(parts: readonly BigUint64Array[]): DistinctSigns {
@@ -85,7 +98,7 @@ class Room {
     this.#found = kernel.dedupe(signs, this.#count, bits, table, mask, arrival, place, inverse, distinct, lengths)
     return {
       signs: new BigUint64Array(buffer, distinct, this.#found).slice(),
-      lengths: new Uint32Array(buffer, lengths, this.#segments).slice(),
+      lengths: new Uint32Array(buffer, lengths, this.#groups).slice(),
     }
   }
 

@@ -5,7 +5,7 @@ import type { DygraphSource } from '../model/index.ts'
 import type { Clip } from '../optim/index.ts'
 import type { LocalParamsHandle } from '../params/index.ts'
 import type { Program } from '../program/index.ts'
-import type { RemoteParamsHandle } from '../ps/index.ts'
+import type { GeoParamsHandle, RemoteParamsHandle, Touched } from '../ps/index.ts'
 import type { PlainError } from '../util/index.ts'
 import type { StepResult } from './host-step.ts'
 
@@ -24,7 +24,7 @@ export interface ThreadSettings {
   readonly slots: readonly Slot[]
   readonly metrics: readonly MetricSpec[]
   /** Weights in this process, or on servers reached through the main thread. */
-  readonly params: LocalParamsHandle | RemoteParamsHandle
+  readonly params: LocalParamsHandle | RemoteParamsHandle | GeoParamsHandle
   readonly segments: number
   readonly batchSizes: Readonly<Record<Phase, number>>
   readonly seed: number
@@ -40,6 +40,8 @@ export type ToThread =
   | { readonly kind: 'step'; readonly phase: Phase; readonly batch: Batch; readonly report: boolean }
   /** No batch is left for this thread in a step that others take part in. */
   | { readonly kind: 'skip'; readonly phase: Phase }
+  /** Geo: which rows were trained since this was last asked. */
+  | { readonly kind: 'touched'; readonly phase: Phase }
   /** Ends a phase: everything pushed is applied; the answer carries the histograms and the time spent, and both start anew. */
   | { readonly kind: 'finish'; readonly phase: Phase }
 
@@ -57,6 +59,7 @@ export type FromThread =
       readonly histograms?: Histograms
     }
   | { readonly kind: 'skip' }
+  | { readonly kind: 'touched'; readonly touched: Touched }
   | { readonly kind: 'notice'; readonly message: string }
   | { readonly kind: 'finish'; readonly histograms: Histograms; readonly seconds: Readonly<Record<string, number>> }
   | { readonly kind: 'error'; readonly error: PlainError }

@@ -20,6 +20,7 @@ export class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void>
 
   async answer(message: ToThread, peek: () => ToThread | undefined): Promise<FromThread> {
     if (message.kind === 'finish') return this.#finish()
+    if (message.kind === 'touched') return { kind: 'touched', touched: this.#params.touched() }
     if (message.kind === 'skip') {
       await this.#params.skip()
       return { kind: 'skip' }

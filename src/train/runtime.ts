@@ -13,7 +13,7 @@ import {
 import type { EventSink } from '../event/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../params/index.ts'
-import type { RemoteParamsHandle } from '../ps/index.ts'
+import type { GeoParamsHandle, RemoteParamsHandle, Touched } from '../ps/index.ts'
 import { type Input, inputOf } from './input.ts'
 import { type PassOptions, type PassResult, type PassStart, runPass } from './loop.ts'
 import type { EngineName, Phase, ThreadSettings } from './messages.ts'
@@ -28,7 +28,7 @@ export interface RuntimeOptions {
   /** The phases that will run, with their input. */
   readonly files: DataFiles
   /** Weights in this process, or each thread's way to the servers. */
-  readonly params: LocalParamsHandle | ((thread: number) => RemoteParamsHandle)
+  readonly params: LocalParamsHandle | ((thread: number) => RemoteParamsHandle | GeoParamsHandle)
   readonly pool?: TrainerPoolOptions
   readonly threads: number
   readonly engine: EngineName
@@ -108,6 +108,11 @@ export class Runtime {
     })
     if (runner.dataset_debug) emit({ kind: 'notice', message: sharesText(phase, epoch, result) })
     return result
+  }
+
+  /** Waits for the steps under way; which rows each thread has trained since it was last asked (geo). */
+  touched(): Promise<readonly Touched[]> {
+    return this.#trainers.touched()
   }
 
   /** Ends the pass under way with this error. */

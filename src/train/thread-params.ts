@@ -1,8 +1,8 @@
 /** @file A trainer thread's hold on its parameters, wherever they live, and what differs for the thread. */
 import { type DenseLayout, LocalParams, type Params } from '../params/index.ts'
-import { openRemoteParams } from '../ps/index.ts'
+import { openRemoteParams, type RemoteParamsHandle, type Touched, TouchedParams } from '../ps/index.ts'
 import type { StepSeconds } from './host-step.ts'
-import type { ThreadSettings } from './messages.ts'
+import type { Phase, ThreadSettings } from './messages.ts'
 
 export interface ThreadParams {
   readonly params: Params
@@ -12,29 +12,41 @@ export interface ThreadParams {
   readonly pullsAhead: number
   /** Takes part in a step without samples. */
   skip(): void | Promise<void>
+  /** Rows trained since this was last asked, where they are kept track of. */
+  touched(): Touched
   /** Where the time went, in parts that do not overlap; starts anew. */
   breakdown(seconds: StepSeconds): Record<string, number>
 }
 
-export function openThreadParams({ params, thread }: ThreadSettings): ThreadParams {
-  if ('kind' in params) {
-    const remote = openRemoteParams(params)
-    const { layout, placement, pullsAhead } = params
-    return {
-      params: remote,
-      layout,
-      placement,
-      pullsAhead,
-      skip: () => remote.skip(),
-      breakdown: (all) => ({ ...all }),
-    }
+/** By phase: a geo worker trains its own copy and evaluates what the servers hold. */
+export function openThreadParams({ params, thread }: ThreadSettings): Readonly<Record<Phase, ThreadParams>> {
+  const both = (one: ThreadParams) => ({ train: one, infer: one })
+  if (!('kind' in params)) return both(openLocal(new LocalParams(params, thread)))
+  if (params.kind === 'remote') return both(openRemote(params))
+  const local = new LocalParams(params.local, thread)
+  const recorded = new TouchedParams(local)
+  const train = { ...openLocal(local), params: recorded, touched: () => recorded.take() }
+  return { train, infer: openRemote(params.remote) }
+}
+
+function openRemote(handle: RemoteParamsHandle): ThreadParams {
+  const remote = openRemoteParams(handle)
+  const { layout, placement, pullsAhead } = handle
+  return {
+    ...{ params: remote, layout, placement, pullsAhead },
+    skip: () => remote.skip(),
+    touched: () => [],
+    breakdown: (all) => ({ ...all }),
   }
-  const local = new LocalParams(params, thread)
+}
+
+function openLocal(local: LocalParams): ThreadParams {
   return {
     params: local,
     layout: local.dense.layout,
     pullsAhead: 0,
     skip: () => undefined,
+    touched: () => [],
     breakdown(seconds) {
       // Dense weights are taken out of lookup and update.
       const { pull, push } = local.denseSeconds

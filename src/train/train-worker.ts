@@ -1,35 +1,28 @@
 /** @file A worker of a parameter-server job: the same steps as training alone, over weights that live on servers. */
 import { performance } from 'node:perf_hooks'
-import { MessageChannel } from 'node:worker_threads'
 import { type Cluster, explain, type LoadedConfig } from '../config/index.ts'
+import type { Part } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { loadModel } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'
-import { denseLayout } from '../params/index.ts'
-import {
-  denseSlices,
-  gatherDigest,
-  jobIdentity,
-  METHODS,
-  type PsMode,
-  psMode,
-  type RemoteParamsHandle,
-  ServerGroup,
-  serveThread,
-  shardsOf,
-} from '../ps/index.ts'
+import { jobIdentity, METHODS, psMode, ServerGroup } from '../ps/index.ts'
 import type { PassResult } from './loop.ts'
 import type { EngineName, Phase } from './messages.ts'
 import { findDataFiles, Runtime } from './runtime.ts'
 import { mergeMeters, type PlainMeter, plainMeter } from './together.ts'
 import type { TrainResult } from './train.ts'
 import { agreeOnInput } from './worker-input.ts'
+import { openWorkerMode, type WorkerMode } from './worker-mode.ts'
+import { WorkerModel } from './worker-model.ts'
 
 export interface TrainWorkerOptions {
   readonly cluster: Cluster
   readonly config: LoadedConfig
   readonly emit: EventSink
+  /** Aborting ends the job after the steps under way. */
   readonly signal?: AbortSignal
+  /** Goes on from the newest checkpoint in model_save_path, if there is one. @default false */
+  readonly resume?: boolean
   readonly engine?: EngineName
   /** Worker 0 computes TrainResult.digest over what the servers hold. */
   readonly digest?: boolean
@@ -40,9 +33,7 @@ export interface TrainWorkerOptions {
   readonly startTimeoutMs?: number
 }
 
-/** Sync and half_async make steps together; async asks for the next batch's weights while it computes one. */
-const TOGETHER: readonly PsMode[] = ['sync', 'half_async']
-
+/** Trains its part as the config says; resolves when all workers are done. Rejects, naming it, when a process is gone. */
 export async function trainWorker(options: TrainWorkerOptions): Promise<TrainResult> {
   const { cluster, config: loaded, emit, signal = new AbortController().signal, engine = 'ort' } = options
   const started = performance.now()
@@ -63,33 +54,28 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
   })
   try {
     const files = await findDataFiles(config, ['train', 'infer'])
-    const part = await agreeOnInput({ servers, cluster, config, files, emit })
-    const layout = denseLayout(model.train, model.optimizer)
-    const slices = denseSlices(layout.floats, servers.size)
-    const placement = { servers: servers.size, shards: shardsOf(config, servers.size) }
-    const { thread_num: threads, table_segments: segments } = config.runner
-    const together = TOGETHER.includes(mode)
-    const params = (thread: number): RemoteParamsHandle => {
-      const { port1, port2 } = new MessageChannel()
-      serveThread(port1, servers)
-      return { kind: 'remote', port: port2, thread, layout, slices, segments, placement, pullsAhead: together ? 0 : 1 }
-    }
-    const pool = { inTurn: together, ahead: together ? 2 : 3 }
-    const runtime = await Runtime.open({ config, model, files, params, pool, threads, engine, emit, signal })
+    const parts = await agreeOnInput({ servers, cluster, config, files, emit })
+    const strategy = openWorkerMode(mode, { config, model, servers, workers: cluster.workerNum })
+    const { params, pool } = strategy
+    const { rank } = cluster
+    const { resume = false } = options
+    const shared = { config, model, emit }
+    const whole = new WorkerModel({ ...shared, mode, strategy, servers, rank, files: files.train!, resume })
+    const first = await whole.start()
+    const threads = config.runner.thread_num
+    const runtime = await Runtime.open({ ...shared, files, params, pool, threads, engine, signal })
     lost.listener = (error) => runtime.fail(error)
     emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
     try {
-      const pass = (phase: Phase, epoch: number) => workerPass(runtime, servers, phase, epoch, part)
-      const { epochs } = config.runner
-      const withDigest = async (result: WorkerResult): Promise<WorkerResult> => {
-        const tables = model.train.tables.map(({ name }) => name)
-        if (!options.digest || cluster.rank > 0) return result
-        return { ...result, digest: await gatherDigest(servers, slices, tables) }
-      }
-      const result = await withDigest(await runEpochs(pass, epochs, files.infer !== undefined))
-      const { interrupted, ...summary } = result
-      if (interrupted) emit({ kind: 'interrupted', epoch: -1, batch: -1, samples: result.samples })
+      const pass = (phase: Phase, epoch: number) =>
+        workerPass({ runtime, servers, strategy, part: parts[phase], stopped: () => signal.aborted }, phase, epoch)
+      const save = (epoch: number, trained: PassResult) => whole.save(epoch, trained)
+      const epochs = { first, last: config.runner.epochs, evaluate: files.infer !== undefined, emit }
+      const trained = await runEpochs(pass, save, epochs)
+      const result = { ...trained, ...(options.digest && rank === 0 && { digest: await whole.digest() }) }
+      const { interrupted: _, ...summary } = result
       emit({ kind: 'done', ...summary, samplesPerSecond: result.seconds > 0 ? result.samples / result.seconds : 0 })
+      await servers.meet('end', null)
       servers.close()
       return result
     } finally {
@@ -101,22 +87,32 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
   }
 }
 
-type WorkerPass = (phase: Phase, epoch: number) => Promise<PassResult>
-
-interface WorkerResult extends TrainResult {
-  readonly breakdown: Readonly<Record<string, number>>
+interface Epochs {
+  readonly first: number
+  readonly last: number
+  readonly evaluate: boolean
+  readonly emit: EventSink
 }
 
-async function runEpochs(pass: WorkerPass, epochs: number, evaluate: boolean): Promise<WorkerResult> {
+type WorkerResult = TrainResult & { readonly breakdown: Readonly<Record<string, number>> }
+
+async function runEpochs(
+  pass: (phase: Phase, epoch: number) => Promise<PassResult>,
+  save: (epoch: number, trained: PassResult) => Promise<void>,
+  { first, last, evaluate, emit }: Epochs,
+): Promise<WorkerResult> {
   let result: WorkerResult = { samples: 0, seconds: 0, metrics: {}, interrupted: false, breakdown: {} }
-  for (let epoch = 0; epoch < epochs && !result.interrupted; epoch++) {
-    const { samples, seconds, metrics, interrupted, breakdown } = await pass('train', epoch)
+  for (let epoch = first; epoch < last && !result.interrupted; epoch++) {
+    const trained = await pass('train', epoch)
+    const { samples, seconds, metrics, interrupted, breakdown } = trained
     result = {
       ...{ metrics, interrupted },
       samples: result.samples + samples,
       seconds: result.seconds + seconds,
       breakdown: addTimes(result.breakdown, breakdown),
     }
+    if (interrupted) emit({ kind: 'interrupted', epoch, batch: trained.lastBatch, samples })
+    else await save(epoch, trained)
     if (interrupted || !evaluate) continue
     const evaluated = await pass('infer', epoch)
     result = { ...result, evaluation: evaluated.metrics, interrupted: evaluated.interrupted }
@@ -128,26 +124,42 @@ function addTimes(a: Readonly<Record<string, number>>, b: Readonly<Record<string
   return Object.fromEntries(Object.entries(b).map(([part, seconds]) => [part, (a[part] ?? 0) + seconds]))
 }
 
+interface WorkerPass {
+  readonly runtime: Runtime
+  readonly servers: ServerGroup
+  readonly strategy: WorkerMode
+  /** This worker's part of the data; undefined: all of its own files. */
+  readonly part: Part | undefined
+  readonly stopped: () => boolean
+}
+
 /** One phase of one epoch on all workers: they begin together and add up what they have measured. */
 async function workerPass(
-  runtime: Runtime,
-  servers: ServerGroup,
+  { runtime, servers, strategy, part, stopped }: WorkerPass,
   phase: Phase,
   epoch: number,
-  part: Readonly<Record<Phase, { readonly index: number; readonly count: number } | undefined>>,
 ): Promise<PassResult> {
   const name = `epoch ${epoch}, ${phase}`
+  const training = phase === 'train'
   await servers.requestAll(METHODS.join, [], `join(${name})`)
   await servers.meet(`begin of ${name}`, null)
-  const share = part[phase]
-  const trained = await runtime.pass(phase, epoch, undefined, {
-    ...(share && { part: share }),
+  let anyStopped = false
+  const result = await runtime.pass(phase, epoch, undefined, {
+    ...(part && { part }),
+    ...(training && { afterBatch: (index: number) => strategy.afterBatch(runtime, index) }),
     together: async (own) => {
+      if (training) await strategy.settle(runtime)
       // Steps of the others go on without this worker.
       await servers.requestAll(METHODS.leave, [], `leave(${name})`)
-      const all = await servers.meet<PlainMeter>(`end of ${name}`, plainMeter(own))
-      return mergeMeters(all)
+      const met = await servers.meet<Measured>(`end of ${name}`, { meter: plainMeter(own), stopped: stopped() })
+      anyStopped = met.some((one) => one.stopped)
+      return mergeMeters(met.map(({ meter }) => meter))
     },
   })
-  return trained
+  return { ...result, interrupted: anyStopped }
+}
+
+interface Measured {
+  readonly meter: PlainMeter
+  readonly stopped: boolean
 }

@@ -1,6 +1,7 @@
 /** @file The trainer threads of a process: hands batches to whichever is free, gathers results. */
 import { Worker } from 'node:worker_threads'
 import type { Batch } from '../data/index.ts'
+import type { Touched } from '../ps/index.ts'
 import { fromPlainError } from '../util/index.ts'
 import type { FromThread, Histograms, Phase, ThreadSettings, ToThread } from './messages.ts'
 
@@ -38,6 +39,7 @@ export class TrainerPool {
   #closing = false
   /** Resolves whoever waits for a change: a result or a failure. */
   #wake: () => void = () => {}
+  #touched: Touched[] = []
   #finished: Extract<FromThread, { kind: 'finish' }>[] = []
 
   private constructor(
@@ -61,7 +63,8 @@ export class TrainerPool {
     const entry = new URL('../../dist/train/trainer-thread.js', import.meta.url)
     const trainers = settings.map((workerData) => {
       const { params } = workerData
-      const transferList = 'kind' in params ? [params.port] : []
+      const remote = 'kind' in params ? (params.kind === 'geo' ? params.remote : params) : undefined
+      const transferList = remote ? [remote.port] : []
       return { worker: new Worker(entry, { workerData, transferList }), outstanding: 1 }
     })
     const pool = new TrainerPool(trainers, onStep, options)
@@ -96,7 +99,9 @@ export class TrainerPool {
   /** Waits for every batch handed out, then collects metrics and times. */
   async finish(phase: Phase): Promise<PhaseEnd> {
     // A round that was begun is ended: the threads without a batch take part without samples.
-    while (this.#inTurn && this.#turn % this.#trainers.length !== 0) this.#post(this.#next(), { kind: 'skip', phase })
+    while (phase === 'train' && this.#inTurn && this.#turn % this.#trainers.length !== 0)
+      this.#post(this.#next(), { kind: 'skip', phase })
+    this.#turn = 0
     await this.#until(() => this.#trainers.every(({ outstanding }) => outstanding === 0))
     this.#finished = []
     for (const trainer of this.#trainers) this.#post(trainer, { kind: 'finish', phase })
@@ -106,6 +111,15 @@ export class TrainerPool {
       for (const [part, spent] of Object.entries(end.seconds)) seconds[part] = (seconds[part] ?? 0) + spent
     }
     return { histograms: this.#finished.map(({ histograms }) => histograms), seconds }
+  }
+
+  /** Waits until no step is under way, then asks every thread which rows it has trained. */
+  async touched(): Promise<readonly Touched[]> {
+    await this.#until(() => this.#trainers.every(({ outstanding }) => outstanding === 0))
+    this.#touched = []
+    for (const trainer of this.#trainers) this.#post(trainer, { kind: 'touched', phase: 'train' })
+    await this.#until(() => this.#trainers.every(({ outstanding }) => outstanding === 0))
+    return this.#touched
   }
 
   async close(): Promise<void> {
@@ -127,6 +141,7 @@ export class TrainerPool {
       if (message.kind === 'error') return this.#fail(fromPlainError(message.error))
       if (message.kind === 'notice') return this.#onNotice(message.message)
       trainer.outstanding--
+      if (message.kind === 'touched') this.#touched.push(message.touched)
       if (message.kind === 'finish') this.#finished.push(message)
       if (message.kind === 'step') this.#onStep({ ...message, thread })
       this.#wake()

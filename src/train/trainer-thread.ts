@@ -38,7 +38,7 @@ type Phases = Partial<Record<Phase, Pick<PhaseSteps, 'answer'>>>
 
 async function compile(
   settings: ThreadSettings,
-  params: ThreadParams,
+  paramsOf: Readonly<Record<Phase, ThreadParams>>,
   onNotice: (message: string) => void,
 ): Promise<Phases> {
   const { programs, slots, metrics, segments, batchSizes, seed, clip, dump } = settings
@@ -46,6 +46,7 @@ async function compile(
   const dygraph = settings.dygraph && (await openDygraph(settings.dygraph))
   const phases = await Promise.all(
     PHASES.filter((phase) => programs[phase]).map(async (phase) => {
+      const params = paramsOf[phase]
       const { layout, placement } = params
       const options = {
         ...{ params: params.params, slots, metrics, layout, segments, seed },

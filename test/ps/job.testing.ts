@@ -1,6 +1,7 @@
 /** @file A parameter-server job of real processes on this host, without a launcher. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer } from 'node:net'
+import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Cluster } from '../../src/config/index.ts'
 
@@ -60,7 +61,10 @@ export async function startJob({
     const endpoint = role === 'server' ? shared.servers[rank] : ''
     const cluster = { ...shared, role, rank, endpoint, ...own[name]?.cluster }
     const task = { cluster, path, overrides: [...overrides, ...(own[name]?.overrides ?? [])], options }
-    const child = spawn(process.execPath, [PROCESS, JSON.stringify(task)], { stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(process.execPath, [PROCESS, JSON.stringify(task)], {
+      cwd: dirname(path),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     const events: Record<string, unknown>[] = []
     let rest = ''
     child.stdout!.setEncoding('utf8').on('data', (text: string) => {

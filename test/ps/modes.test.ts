@@ -2,7 +2,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { tinyFolder, trainTiny } from '../train/tiny.testing.ts'
+import { inferTiny, tinyFolder, trainTiny } from '../train/tiny.testing.ts'
 import { type JobOptions, startJob } from './job.testing.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
@@ -47,10 +47,42 @@ describe('sync', () => {
   })
 })
 
-describe('async', () => {
-  test('one worker and one server train as well as one process', async () => {
-    const [result] = await run({ workers: 1, servers: 1, overrides: ['runner.epochs=3', 'runner.sync_mode=async'] })
-    expect(result!.samples).toBe(3 * 960)
-    expect(result!.evaluation['auc']).toBeGreaterThan(0.75)
+describe.each(['async', 'half_async', 'geo'])('%s', (mode) => {
+  test.each([
+    [1, 1, 1],
+    [2, 2, 2],
+  ])('%i workers with %i threads over %i servers train as well as one process', async (workers, threads, servers) => {
+    const overrides = [
+      'runner.epochs=4',
+      `runner.sync_mode=${mode}`,
+      `runner.thread_num=${threads}`,
+      'runner.geo_step=4',
+      'runner.model_save_path=""',
+    ]
+    const results = await run({ workers, servers, overrides })
+    expect(results.map(({ samples }) => samples)).toEqual(results.map(() => 4 * 960))
+    expect(new Set(results.map(({ evaluation }) => evaluation['auc'])).size).toBe(1) // global, not each worker's own
+    expect(results[0]!.evaluation['auc']).toBeGreaterThan(0.72)
+  })
+})
+
+describe('saving', () => {
+  test.each(['async', 'geo'])('what 3 servers hold in mode %s is evaluated alike by one process', async (mode) => {
+    const path = join(folder, `saved-${mode}`)
+    const overrides = ['runner.epochs=2', `runner.sync_mode=${mode}`, `runner.model_save_path=${path}`]
+    const [result] = await run({ workers: 1, servers: 3, overrides })
+    const wanted = [`runner.infer_load_path=${path}`, 'runner.infer_start_epoch=1', 'runner.infer_end_epoch=2']
+    const { epochs } = (await inferTiny(folder, wanted)).result
+    expect(epochs[0]!.metrics).toEqual(result!.evaluation)
+  })
+
+  test.each([1, 4])('a job of %i servers goes on bit for bit from what 2 servers saved', async (servers) => {
+    const path = join(folder, `resumed-${servers}`)
+    const sync = ['runner.sync_mode=sync', `runner.model_save_path=${path}`]
+    await run({ workers: 1, servers: 2, overrides: [...sync, 'runner.epochs=1'] })
+    const more = [...sync, 'runner.epochs=2', 'runner.last_epoch=0']
+    const [resumed] = await run({ workers: 1, servers, overrides: more, options: { digest: true } })
+    const { result } = await trainTiny(folder, ['runner.epochs=2', 'runner.model_save_path=""'])
+    expect(resumed!.digest).toBe(result.digest)
   })
 })
