@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-const LONG = ['runner.epochs=100000', 'runner.print_interval=1', 'runner.model_save_path=""']
+const LONG = ['runner.epochs=100000', 'runner.print_interval=1', 'runner.model_save_path=']
 
 /** Waits until every worker is training. */
 async function training(job: Job): Promise<void> {

@@ -32,7 +32,7 @@ describe('sync', () => {
   const digest = { options: { digest: true } }
 
   test('one worker trains bit for bit what one process trains, over one server or three', async () => {
-    const { result } = await trainTiny(folder, ['runner.epochs=2', 'runner.model_save_path=""'])
+    const { result } = await trainTiny(folder, ['runner.epochs=2', 'runner.model_save_path='])
     const [one] = await run({ workers: 1, servers: 1, overrides: sync, ...digest })
     const [three] = await run({ workers: 1, servers: 3, overrides: sync, ...digest })
     expect(one!.digest).toBe(result.digest)
@@ -57,7 +57,7 @@ describe.each(['async', 'half_async', 'geo'])('%s', (mode) => {
       `runner.sync_mode=${mode}`,
       `runner.thread_num=${threads}`,
       'runner.geo_step=4',
-      'runner.model_save_path=""',
+      'runner.model_save_path=',
     ]
     const results = await run({ workers, servers, overrides })
     expect(results.map(({ samples }) => samples)).toEqual(results.map(() => 4 * 960))
@@ -82,7 +82,7 @@ describe('saving', () => {
     await run({ workers: 1, servers: 2, overrides: [...sync, 'runner.epochs=1'] })
     const more = [...sync, 'runner.epochs=2', 'runner.last_epoch=0']
     const [resumed] = await run({ workers: 1, servers, overrides: more, options: { digest: true } })
-    const { result } = await trainTiny(folder, ['runner.epochs=2', 'runner.model_save_path=""'])
+    const { result } = await trainTiny(folder, ['runner.epochs=2', 'runner.model_save_path='])
     expect(resumed!.digest).toBe(result.digest)
   })
 })

@@ -1,0 +1,176 @@
+/** @file The written examples of sync, async and geo, on one weight and one row, through the real protocol. */
+import { describe, expect, test } from 'vitest'
+import { nn, type OptimizerSpec, optimizer } from '../../src/index.ts'
+import { type Feeds, traceModel } from '../../src/model/index.ts'
+import { createLocalParams, denseLayout, LocalParams } from '../../src/params/index.ts'
+import { mean, type Program } from '../../src/program/index.ts'
+import {
+  ADDING,
+  GeoExchange,
+  KernelStore,
+  METHODS,
+  ParameterServer,
+  type PsMode,
+  RemoteParams,
+} from '../../src/ps/index.ts'
+
+const ONE = { kind: 'constant', value: 1 } as const
+const SIGN = 42n
+
+/** One dense weight and one table of dim 1, all beginning at 1. */
+function onePlusOne(spec: OptimizerSpec): Program {
+  const model = {
+    createFeeds: ({ sparse }: Feeds) => ({ ids: sparse('ids') }),
+    net({ ids }: { ids: nn.SparseSlot }) {
+      const row = nn.embedding([ids], { name: 'row', dim: 1, init: ONE })
+      return { loss: mean(nn.linear(row, { name: 'w', out: 1, init: ONE })) }
+    },
+    createOptimizer: () => spec,
+  }
+  return traceModel(model as never).train
+}
+
+interface OneWorker {
+  readonly params: RemoteParams
+  pull(): Promise<[dense: number, row: number]>
+  push(dense: number, row: number): Promise<void>
+}
+
+function openJob(mode: PsMode, spec: OptimizerSpec, workers: number) {
+  const program = onePlusOne(spec)
+  const { floats } = denseLayout(program, spec)
+  const slice = { from: 0, to: floats }
+  const store = new KernelStore({ program, optimizer: spec, seed: 1, segments: 1, slice })
+  const server = new ParameterServer({ store, mode, workers, threads: 1 })
+  const call =
+    (rank: number) =>
+    async (...args: [number, number, Uint8Array<ArrayBuffer>]) => {
+      const parts = await server.handle(rank, args[1], args[2])
+      const all = Buffer.concat(parts)
+      const body = new Uint8Array(all.byteLength)
+      body.set(all)
+      return body
+    }
+  return { program, floats, slice, store, server, call }
+}
+
+function openWorker(job: ReturnType<typeof openJob>, rank: number): OneWorker {
+  const params = new RemoteParams({ call: job.call(rank), thread: 0, segments: 1, slices: [job.slice] })
+  const share = (dense = 0, row = 0) => ({
+    samples: 1,
+    tables: [
+      {
+        table: 0,
+        distinct: { signs: BigUint64Array.of(SIGN), lengths: Uint32Array.of(1) },
+        rows: new Float32Array(1),
+        gradients: Float32Array.of(row),
+      },
+    ],
+    weights: new Float32Array(job.floats),
+    gradients: new Float32Array(job.floats).fill(dense, 0, 1),
+  })
+  return {
+    params,
+    async pull() {
+      const one = share()
+      await params.pull(one, true)
+      return [one.weights[0]!, one.tables[0]!.rows[0]!]
+    },
+    push: async (dense, row) => {
+      await params.push(share(dense, row))
+    },
+  }
+}
+
+/** The row as the server has it. */
+function rowOf({ store }: ReturnType<typeof openJob>): number {
+  const distinct = { signs: BigUint64Array.of(SIGN), lengths: Uint32Array.of(1) }
+  return store.pull({ groups: [distinct], tableGroups: [0] }, false)[0]![0]!
+}
+
+const SGD = optimizer.sgd({ learningRate: 1 })
+
+describe('gradients 1 and 3 of two workers', () => {
+  test('in sync are one step with 2, dense and sparse, seen by the next pull of both', async () => {
+    const job = openJob('sync', SGD, 2)
+    const workers = [openWorker(job, 0), openWorker(job, 1)]
+    await workers[1]!.push(3, 3)
+    const early = workers[1]!.pull()
+    await workers[0]!.push(1, 1)
+    expect(await early).toEqual([-1, -1])
+    expect(await workers[0]!.pull()).toEqual([-1, -1])
+    expect(job.store.steps).toBe(1)
+  })
+
+  test.each(['async', 'half_async'] as const)('in %s are two steps, together 4', async (mode) => {
+    const job = openJob(mode, SGD, 2)
+    const workers = [openWorker(job, 0), openWorker(job, 1)]
+    await workers[0]!.push(1, 1)
+    await workers[1]!.push(3, 3)
+    expect(await workers[0]!.pull()).toEqual([-3, -3])
+    expect(job.store.steps).toBe(2)
+  })
+})
+
+test('a push that arrives twice counts once', async () => {
+  const job = openJob('async', SGD, 1)
+  const twice = async (server: number, method: number, body: Uint8Array<ArrayBuffer>) => {
+    if (method === METHODS.push) await job.call(0)(server, method, body)
+    return job.call(0)(server, method, body)
+  }
+  const worker = openWorker({ ...job, call: () => twice }, 0)
+  await worker.push(1, 1)
+  expect(await worker.pull()).toEqual([0, 0])
+})
+
+describe('geo of two workers, from 1.0', () => {
+  /** A worker's own copy, which a test sets as if it had trained. */
+  function openGeo(job: ReturnType<typeof openJob>, rank: number) {
+    const { program, slice } = job
+    const handle = createLocalParams({ program, optimizer: SGD, seed: 1, segments: 1, threads: 3 })
+    const local = new LocalParams(handle, 0)
+    const exchange = new GeoExchange({
+      ...{ call: job.call(rank), program, seed: 1, segments: 1, local: handle, thread: 1, workers: 2 },
+      placement: { servers: 1, shards: 1 },
+      slices: [slice],
+    })
+    const floats = () => new Float32Array(local.dense.bytes().buffer, local.dense.bytes().byteOffset, 1)
+    return {
+      exchange: (touched: boolean) =>
+        exchange.run([touched ? [{ tables: [0], signs: [BigUint64Array.of(SIGN)] }] : []]),
+      set(value: number) {
+        local.tables[0]!.load(BigUint64Array.of(SIGN), new Uint8Array(Float32Array.of(value).buffer))
+        floats()[0] = value
+      },
+      get values() {
+        const rows = new Float32Array(1)
+        local.tables[0]!.lookup({ signs: BigUint64Array.of(SIGN), lengths: Uint32Array.of(1) }, rows, false)
+        return [rows[0]!, floats()[0]!]
+      },
+    }
+  }
+
+  test('each brings in half of its change and takes the other one’s', async () => {
+    const job = openJob('geo', ADDING, 2)
+    const [first, second] = [openGeo(job, 0), openGeo(job, 1)]
+    const server = () => rowOf(job)
+    first.set(1.4)
+    await first.exchange(true)
+    expect(server()).toBeCloseTo(1.2, 6)
+    expect(first.values[0]).toBeCloseTo(1.4, 6)
+    second.set(0.8)
+    await second.exchange(true)
+    expect(server()).toBeCloseTo(1.1, 6)
+    expect(second.values[0]).toBeCloseTo(1.0, 6)
+    await first.exchange(false)
+    expect(first.values[0]).toBeCloseTo(1.3, 6)
+  })
+
+  test('a row that neither has is at its initial value on both and on the server', async () => {
+    const job = openJob('geo', ADDING, 2)
+    const worker = openGeo(job, 0)
+    await worker.exchange(true)
+    expect(worker.values[0]).toBe(1)
+    expect(rowOf(job)).toBe(1)
+  })
+})
