@@ -43,6 +43,8 @@ export class GeoExchange {
   readonly #oldDense: Float32Array
   readonly #merger: SignMerger
   #sequence = 0
+  /** Rows exchanged in this epoch. */
+  #behind: GroupSigns[] = []
 
   constructor(options: GeoExchangeOptions) {
     const { program, seed, segments, local, thread, placement } = options
@@ -60,13 +62,36 @@ export class GeoExchange {
   }
 
   /** Exchanges with all servers; no thread of this worker may train meanwhile. */
-  async run(touched: readonly Touched[]): Promise<void> {
+  run(touched: readonly Touched[]): Promise<void> {
+    const groups = touchedByGroup(touched, this.#merger)
+    this.#behind.push(...groups)
+    return this.#exchange(groups, this.#options.workers)
+  }
+
+  /**
+   * The last exchange of an epoch also brings in what the others held back: of a row that is trained now and then, only a
+   * share has reached the servers so far. What remains is what endless further exchanges would bring.
+   */
+  async settle(touched: readonly Touched[]): Promise<void> {
+    const behind = [...this.#behind, ...touchedByGroup(touched, this.#merger)]
+    this.#behind = []
+    const tables = [...new Map(behind.map((group) => [group.tables.join(), group.tables])).values()]
+    const groups = tables.map((own) => ({
+      tables: own,
+      distinct: this.#merger.distinct(
+        behind.flatMap((group) => (group.tables.join() === own.join() ? [group.distinct.signs] : [])),
+      ),
+    }))
+    await this.#exchange(groups, 1)
+  }
+
+  /** Sends 1 / share of the rows' changes. */
+  async #exchange(groups: readonly GroupSigns[], share: number): Promise<void> {
     const { call, slices } = this.#options
     const sequence = ++this.#sequence
-    const groups = touchedByGroup(touched, this.#merger)
     const answers = await Promise.all(
       slices.map(async (slice, server) => {
-        const body = encodeGradients(this.#deltas(groups, server, slice), sequence)
+        const body = encodeGradients(this.#deltas(groups, share, server, slice), sequence)
         const dims = this.#local.tables.map(({ dim }) => dim)
         const answer = await call(server, METHODS.geo, body, `geo exchange ${sequence}`)
         return decodePush(answer, 'float32', dims, slice.to - slice.from)
@@ -75,7 +100,7 @@ export class GeoExchange {
     for (const [server, answer] of answers.entries()) this.#take(answer, slices[server]!)
   }
 
-  #deltas(groups: readonly GroupSigns[], server: number, { from, to }: Slice) {
+  #deltas(groups: readonly GroupSigns[], share: number, server: number, { from, to }: Slice) {
     const { segments, workers } = this.#options
     const own = groups.map(({ distinct }) => partOf(distinct, server, segments))
     const tables = groups.length > 0 ? this.#local.tables : []
@@ -84,7 +109,7 @@ export class GeoExchange {
       const signs = own[tableGroups[t]!]!
       const delta = rowsOf(table, signs, this.#factors(t))
       const old = rowsOf(this.#old.tables[t]!, signs)
-      for (let i = 0; i < delta.length; i++) delta[i] = (delta[i]! - old[i]!) / workers
+      for (let i = 0; i < delta.length; i++) delta[i] = (delta[i]! - old[i]!) / share
       this.#old.tables[t]!.update(signs, delta, ADD)
       return delta
     })

@@ -68,7 +68,10 @@ function remoteMode({ config, model, servers }: WorkerModeOptions, pullsAhead: 0
   }
 }
 
-/** Each worker trains a copy of its own and exchanges changes every geo_step batches. */
+/** Dense weights, which every batch changes, drift apart sooner than rows: they are exchanged more often. */
+const GEO_DENSE_STEP = 10
+
+/** Each worker trains a copy of its own and exchanges changed rows every geo_step batches. */
 function geoMode(options: WorkerModeOptions): WorkerMode {
   const { config, model, servers, workers } = options
   const { thread_num: threads, table_segments: segments, seed, geo_step } = config.runner
@@ -84,7 +87,10 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
   return {
     ...remote,
     params: (thread) => ({ kind: 'geo', local, remote: remote.params(thread) as RemoteParamsHandle }),
-    afterBatch: (runtime, index) => ((index + 1) % geo_step === 0 ? () => run(runtime) : undefined),
-    settle: run,
+    afterBatch: (runtime, index) => {
+      if ((index + 1) % geo_step === 0) return () => run(runtime)
+      return (index + 1) % GEO_DENSE_STEP === 0 ? () => exchange.run([]) : undefined
+    },
+    settle: async (runtime) => exchange.settle(await runtime.touched()),
   }
 }
