@@ -10,10 +10,18 @@ export type Event =
       readonly command: 'train' | 'infer'
       readonly model: string
       readonly settings: Readonly<Record<string, unknown>>
+      /** Which process of a parameter-server job this is. */
+      readonly job?: { readonly role: 'worker' | 'server'; readonly rank: number; readonly threads: number }
     }
   /** The first step is about to run: start-up is over. */
   | { readonly kind: 'ready'; readonly startupSeconds: number }
-  | { readonly kind: 'epochStart'; readonly epoch: number; readonly files: number; readonly bytes: number }
+  | {
+      readonly kind: 'epochStart'
+      readonly phase?: 'train' | 'infer'
+      readonly epoch: number
+      readonly files: number
+      readonly bytes: number
+    }
   /** Every print_interval batches. Metrics are running values over the epoch so far; `fraction` of the epoch's input bytes is read. */
   | {
       readonly kind: 'batch'

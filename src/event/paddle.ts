@@ -1,6 +1,7 @@
 /** @file Events as PaddleRec's static_trainer logs them, for output that is not a terminal: existing log parsers keep working. */
 import { type ByKind, byKind } from './by-kind.ts'
 import type { Event, EventOf, EventSink, Metrics } from './event.ts'
+import { type PsSeen, psLines, psStart } from './paddle-ps.ts'
 import { processText } from './process-text.ts'
 import { asctime, numpyText, pythonText } from './python-text.ts'
 
@@ -14,10 +15,17 @@ export function paddleSink(
   { now = () => new Date() }: PaddleSinkOptions = {},
 ): EventSink {
   let command: 'train' | 'infer' = 'train'
+  let seen: PsSeen | undefined
   return (event) => {
-    if (event.kind === 'start') command = event.command
+    if (event.kind === 'start') {
+      command = event.command
+      seen = psStart(event)
+    }
+    const ps = seen && psLines(event, seen)
+    seen = ps?.seen
     const level = LEVELS[event.kind] ?? 'INFO'
-    for (const line of paddleLines(event, command)) write(`${asctime(now())} - ${level} - ${line}\n`)
+    for (const line of [...(ps?.before ?? []), ...paddleLines(event, command), ...(ps?.after ?? [])])
+      write(`${asctime(now())} - ${level} - ${line}\n`)
   }
 }
 

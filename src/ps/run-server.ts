@@ -1,6 +1,6 @@
 /** @file A parameter server as a process: loads the model for its tables and weights, serves workers until all are done. */
 import { totalmem } from 'node:os'
-import type { Cluster, LoadedConfig } from '../config/index.ts'
+import { type Cluster, explain, type LoadedConfig } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { loadModel } from '../model/index.ts'
 import { socketTransport, splitEndpoint, type Transport } from '../net/index.ts'
@@ -41,6 +41,8 @@ export async function runServer({
   const { config } = loaded
   const mode = psMode(config)
   const model = await loadModel(loaded)
+  const job = { role: 'server', rank: cluster.rank, threads: config.runner.thread_num } as const
+  emit({ kind: 'start', command: 'train', model: config.dir, settings: explain(config), job })
   const { train: program, optimizer, tableOptimizers } = model
   const { seed, table_segments: segments, thread_num: threads } = config.runner
   const layout = denseLayout(program, optimizer)

@@ -96,7 +96,7 @@ export class Runtime {
       ...(from && { start: from.position }),
       ...(part && { part }),
     })
-    emit({ kind: 'epochStart', epoch, files: input.length, bytes: reader.totalBytes })
+    emit({ kind: 'epochStart', phase, epoch, files: input.length, bytes: reader.totalBytes })
     const [trainers, reports] = [this.#trainers, this.#reports]
     const printInterval = runner.print_interval
     const result = await runPass({

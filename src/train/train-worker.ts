@@ -41,7 +41,8 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
   const mode = psMode(config)
   for (const message of loaded.notices) emit({ kind: 'notice', message })
   const model = await loadModel(loaded)
-  emit({ kind: 'start', command: 'train', model: config.dir, settings: explain(config) })
+  const job = { role: 'worker', rank: cluster.rank, threads: config.runner.thread_num } as const
+  emit({ kind: 'start', command: 'train', model: config.dir, settings: explain(config), job })
   const lost = { listener: (_: Error) => {} }
   const servers = await ServerGroup.open({
     servers: cluster.servers,

@@ -43,6 +43,9 @@ export async function agreeOnInput({
     return undefined
   }
   const parts = { train: partOf('train'), infer: partOf('infer') }
+  if (parts.train) emit({ kind: 'notice', message: `Split file list for worker ${index}` })
+  const names = own.train.map(({ name }) => `'${name}'`).join(', ')
+  emit({ kind: 'notice', message: `File list: [${names}]` })
   if (count > 1) emit({ kind: 'notice', message: said(parts.train, own.train.length, index, count) })
   return parts
 }

@@ -1,0 +1,53 @@
+/** @file Lines that PaddleRec's static_ps_trainer prints besides those of a run of one process. */
+import type { Event, EventOf } from './event.ts'
+
+/** What the last line sums up, and what was measured. */
+export interface PsSeen {
+  readonly job: NonNullable<EventOf<'start'>['job']>
+  readonly useAuc: boolean
+  readonly counted: string
+  readonly speed: readonly number[]
+  readonly auc: readonly number[]
+}
+
+/** Begins at a start event of a job; undefined for a run of one process. */
+export function psStart({ job, settings }: EventOf<'start'>): PsSeen | undefined {
+  if (!job) return undefined
+  const counted = String(settings['runner.example_count_method'] ?? 'example')
+  return { job, useAuc: settings['runner.use_auc'] === true, counted, speed: [], auc: [] }
+}
+
+const ROLE_NAMES = { worker: 'TRAINER', server: 'PSERVER' } as const
+const BEGINNINGS = { worker: 'Run Worker Begin', server: 'Run Server Begin' } as const
+
+/** Lines before those of the event itself, lines after them, and what is known then. */
+export function psLines(
+  event: Event,
+  seen: PsSeen,
+): { readonly before: readonly string[]; readonly after: readonly string[]; readonly seen: PsSeen } {
+  const { job } = seen
+  if (event.kind === 'start') {
+    const cpus = job.role === 'worker' ? [`cpu_num: ${job.threads}`] : []
+    return { before: [`-- Role: ${ROLE_NAMES[job.role]} --`], after: [...cpus, BEGINNINGS[job.role]], seen }
+  }
+  if (event.kind === 'epochStart' && event.phase === 'train')
+    return { before: [], after: [`Epoch: ${event.epoch}, Running Dataset Begin.`], seen }
+  if (event.kind === 'epoch' && event.phase === 'train') {
+    const { samplesPerSecond: speed, metrics } = event
+    const auc = seen.useAuc ? metrics['auc'] : undefined
+    const next = { ...seen, speed: [...seen.speed, speed], auc: auc === undefined ? seen.auc : [...seen.auc, auc] }
+    return { before: [], after: [epochLine(event, seen.counted, auc)], seen: next }
+  }
+  if (event.kind === 'done') {
+    const list = (values: readonly number[]) => `[${values.join(', ')}]`
+    const result = `train_result_dict: {'speed': ${list(seen.speed)}, 'auc': ${list(seen.auc)}}`
+    return { before: [], after: job.role === 'worker' ? [result, 'Run Success, Exit.'] : [], seen }
+  }
+  return { before: [], after: [], seen }
+}
+
+function epochLine({ epoch, seconds, samplesPerSecond }: EventOf<'epoch'>, counted: string, auc: number | undefined) {
+  return auc === undefined
+    ? `Epoch: ${epoch}, using time ${seconds} second, ips ${samplesPerSecond} ${counted}/sec.`
+    : `Epoch: ${epoch}, using time: ${seconds} second, ips: ${samplesPerSecond} ${counted}/sec. auc: ${auc}`
+}
