@@ -23,7 +23,7 @@ export function psTrainerCommand(io: CliIo): Command {
 }
 
 async function runPsTrainer({ config_yaml, opt = [], json = false }: PsTrainerOptions, io: CliIo): Promise<void> {
-  const { clusterFromEnv, loadConfig } = await import('../config/index.ts')
+  const { clusterFromEnv, loadConfig, psFlags } = await import('../config/index.ts')
   const cluster = clusterFromEnv(io.env)
   const output = openOutput(io, { json })
   if (cluster.role === 'local') {
@@ -41,7 +41,9 @@ async function runPsTrainer({ config_yaml, opt = [], json = false }: PsTrainerOp
       ? (await import('../ps/index.ts')).runServer
       : (await import('../train/index.ts')).trainWorker
   try {
-    await untilInterrupted(io, hooks, (signal) => work({ cluster, config, emit: output.emit, signal }))
+    await untilInterrupted(io, hooks, (signal) =>
+      work({ cluster, config, emit: output.emit, signal, ...psFlags(io.env) }),
+    )
   } finally {
     output.close()
   }

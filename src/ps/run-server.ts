@@ -24,6 +24,8 @@ export interface RunServerOptions {
   readonly memoryLimitBytes?: number
   /** How long workers may take to come up. @default 5 minutes */
   readonly startTimeoutMs?: number
+  /** Of workers; a server asks nobody. */
+  readonly requestTimeoutMs?: number
 }
 
 const START_TIMEOUT_MS = 5 * 60 * 1000
