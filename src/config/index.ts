@@ -17,7 +17,7 @@ export {
   READER_TYPES,
   type ReaderType,
 } from './runner-keys.ts'
-export type { ConfigSource } from './source.ts'
+export { type ConfigSource, isWritten } from './source.ts'
 export { ACCESSOR_CLASSES, SGD_RULES, TABLE_CLASSES, type TableParameters } from './table-parameters.ts'
 export { type UserDefinedRoleOptions, userDefinedCluster } from './user-defined-role.ts'
 export * from './v1/index.ts'

@@ -150,11 +150,11 @@ describe('what PaddleRec users write', () => {
 
   test('keys without effect are named once, in one notice a kind', () => {
     const { notices } = load(
-      `${SMALL}  use_xpu: False\n  CE: True\n  need_infer_dump: True\n  split_file_list: True\n  sync_mode: async\n  use_gpu: True\n`,
+      `${SMALL}  use_xpu: False\n  CE: True\n  need_infer_dump: True\n  prefetch: True\n  sync_mode: async\n  use_gpu: True\n`,
     )
     expect(notices).toEqual([
       'PaddleRec keys that Oarfish does not need: runner.use_xpu, runner.CE',
-      'not in this build yet, without effect on this run: runner.need_infer_dump, runner.split_file_list',
+      'not in this build yet, without effect on this run: runner.need_infer_dump, runner.prefetch',
       'runner.use_gpu: this build has no GPU support yet; the CPU is used',
     ])
   })

@@ -1,6 +1,6 @@
 /** @file A worker of a parameter-server job: the same steps as training alone, over weights that live on servers. */
 import { performance } from 'node:perf_hooks'
-import { type Cluster, explain, type LoadedConfig } from '../config/index.ts'
+import { type Cluster, explain, isWritten, type LoadedConfig } from '../config/index.ts'
 import type { Part } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { loadModel } from '../model/index.ts'
@@ -40,6 +40,8 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
   const { config } = loaded
   const mode = psMode(config)
   for (const message of loaded.notices) emit({ kind: 'notice', message })
+  if (!isWritten(loaded.source, ['runner', 'sync_mode']))
+    emit({ kind: 'notice', message: `runner.sync_mode is not set: ${mode} is used` })
   const model = await loadModel(loaded)
   const job = { role: 'worker', rank: cluster.rank, threads: config.runner.thread_num } as const
   emit({ kind: 'start', command: 'train', model: config.dir, settings: explain(config), job })
