@@ -51,14 +51,7 @@ const LOCK = 0
 const STEPS = 1
 
 /** A new block with every weight at its initial value. */
-export function createDense({
-  program,
-  optimizer,
-  seed,
-  threads,
-  locked = true,
-  slice,
-}: DenseOptions): DenseHandle {
+export function createDense({ program, optimizer, seed, threads, locked = true, slice }: DenseOptions): DenseHandle {
   const whole = denseLayout(program, optimizer)
   const { from, to } = slice ?? { from: 0, to: whole.floats }
   const layout = slice ? sliceLayout(whole, from, to) : whole
