@@ -39,6 +39,7 @@ export class FrameReader {
   #headBytes = 0
   #body: Buffer<ArrayBuffer> | undefined
   #bodyBytes = 0
+  #crc = 0
 
   constructor(limit: number, onFrame: (frame: Frame) => void) {
     this.limit = limit
@@ -64,20 +65,24 @@ export class FrameReader {
     // Slow: a buffer of its own, so that views are aligned and the memory can go to another thread.
     this.#body = Buffer.allocUnsafeSlow(bytes)
     this.#bodyBytes = 0
+    this.#crc = checksum(this.#head, [])
     return taken
   }
 
   #takeBody(piece: Uint8Array, at: number): number {
     const body = this.#body!
     const taken = Math.min(body.byteLength - this.#bodyBytes, piece.byteLength - at)
-    body.set(piece.subarray(at, at + taken), this.#bodyBytes)
+    const part = piece.subarray(at, at + taken)
+    body.set(part, this.#bodyBytes)
+    // Summed up as the pieces come, while the rest is on its way.
+    if (taken > 0) this.#crc = crc32(part, this.#crc)
     this.#bodyBytes += taken
     return taken
   }
 
   #finish(): void {
     const [head, body] = [this.#head, this.#body!]
-    if (checksum(head, [body]) !== head.readUInt32LE(4)) throw new Error('a frame arrived damaged (checksum)')
+    if (this.#crc !== head.readUInt32LE(4)) throw new Error('a frame arrived damaged (checksum)')
     this.#body = undefined
     this.#headBytes = 0
     this.#onFrame({

@@ -80,15 +80,21 @@ export class KernelStore implements ParamStore {
     return weights
   }
 
-  push({ gradients, dense, ...signs }: Gradients): number {
+  push({ gradients, dense, ...signs }: Gradients, later = (applyRows: () => void) => applyRows()): number {
     const tables = shares(signs, (_, t) => ({ rows: NOTHING, gradients: gradients[t] as Float32Array }))
-    const next = this.steps + 1
-    // Rows are looked up again: other batches were served since this one's pull.
-    for (const { table, distinct } of tables) {
-      const rows = this.#room(distinct.signs.length * this.dims[table]!)
-      this.params.tables[table]!.lookup(distinct, rows, true, stepFactors(this.#handle.tables[table]!.optimizer, next))
-    }
-    return this.params.push({ tables, gradients: dense as Float32Array })
+    const step = this.params.dense.nextStep()
+    this.params.dense.push(dense as Float32Array, stepFactors(this.#handle.dense.optimizer, step))
+    later(() => {
+      for (const { table, distinct, gradients: merged } of tables) {
+        const { optimizer } = this.#handle.tables[table]!
+        const factors = stepFactors(optimizer, step)
+        // Rows are looked up again: other batches were served since this one's pull.
+        const rows = this.#room(distinct.signs.length * this.dims[table]!)
+        this.params.tables[table]!.lookup(distinct, rows, true, factors)
+        this.params.tables[table]!.update(distinct, merged, factors, optimizer.l2)
+      }
+    })
+    return step
   }
 
   scan(table: number): Generator<RowBlock> {

@@ -79,7 +79,8 @@ export class ParameterServer {
     if (this.#seenOf(contributor).add(request.sequence)) {
       const collector = this.#collectors[rank]
       if (collector) collector.add(contributor, request.sequence, request)
-      else store.push(request)
+      // The answer leaves before the rows are applied; no later request is read before they are.
+      else store.push(request, (applyRows) => setImmediate(applyRows))
     }
     return pushAnswer(store.steps, request.wantsDense ? store.pullDense() : undefined)
   }

@@ -37,8 +37,8 @@ export interface ParamStore {
   pull(signs: SignGroups, insert: boolean): readonly Values[]
   /** Copies the dense weights. */
   pullDense(): Values
-  /** One optimizer step; returns its number. */
-  push(gradients: Gradients): number
+  /** One optimizer step; returns its number. With `later`, rows are applied when that is called: dense weights are new at once. */
+  push(gradients: Gradients, later?: (applyRows: () => void) => void): number
   /** Whole rows of a table with their state, block by block; views that are valid until the next block. */
   scan(table: number): Generator<RowBlock>
   /** Stores whole rows as scan gives them. */
