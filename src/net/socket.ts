@@ -16,7 +16,7 @@ import {
 export const socketTransport: Transport = {
   listen(endpoint, onConnection, { descriptor }: ListenOptions = {}): Promise<Listener> {
     const server = createServer({ noDelay: true }, (socket) =>
-      onConnection(new SocketConnection(socket, remoteOf(socket, endpoint))),
+      onConnection(new SocketConnection(socket, remoteOf(socket))),
     )
     return new Promise((resolve, reject) => {
       server.once('error', reject)
@@ -149,6 +149,7 @@ function endpointOf(asked: string, bound: ReturnType<ReturnType<typeof createSer
   return `${splitEndpoint(asked).host}:${bound.port}`
 }
 
-function remoteOf(socket: Socket, endpoint: string): string {
-  return socket.remoteAddress ? `${socket.remoteAddress}:${socket.remotePort}` : endpoint
+/** Clients of a unix socket have no address. */
+function remoteOf(socket: Socket): string {
+  return socket.remoteAddress ? `${socket.remoteAddress}:${socket.remotePort}` : '(this host)'
 }

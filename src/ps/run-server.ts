@@ -9,6 +9,7 @@ import { UserError } from '../util/index.ts'
 import { ADDING } from './geo-changes.ts'
 import { jobIdentity, psMode } from './job.ts'
 import { KernelStore } from './kernel-store.ts'
+import { newLocalPath } from './local-path.ts'
 import { denseSlices } from './placement.ts'
 import { serveWorkers } from './serve-workers.ts'
 import { ParameterServer } from './server.ts'
@@ -54,12 +55,15 @@ export async function runServer({
   const server = new ParameterServer({ store, mode, workers: cluster.workerNum, threads, segments })
   const { endpoint, workerNum: workers } = cluster
   const descriptor = cluster.inherited[splitEndpoint(endpoint).port]
-  const service = serveWorkers({ server, workers, identity: jobIdentity(cluster, config, model), emit })
+  const localPath = transport === socketTransport ? newLocalPath() : undefined
+  const identity = jobIdentity(cluster, config, model)
+  const service = serveWorkers({ server, workers, identity, emit, ...(localPath && { localPath }) })
   const listener = await transport
     .listen(endpoint, service.accept, descriptor === undefined ? {} : { descriptor })
     .catch((error: NodeJS.ErrnoException) => {
       throw cannotListen(endpoint, error)
     })
+  const local = localPath === undefined ? undefined : await transport.listen(localPath, service.accept)
   emit({
     kind: 'notice',
     message: `server[${cluster.rank}] listens at ${listener.endpoint} for ${workers} workers (${mode})`,
@@ -70,7 +74,7 @@ export async function runServer({
     await service.done(startTimeoutMs)
   } finally {
     signal.removeEventListener('abort', stop)
-    await listener.close()
+    await Promise.all([listener.close(), local?.close()])
   }
 }
 

@@ -1,8 +1,9 @@
 /** @file The workers of one server: who is here, who has left, and what happens when one is gone. */
 import type { EventSink } from '../event/index.ts'
-import { type Connection, hearHello, type Identity, Peer } from '../net/index.ts'
+import { type Connection, hearHello, type Identity, Peer, type PeerIdentity } from '../net/index.ts'
 import { formatUserError, isUserError, UserError } from '../util/index.ts'
 import { workers as named, twoOfRank } from './errors.ts'
+import { LOCAL_PATH, PROBE } from './local-path.ts'
 import type { ParameterServer } from './server.ts'
 
 export interface ServeOptions {
@@ -11,6 +12,8 @@ export interface ServeOptions {
   readonly identity: Identity
   readonly emit: EventSink
   readonly deadAfterMs?: number
+  /** A unix socket where workers of this host may connect instead: faster than TCP. */
+  readonly localPath?: string
 }
 
 export interface WorkerService {
@@ -24,7 +27,7 @@ export interface WorkerService {
 /** Strangers are told off at most so often, so that they cannot fill the log. */
 const WARN_EVERY_MS = 1000
 
-export function serveWorkers({ server, workers, identity, emit, deadAfterMs }: ServeOptions): WorkerService {
+export function serveWorkers({ server, workers, identity, emit, deadAfterMs, localPath }: ServeOptions): WorkerService {
   const peers = new Map<number, { peer: Peer; remote: string }>()
   const left = new Set<number>()
   let warnedAt = 0
@@ -42,12 +45,18 @@ export function serveWorkers({ server, workers, identity, emit, deadAfterMs }: S
     if (left.size === workers) settle?.resolve()
   }
   const admit = async (connection: Connection) => {
-    const { rank } = await hearHello(connection, identity, ({ role, rank }) => {
+    const object = ({ role, rank }: PeerIdentity) => {
       const known = peers.get(rank)
       if (role !== 'worker' || rank >= workers)
         return { refusal: `it is not one of ${workers} workers`, hint: 'check PADDLE_TRAINER_ID' }
       return known && twoOfRank(rank, known.remote, connection.remote)
-    })
+    }
+    const { rank, facts } = await hearHello(connection, identity, object, localPath ? { [LOCAL_PATH]: localPath } : {})
+    // It only asked where else it may connect.
+    if (facts[PROBE]) {
+      connection.close()
+      return
+    }
     const peer: Peer = new Peer(connection, {
       who: `worker[${rank}] ${connection.remote}`,
       handle: (method, body) => server.handle(rank, method, body),

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import { type Identity, type Parts, Peer, reach, sayHello, socketTransport, type Transport } from '../net/index.ts'
 import { missingWorkers, workers } from './errors.ts'
+import { connectLocally } from './local-path.ts'
 import type { MeetingAnswer } from './meetings.ts'
 import { METHODS } from './protocol.ts'
 
@@ -97,11 +98,16 @@ export class ServerGroup {
     const { retryMs, deadAfterMs, onNotice } = this.#options
     const who = `server[${rank}] ${endpoint}`
     const onWait = (reason: string) => onNotice?.(`Waiting for ${who} (${reason}).`)
-    const connection = await reach({ transport, endpoint, who, timeoutMs, onWait })
-    await sayHello(connection, who, identity).catch((error: unknown) => {
-      connection.close()
-      throw error
-    })
+    const over = () => reach({ transport, endpoint, who, timeoutMs, onWait })
+    const local =
+      transport === socketTransport ? await connectLocally(transport, await over(), who, identity) : undefined
+    const connection = local ?? (await over())
+    if (!local) {
+      await sayHello(connection, who, identity).catch((error: unknown) => {
+        connection.close()
+        throw error
+      })
+    }
     return new Peer(connection, {
       who,
       onLost: (error) => this.#lost(error),

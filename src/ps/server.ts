@@ -33,6 +33,7 @@ export class ParameterServer {
   readonly #seen = new Map<number, SeenSequences>()
   readonly #state: StateService
   readonly #changes: GeoChanges
+  #applyRows: () => void = () => undefined
   readonly #handlers: ReadonlyMap<number, Handler>
 
   constructor(options: ParameterServerOptions) {
@@ -59,6 +60,7 @@ export class ParameterServer {
 
   /** Answers a request of worker `rank`. */
   handle(rank: number, method: number, body: Uint8Array<ArrayBuffer>): Parts | Promise<Parts> {
+    this.#applyRows()
     const handler = this.#handlers.get(method)
     if (!handler) throw new Error(`internal: no method ${method}`)
     return handler(rank, body)
@@ -79,10 +81,18 @@ export class ParameterServer {
     if (this.#seenOf(contributor).add(request.sequence)) {
       const collector = this.#collectors[rank]
       if (collector) collector.add(contributor, request.sequence, request)
-      // The answer leaves before the rows are applied; no later request is read before they are.
-      else store.push(request, (applyRows) => setImmediate(applyRows))
+      else store.push(request, (applyRows) => this.#afterAnswer(applyRows))
     }
     return pushAnswer(store.steps, request.wantsDense ? store.pullDense() : undefined)
+  }
+
+  /** The answer leaves before the rows are applied; they are, before the next request is looked at. */
+  #afterAnswer(applyRows: () => void): void {
+    this.#applyRows = () => {
+      this.#applyRows = () => undefined
+      applyRows()
+    }
+    setImmediate(() => this.#applyRows())
   }
 
   #geo(rank: number, body: Uint8Array<ArrayBuffer>): Parts {
