@@ -23,6 +23,7 @@ const SIGNS = 13_312
 const PARTS: Readonly<Record<string, () => Promise<object>>> = {
   '1 worker x 2 threads, 1 server': () => trainingSpeed({ workers: 1, threads: 2, servers: 1 }),
   '2 workers x 1 thread, 2 servers': () => trainingSpeed({ workers: 2, threads: 1, servers: 2 }),
+  'accuracy of 2 workers': accuracy,
   latency,
   store: async () => storeSpeed(),
 }
@@ -33,7 +34,40 @@ for (const [name, measure] of Object.entries(PARTS)) {
 }
 process.exit(0)
 
-async function trainingSpeed({ workers, threads, servers }: { workers: number; threads: number; servers: number }) {
+interface Layout {
+  readonly workers: number
+  readonly threads: number
+  readonly servers: number
+}
+
+/** Test AUC by mode over three seeds, beside one process with one thread on the same samples. */
+async function accuracy() {
+  const auc = async (mode: string, layout: Layout, seed: number) =>
+    ((await trainingSpeed(layout, mode, seed)).evaluation as { auc: number }).auc
+  const summary = async (mode: string, layout: Layout) => {
+    const found: number[] = []
+    for (const seed of [1, 2, 3]) found.push(await auc(mode, layout, seed))
+    const mean = found.reduce((sum, value) => sum + value, 0) / found.length
+    return { mean, spread: Math.max(...found) - Math.min(...found) }
+  }
+  // Sync of one worker with one thread is, bit for bit, training in one process.
+  const single = await summary('sync', { workers: 1, threads: 1, servers: 1 })
+  const modes = Object.fromEntries(
+    await inOrder(['async', 'half_async', 'geo'], async (mode) => {
+      const found = await summary(mode, { workers: 2, threads: 1, servers: 2 })
+      return [mode, { ...found, belowSingle: single.mean - found.mean }] as const
+    }),
+  )
+  return { single, ...modes }
+}
+
+async function inOrder<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = []
+  for (const item of items) results.push(await run(item))
+  return results
+}
+
+async function trainingSpeed({ workers, threads, servers }: Layout, mode = options.mode, seed = 12345) {
   const data = await criteoLike(Number(options.rows), 'slot', 1)
   const started = Date.now()
   const job = await startJob({
@@ -44,7 +78,8 @@ async function trainingSpeed({ workers, threads, servers }: { workers: number; t
       `runner.train_data_dir=${data}/train`,
       `runner.test_data_dir=${data}/test`,
       `runner.thread_num=${threads}`,
-      `runner.sync_mode=${options.mode}`,
+      `runner.sync_mode=${mode}`,
+      `runner.seed=${seed}`,
       'runner.epochs=1',
       'runner.print_interval=50',
       'runner.model_save_path=',
@@ -56,7 +91,7 @@ async function trainingSpeed({ workers, threads, servers }: { workers: number; t
   const ready = events.find(({ kind }) => kind === 'ready') as Record<string, unknown>
   const { samples, samplesPerSecond, metrics, evaluation, breakdown } = done
   return {
-    ...{ mode: options.mode, workers, threads, servers, samples, samplesPerSecond, metrics, evaluation, breakdown },
+    ...{ mode, workers, threads, servers, samples, samplesPerSecond, metrics, evaluation, breakdown },
     startupSeconds: ready['startupSeconds'],
     totalSeconds: (Date.now() - started) / 1000,
   }

@@ -18,7 +18,7 @@ export interface RunServerOptions {
   readonly cluster: Cluster
   readonly config: LoadedConfig
   readonly emit: EventSink
-  /** Aborting tells the workers and ends at once. */
+  /** Aborting gives workers, which mostly are told to stop as well, a moment to leave; then the server ends without them. */
   readonly signal?: AbortSignal
   readonly transport?: Transport
   /** New rows are refused when tables take more. @default 90 % of the memory of the host or container */
@@ -30,6 +30,7 @@ export interface RunServerOptions {
 }
 
 const START_TIMEOUT_MS = 5 * 60 * 1000
+const STOP_GRACE_MS = 3000
 
 /** Resolves when every worker has said good-bye; rejects, naming it, when a process of the job is gone. */
 export async function runServer({
@@ -68,7 +69,10 @@ export async function runServer({
     kind: 'notice',
     message: `server[${cluster.rank}] listens at ${listener.endpoint} for ${workers} workers (${mode})`,
   })
-  const stop = () => service.stop(new UserError(`server[${cluster.rank}] was told to stop`, { code: 'PS_STOPPED' }))
+  const stopped = new UserError(`server[${cluster.rank}] was told to stop`, { code: 'PS_STOPPED' })
+  const stop = () => {
+    setTimeout(() => service.stop(stopped), STOP_GRACE_MS).unref()
+  }
   signal.addEventListener('abort', stop)
   try {
     await service.done(startTimeoutMs)

@@ -34,6 +34,8 @@ export class ParameterServer {
   readonly #state: StateService
   readonly #changes: GeoChanges
   #applyRows: () => void = () => undefined
+  /** Rows of a push that was answered could not be applied: every request from then on is told. */
+  #broken: Error | undefined
   readonly #handlers: ReadonlyMap<number, Handler>
 
   constructor(options: ParameterServerOptions) {
@@ -61,6 +63,7 @@ export class ParameterServer {
   /** Answers a request of worker `rank`. */
   handle(rank: number, method: number, body: Uint8Array<ArrayBuffer>): Parts | Promise<Parts> {
     this.#applyRows()
+    if (this.#broken) throw this.#broken
     const handler = this.#handlers.get(method)
     if (!handler) throw new Error(`internal: no method ${method}`)
     return handler(rank, body)
@@ -90,7 +93,11 @@ export class ParameterServer {
   #afterAnswer(applyRows: () => void): void {
     this.#applyRows = () => {
       this.#applyRows = () => undefined
-      applyRows()
+      try {
+        applyRows()
+      } catch (error) {
+        this.#broken = error as Error
+      }
     }
     setImmediate(() => this.#applyRows())
   }
