@@ -69,7 +69,7 @@ function remoteMode({ config, model, servers }: WorkerModeOptions, pullsAhead: 0
 }
 
 /** Dense weights, which every batch changes, drift apart sooner than rows: they are exchanged more often. */
-const GEO_DENSE_STEP = 10
+const GEO_DENSE_STEP = 5
 
 /** Each worker trains a copy of its own and exchanges changed rows every geo_step batches. */
 function geoMode(options: WorkerModeOptions): WorkerMode {
