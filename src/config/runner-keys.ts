@@ -15,6 +15,7 @@ export type DataFormat = (typeof DATA_FORMATS)[number]
 export const ON_BAD_LINE = ['error', 'skip'] as const
 export type OnBadLine = (typeof ON_BAD_LINE)[number]
 export const COLUMN_TYPES = ['number', 'hash'] as const
+export const THREAD_MODES = ['sync', 'async'] as const
 export const EXAMPLE_COUNT_METHODS = ['example', 'word'] as const
 
 // PaddleRec's own configs use both spellings.
@@ -32,6 +33,11 @@ export const TRAINING = group('Training', 'What is trained, on what, and for how
   epochs: count(1, 1, 'How often the training data is read.'),
   seed: count(12345, 0, 'Seed of initial weights, new table rows, shuffling and dropout.'),
   thread_num: count(1, 1, 'Trainer threads of this process; with 1 a repeated run is bit-identical.'),
+  thread_mode: choice(
+    THREAD_MODES,
+    'sync',
+    'sync: the threads share every batch and update dense weights together, as accurately as one thread; async: each takes batches of its own, which costs accuracy but suits batches too small to share.',
+  ),
   print_interval: count(10, 1, 'Print a line every so many batches.'),
   use_gpu: flag(false, "Compute on a GPU where the build has one (PaddleRec's default is True)."),
   use_auc: flag(false, 'Report AUC beside the loss.'),

@@ -46,6 +46,8 @@ export interface Cursor {
 
 /** Batch `index` of an epoch: a pure function of (data, seed, epoch, index), whatever the number of reader threads. */
 export interface Batch {
+  /** This is one of `count` slices of the batch, each with a thread of its own, and has `share` of its samples. */
+  readonly slice?: { readonly count: number; readonly share: number }
   readonly epoch: number
   readonly index: number
   readonly size: number

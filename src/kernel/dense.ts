@@ -5,6 +5,8 @@ import { configureRule, type KernelRule, type RuleKernel } from './rules.ts'
 export interface DenseKernel extends RuleKernel {
   /** Applies the rule to `n` floats at `weights`; states follow at multiples of `stride` bytes; gradients at `gradients`. */
   apply(weights: number, stride: number, gradients: number, n: number): void
+  /** into = factor * from, or with `add` into += factor * from; n is a multiple of four. */
+  weigh(into: number, from: number, n: number, factor: number, add: number): void
 }
 
 /** First usable byte: below lie the kernel's constants. */

@@ -30,6 +30,9 @@ export interface DenseHandle {
   readonly layout: DenseLayout
   readonly optimizer: OptimizerSpec
   readonly memory: WebAssembly.Memory
+  /** Room for whole gradients of every thread: threads may push together. */
+  readonly together: boolean
+  readonly wholeGradientsAt: number
   /** One update at a time. Without it, threads write over each other's updates: faster by little, worse by more. */
   readonly locked: boolean
 }
@@ -40,27 +43,41 @@ export interface DenseOptions {
   readonly seed: number
   readonly threads: number
   readonly locked?: boolean
+  /** Threads push slices of one batch together (pushTogether). @default false */
+  readonly together?: boolean
   /** Holds only these floats of the layout: one server's part. @default all */
   readonly slice?: { readonly from: number; readonly to: number }
 }
 
-const HEADER_BYTES = 64 // lock, step count
+const HEADER_BYTES = 64 + 4 * 256 // lock, step count, a meeting of threads; samples of each thread's slice
 /** Gradients are copied in and applied piece by piece: a piece with its weights and state stays in the cache. */
 const CHUNK_FLOATS = 16 * 1024
 const LOCK = 0
 const STEPS = 1
+const ARRIVED = 2
+const MEETINGS = 3
+const SAMPLES = 16
 
 /** A new block with every weight at its initial value. */
-export function createDense({ program, optimizer, seed, threads, locked = true, slice }: DenseOptions): DenseHandle {
+export function createDense({
+  program,
+  optimizer,
+  seed,
+  threads,
+  locked = true,
+  together = false,
+  slice,
+}: DenseOptions): DenseHandle {
   const whole = denseLayout(program, optimizer)
   const { from, to } = slice ?? { from: 0, to: whole.floats }
   const layout = slice ? sliceLayout(whole, from, to) : whole
   const { states, stateInit } = kernelRule(optimizer)
-  const memory = createDenseMemory(HEADER_BYTES + 4 * layout.floats * (1 + states) + 4 * CHUNK_FLOATS * threads)
+  const wholeGradients = HEADER_BYTES + 4 * layout.floats * (1 + states) + 4 * CHUNK_FLOATS * threads
+  const memory = createDenseMemory(wholeGradients + (together ? 4 * layout.floats * threads : 0))
   const values = new Float32Array(memory.buffer, DENSE_BASE + HEADER_BYTES, layout.floats * (1 + states))
   values.set(initialDense(program, whole, seed).subarray(from, to))
   if (states > 0) values.fill(stateInit, layout.floats, 2 * layout.floats)
-  return { layout, optimizer, memory, locked }
+  return { layout, optimizer, memory, locked, together, wholeGradientsAt: DENSE_BASE + wholeGradients }
 }
 
 /** One thread's hold on the block. */
@@ -71,6 +88,7 @@ export class DenseBlock {
   readonly #header: Int32Array
   readonly #weights: Float32Array
   readonly #gradients: Float32Array
+  readonly #thread: number
   readonly #runs: readonly Run[]
   readonly #partRuns = new WeakMap<ReadonlySet<string>, readonly Run[]>()
 
@@ -83,8 +101,9 @@ export class DenseBlock {
     this.#kernel = attachDense(memory, { ...rule, clocked: false })
     this.#header = new Int32Array(memory.buffer, DENSE_BASE, HEADER_BYTES / 4)
     this.#weights = new Float32Array(memory.buffer, base, layout.floats)
-    const scratch = base + 4 * layout.floats * (1 + rule.states) + 4 * CHUNK_FLOATS * thread
-    this.#gradients = new Float32Array(memory.buffer, scratch, CHUNK_FLOATS)
+    this.#thread = thread
+    const scratch = base + 4 * layout.floats * (1 + rule.states)
+    this.#gradients = new Float32Array(memory.buffer, scratch + 4 * CHUNK_FLOATS * thread, CHUNK_FLOATS)
     this.#runs = mergeRuns(layout.entries.filter((entry) => entry.trainable))
   }
 
@@ -127,6 +146,64 @@ export class DenseBlock {
     for (const { kind, name, at, size } of layout.entries)
       if (kind === 'state' && (!only || only.has(name))) this.#weights.set(from.subarray(at, at + size), at)
     if (this.#handle.locked) unlock(this.#header)
+  }
+
+  /**
+   * Threads 0 to n - 1 push gradients of slices of one batch, and one step is taken with their mean by sample. Returns when
+   * it is taken, with its number. Each thread sums up and applies a share of the weights, in the order of threads.
+   */
+  pushTogether(from: Float32Array, factors: StepFactors, samples: number, n: number): number {
+    const header = this.#header
+    const own = this.#wholeGradients(this.#thread)
+    own.set(from)
+    Atomics.store(header, SAMPLES + this.#thread, samples)
+    meet(header, n)
+    const counts = Array.from({ length: n }, (_, thread) => Atomics.load(header, SAMPLES + thread))
+    const total = counts.reduce((sum, count) => sum + count, 0)
+    const shares = counts.map((count) => count / total)
+    let chunk = 0
+    for (const { at, size, l2, rate } of this.#runs) {
+      this.#kernel.setStep(factors.rate * rate, factors.aux, l2)
+      for (let start = at; start < at + size; start += CHUNK_FLOATS, chunk++) {
+        if (chunk % n === this.#thread) this.#applyMean(start, Math.min(start + CHUNK_FLOATS, at + size), shares)
+      }
+    }
+    if (this.#thread === 0) {
+      for (const { kind, at, size } of this.layout.entries) if (kind === 'state') this.#meanState(at, size, shares)
+      Atomics.add(header, STEPS, 1)
+    }
+    meet(header, n)
+    return factors.step
+  }
+
+  #applyMean(start: number, end: number, shares: readonly number[]): void {
+    this.#sumUp(start, end - start, shares)
+    const [weights, gradients] = [this.#weights.byteOffset + 4 * start, this.#gradients.byteOffset]
+    this.#kernel.apply(weights, 4 * this.layout.floats, gradients, end - start)
+  }
+
+  #meanState(at: number, size: number, shares: readonly number[]): void {
+    for (let start = at; start < at + size; start += CHUNK_FLOATS) {
+      const count = Math.min(CHUNK_FLOATS, at + size - start)
+      this.#sumUp(start, count, shares)
+      this.#weights.set(this.#gradients.subarray(0, count), start)
+    }
+  }
+
+  /** The threads' gradients from `start`, weighed by their shares, into this thread's chunk. Entries are padded to four. */
+  #sumUp(start: number, count: number, shares: readonly number[]): void {
+    const padded = (count + 3) & ~3
+    for (const [thread, share] of shares.entries()) {
+      const from = this.#wholeGradients(thread).byteOffset + 4 * start
+      this.#kernel.weigh(this.#gradients.byteOffset, from, padded, share, thread > 0 ? 1 : 0)
+    }
+  }
+
+  /** A thread's room for gradients of all weights. */
+  #wholeGradients(thread: number): Float32Array {
+    const { layout } = this
+    const at = this.#handle.wholeGradientsAt + 4 * layout.floats * thread
+    return new Float32Array(this.#weights.buffer, at, layout.floats)
   }
 
   #runsOf(only: ReadonlySet<string>): readonly Run[] {
@@ -200,6 +277,22 @@ function mergeRuns(entries: readonly DenseEntry[]): Run[] {
   }
   return runs
 }
+
+/** Waits until n threads have come; every thread of a meeting says the same n. */
+function meet(header: Int32Array, n: number): void {
+  const meeting = Atomics.load(header, MEETINGS)
+  if (Atomics.add(header, ARRIVED, 1) + 1 === n) {
+    Atomics.store(header, ARRIVED, 0)
+    Atomics.add(header, MEETINGS, 1)
+    Atomics.notify(header, MEETINGS)
+    return
+  }
+  // The others are about as far: often they come within microseconds. The wait ends now and then, so that a thread can be ended.
+  for (let spins = 0; spins < MEETING_SPINS; spins++) if (Atomics.load(header, MEETINGS) !== meeting) return
+  while (Atomics.load(header, MEETINGS) === meeting) Atomics.wait(header, MEETINGS, meeting, 100)
+}
+
+const MEETING_SPINS = 200
 
 function lock(header: Int32Array): void {
   while (Atomics.compareExchange(header, LOCK, 0, 1) !== 0) Atomics.wait(header, LOCK, 1, 1)

@@ -18,6 +18,8 @@ export interface LocalParamsOptions {
   readonly segments?: number
   /** Holds only these floats of the dense layout: one server's part. @default all */
   readonly denseSlice?: { readonly from: number; readonly to: number }
+  /** Threads push slices of one batch together. @default false */
+  readonly together?: boolean
 }
 
 /** All parameters as plain data plus shared memories: goes to trainer threads by postMessage. */
@@ -34,9 +36,10 @@ export function createLocalParams({
   threads,
   segments,
   denseSlice,
+  together = false,
 }: LocalParamsOptions): LocalParamsHandle {
   return {
-    dense: createDense({ program, optimizer, seed, threads, ...(denseSlice && { slice: denseSlice }) }),
+    dense: createDense({ program, optimizer, seed, threads, together, ...(denseSlice && { slice: denseSlice }) }),
     tables: program.tables.map(({ name, dim, init }) => {
       const own = tableOptimizers[name] ?? optimizer
       const options = {
@@ -77,13 +80,18 @@ export class LocalParams implements Params {
     this.#timed('pull', () => this.dense.pull(weights))
   }
 
-  push({ tables, gradients, dense }: Wanted<'gradients'>): number {
-    const step = this.dense.nextStep()
+  push({ tables, gradients, dense, samples = 0, slices }: Wanted<'gradients'>): number {
+    // Slices of one batch are one step: it is counted when all have come.
+    const step = slices === undefined ? this.dense.nextStep() : this.dense.steps + 1
     for (const { table, distinct, gradients: merged } of tables) {
       const { optimizer } = this.handle.tables[table]!
       this.tables[table]!.update(distinct, merged, stepFactors(optimizer, step), optimizer.l2)
     }
-    this.#timed('push', () => this.dense.push(gradients, stepFactors(this.handle.dense.optimizer, step), dense))
+    const factors = stepFactors(this.handle.dense.optimizer, step)
+    this.#timed('push', () => {
+      if (slices === undefined) this.dense.push(gradients, factors, dense)
+      else this.dense.pushTogether(gradients, factors, samples, slices)
+    })
     return step
   }
 

@@ -14,6 +14,8 @@ export interface TableShare<V extends Values = Float32Array> {
 
 /** A batch as parameters see it. Buffers belong to the caller and are reused for the next batch. */
 export interface ParamsShare<V extends Values = Float32Array> {
+  /** This is one of so many slices of a batch, whose dense gradients make one step together. */
+  readonly slices?: number
   /** How many samples the gradients are the mean of. */
   readonly samples: number
   readonly tables: readonly TableShare<V>[]

@@ -102,7 +102,7 @@ export class HostStep {
     releaseBatch(batch)
     const afterLoad = performance.now()
     const distinct = distinctSigns(this.#buffers, loaded, this.#sparseSlots, segments, placement?.servers)
-    const share = this.#share(distinct)
+    const share = { ...this.#share(distinct), ...(batch.slice && { slices: batch.slice.count }) }
     const pulled = params.pull(share, training)
     this.seconds.load += (afterLoad - started) / 1000
     this.seconds.lookup += (performance.now() - afterLoad) / 1000
@@ -120,7 +120,7 @@ export class HostStep {
     await this.#session(distinct).run()
     const afterRun = performance.now()
     const result = this.#measure(batch)
-    if (training) mergeGradients(this.#buffers, distinct)
+    if (training) mergeGradients(this.#buffers, distinct, batch.slice?.share)
     const afterMerge = performance.now()
     if (training) {
       if (clip) clipGradients(clip, this.#buffers.workspace.kernel, share, layout)

@@ -6,6 +6,7 @@ import type { MetricSpec } from '../metric/index.ts'
 import type { MeterState, Position } from '../snapshot/index.ts'
 import type { Phase } from './messages.ts'
 import { Meter, metricsOf, reportFields } from './meter.ts'
+import { sliceBatch } from './slices.ts'
 import type { StepReport, TrainerPool } from './trainer-pool.ts'
 
 export interface PassOptions {
@@ -17,6 +18,8 @@ export interface PassOptions {
   readonly reports: { listener: (report: StepReport) => void }
   readonly printInterval: number
   readonly emit: EventSink
+  /** Threads take slices of every batch instead of batches of their own. @default false */
+  readonly sliced?: boolean
   readonly signal: AbortSignal
   /** Where in the epoch `reader` begins, and what was measured before it. @default the beginning */
   readonly from?: PassStart
@@ -66,20 +69,22 @@ export async function runPass({
   afterBatch,
   onReport,
   specs = [],
+  sliced = false,
 }: PassOptions): Promise<PassResult> {
   const meter = new Meter(phase, epoch, from.meter)
   let { position } = from
   const wanted = (index: number) => index % printInterval === 0
   reports.listener = (report) => {
-    meter.add(report)
+    const whole = meter.add(report)
     onReport?.(report)
-    if (wanted(report.index)) emit(meter.batchEvent(report, specs))
+    if (whole && wanted(report.index)) emit(meter.batchEvent(report, specs))
   }
   let asked = performance.now()
   for await (const batch of reader) {
     meter.readerSeconds += (performance.now() - asked) / 1000
     if (signal.aborted) break
-    await trainers.submit(phase, batch, wanted(batch.index))
+    if (sliced) await trainers.submitSlices(phase, sliceBatch(batch, trainers.size), wanted(batch.index))
+    else await trainers.submit(phase, batch, wanted(batch.index))
     position = { epoch, batch: batch.index + 1, ...batch.cursor }
     const pause = afterBatch?.(batch.index)
     if (pause) {

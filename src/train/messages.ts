@@ -53,6 +53,8 @@ export type FromThread =
       readonly kind: 'step'
       readonly phase: Phase
       readonly index: number
+      /** The batch came in so many slices. */
+      readonly slices?: number
       readonly size: number
       readonly fraction: number
       readonly result: StepResult

@@ -22,6 +22,7 @@ export class Meter {
   readonly #histograms = new Map<number, Histograms>()
   #reported: { at: number; samples: number; batches: number; readerSeconds: number }
   #batches: number
+  #slices = 0
   /** Time the loop spent waiting for the reader, added by the loop. */
   readerSeconds = 0
 
@@ -42,14 +43,19 @@ export class Meter {
     return this.#before.seconds + (performance.now() - this.#started) / 1000
   }
 
-  add({ size, index, result, histograms, thread }: StepReport): void {
+  /** True when the batch is whole: always, unless it came in slices of which some are still to come. */
+  add({ size, index, slices = 1, result, histograms, thread }: StepReport): boolean {
     this.samples += size
-    this.#batches++
+    this.#slices++
+    const whole = this.#slices % slices === 0
+    if (whole) this.#batches++
     this.lastBatch = Math.max(this.lastBatch, index)
     for (const [name, value] of Object.entries({ loss: result.loss, ...result.means })) {
       this.#sums[name] = (this.#sums[name] ?? 0) + value * size
     }
     if (histograms) this.#histograms.set(thread, histograms)
+    if (whole) this.#slices = 0
+    return whole
   }
 
   /** All that must be kept to go on from here. */

@@ -33,8 +33,18 @@ export class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void>
     const result = await step.complete(prepared)
     this.#prepared.shift()
     const { phase, batch, report } = message
-    const { index, size, fraction } = batch
-    return { kind: 'step', phase, index, size, fraction, result, ...(report && { histograms: this.#histograms() }) }
+    const { index, size, slice, fraction } = batch
+    const histograms = report && { histograms: this.#histograms() }
+    return {
+      kind: 'step',
+      phase,
+      index,
+      size,
+      fraction,
+      result,
+      ...(slice && { slices: slice.count }),
+      ...histograms,
+    }
   }
 
   #prepare(message: StepMessage): void {

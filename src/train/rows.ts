@@ -80,8 +80,8 @@ export function expandRows(buffers: StepBuffers, batch: DistinctBatch): void {
   }
 }
 
-/** From gradients of the graph's row tensors to one gradient per distinct sign. */
-export function mergeGradients(buffers: StepBuffers, batch: DistinctBatch): void {
+/** From gradients of the graph's row tensors to one gradient per distinct sign. A slice's loss is its own mean: `share` makes it its part of the batch's. */
+export function mergeGradients(buffers: StepBuffers, batch: DistinctBatch, share = 1): void {
   const { kernel } = buffers.workspace
   for (const { gradients } of batch.tables) gradients.fill(0)
   for (const rows of buffers.rows) {
@@ -93,6 +93,7 @@ export function mergeGradients(buffers: StepBuffers, batch: DistinctBatch): void
       kernel.mergeSingle(inverse.at, batch.samples * slots.length, from, dim, to.at)
     else kernel.mergePooled(...cells, rows.targetsAt.at, from, dim, rows.spec.slots.length, to.at, poolingOf(rows))
   }
+  if (share !== 1) for (const { gradients } of batch.tables) kernel.scale(gradients.byteOffset, gradients.length, share)
 }
 
 function lengthOf({ spec }: RowsRegions, { lengths }: LoadedBatch): number {

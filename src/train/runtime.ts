@@ -75,6 +75,12 @@ export class Runtime {
     }
   }
 
+  /** Whether the threads push slices of one batch together. */
+  get #pushTogether(): boolean {
+    const { params } = this.#options
+    return 'dense' in params && params.dense.together
+  }
+
   /** One phase of one epoch, from its beginning or from where it was interrupted. */
   async pass(
     phase: Phase,
@@ -101,6 +107,7 @@ export class Runtime {
     const printInterval = runner.print_interval
     const result = await runPass({
       ...{ phase, epoch, reader, trainers, reports, printInterval, emit, signal, specs: model.metrics },
+      sliced: phase === 'train' && this.#pushTogether,
       ...(from && { from }),
       ...(together && { together }),
       ...(afterBatch && { afterBatch }),
@@ -140,13 +147,15 @@ export async function findDataFiles({ runner }: JobConfig, phases: readonly Phas
 /** Parameters at their initial values, and this thread's hold on them. */
 export function createParams(
   { runner }: JobConfig,
-  { train }: TracedModel,
+  { train, dygraph }: TracedModel,
   optimizers: Pick<TracedModel, 'optimizer' | 'tableOptimizers'>,
   threads: number,
 ): LocalParams {
-  const { seed, table_segments: segments } = runner
+  const { seed, table_segments: segments, thread_mode } = runner
   const { optimizer, tableOptimizers } = optimizers
-  const options = { program: train, optimizer, tableOptimizers, seed, segments }
+  // The traces of a dynamic model differ from slice to slice, so its threads cannot push together.
+  const together = thread_mode === 'sync' && threads > 1 && !dygraph
+  const options = { program: train, optimizer, tableOptimizers, seed, segments, together }
   // One thread more than trainers: this one saves, loads and looks at the result.
   return new LocalParams(createLocalParams({ ...options, threads: threads + 1 }), threads)
 }

@@ -86,6 +86,18 @@ export class TrainerPool {
     this.#post(free, { kind: 'step', phase, batch, report })
   }
 
+  /** Hands slice i to thread i, when each of these has room: they wait for each other in the step. */
+  async submitSlices(phase: Phase, slices: readonly Batch[], report: boolean): Promise<void> {
+    const trainers = this.#trainers.slice(0, slices.length)
+    await this.#until(() => trainers.every(({ outstanding }) => outstanding < this.#ahead))
+    for (const [i, trainer] of trainers.entries())
+      this.#post(trainer, { kind: 'step', phase, batch: slices[i]!, report })
+  }
+
+  get size(): number {
+    return this.#trainers.length
+  }
+
   /** Ends the pool's work from outside: whoever waits for it gets this error. */
   fail(error: Error): void {
     this.#fail(error)

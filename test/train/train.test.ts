@@ -40,10 +40,21 @@ describe('with one thread', () => {
 })
 
 describe('with several threads', () => {
-  test('every sample is trained once and the model is as good', async () => {
-    const { result } = await trainTiny(folder, ['runner.thread_num=3', 'runner.epochs=3'])
+  test.each(['sync', 'async'])('every sample is trained once and the model is as good (%s)', async (mode) => {
+    const { events, result } = await trainTiny(folder, [
+      'runner.thread_num=3',
+      'runner.epochs=3',
+      `runner.thread_mode=${mode}`,
+    ])
     expect(result.samples).toBe(3 * 960)
     expect(result.evaluation!['auc']).toBeGreaterThan(0.75)
+    const printed = events.flatMap((event) => (event.kind === 'batch' && event.phase === 'train' ? [event.batch] : []))
+    expect(printed.toSorted((x, y) => x - y)).toEqual([0, 0, 0, 5, 5, 5, 10, 10, 10, 15, 15, 15])
+  })
+
+  test('threads that share every batch lose nothing against one thread', async () => {
+    const [one, three] = await Promise.all([1, 3].map((threads) => trainTiny(folder, [`runner.thread_num=${threads}`])))
+    expect(three!.result.metrics['loss']).toBeLessThan(one!.result.metrics['loss']! + 0.005)
   })
 })
 
