@@ -22,7 +22,8 @@ export class Meter {
   readonly #histograms = new Map<number, Histograms>()
   #reported: { at: number; samples: number; batches: number; readerSeconds: number }
   #batches: number
-  #slices = 0
+  /** Slices that have come, of batches that are not whole yet. */
+  readonly #slices = new Map<number, number>()
   /** Time the loop spent waiting for the reader, added by the loop. */
   readerSeconds = 0
 
@@ -46,15 +47,16 @@ export class Meter {
   /** True when the batch is whole: always, unless it came in slices of which some are still to come. */
   add({ size, index, slices = 1, result, histograms, thread }: StepReport): boolean {
     this.samples += size
-    this.#slices++
-    const whole = this.#slices % slices === 0
+    const come = (this.#slices.get(index) ?? 0) + 1
+    const whole = come === slices
     if (whole) this.#batches++
+    if (whole) this.#slices.delete(index)
+    else this.#slices.set(index, come)
     this.lastBatch = Math.max(this.lastBatch, index)
     for (const [name, value] of Object.entries({ loss: result.loss, ...result.means })) {
       this.#sums[name] = (this.#sums[name] ?? 0) + value * size
     }
     if (histograms) this.#histograms.set(thread, histograms)
-    if (whole) this.#slices = 0
     return whole
   }
 
