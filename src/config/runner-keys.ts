@@ -35,8 +35,8 @@ export const TRAINING = group('Training', 'What is trained, on what, and for how
   thread_num: count(1, 1, 'Trainer threads of this process; with 1 a repeated run is bit-identical.'),
   thread_mode: choice(
     THREAD_MODES,
-    'sync',
-    'sync: the threads share every batch and update dense weights together, as accurately as one thread; async: each takes batches of its own, which costs accuracy but suits batches too small to share.',
+    'async',
+    'async: each thread takes batches of its own and computes for dense weights as they will be when the others are done; sync: the threads share every batch and update dense weights together, slower and as accurate as one thread.',
   ),
   print_interval: count(10, 1, 'Print a line every so many batches.'),
   use_gpu: flag(false, "Compute on a GPU where the build has one (PaddleRec's default is True)."),

@@ -5,6 +5,8 @@ import { configureRule, type KernelRule, type RuleKernel } from './rules.ts'
 export interface DenseKernel extends RuleKernel {
   /** Applies the rule to `n` floats at `weights`; states follow at multiples of `stride` bytes; gradients at `gradients`. */
   apply(weights: number, stride: number, gradients: number, n: number): void
+  /** out = weights after `steps` further steps along the momentum; states as for apply, n a multiple of four. */
+  ahead(weights: number, stride: number, out: number, n: number, steps: number): void
   /** into = factor * from, or with `add` into += factor * from; n is a multiple of four. */
   weigh(into: number, from: number, n: number, factor: number, add: number): void
 }

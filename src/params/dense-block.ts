@@ -125,6 +125,21 @@ export class DenseBlock {
     into.set(this.#weights)
   }
 
+  /**
+   * Trainable weights as they will be about when `steps` gradients that other threads are computing have been applied: a
+   * gradient for weights that are older than it is applied to makes training swing. The rest as they are.
+   */
+  pullAhead(into: Float32Array, factors: StepFactors, steps: number): void {
+    const { trainable, floats } = this.layout
+    this.#kernel.setStep(factors.rate, factors.aux, 0)
+    for (let start = 0; start < trainable; start += CHUNK_FLOATS) {
+      const count = Math.min(CHUNK_FLOATS, trainable - start)
+      this.#kernel.ahead(this.#weights.byteOffset + 4 * start, 4 * floats, this.#gradients.byteOffset, count, steps)
+      into.set(this.#gradients.subarray(0, count), start)
+    }
+    into.set(this.#weights.subarray(trainable), trainable)
+  }
+
   /** Applies gradients of the trainable part and stores new state (which follows the weights in `from`); of `only` these. */
   push(from: Float32Array, factors: StepFactors, only?: ReadonlySet<string>): void {
     const { layout } = this

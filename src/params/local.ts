@@ -20,10 +20,14 @@ export interface LocalParamsOptions {
   readonly denseSlice?: { readonly from: number; readonly to: number }
   /** Threads push slices of one batch together. @default false */
   readonly together?: boolean
+  /** See LocalParamsHandle. @default 0 */
+  readonly inFlight?: number
 }
 
 /** All parameters as plain data plus shared memories: goes to trainer threads by postMessage. */
 export interface LocalParamsHandle {
+  /** Gradients that other threads are computing while one does: it computes for weights so many steps ahead. @default 0 */
+  readonly inFlight?: number
   readonly dense: DenseHandle
   readonly tables: readonly (TableHandle & { readonly optimizer: OptimizerSpec })[]
 }
@@ -37,8 +41,10 @@ export function createLocalParams({
   segments,
   denseSlice,
   together = false,
+  inFlight = 0,
 }: LocalParamsOptions): LocalParamsHandle {
   return {
+    inFlight,
     dense: createDense({ program, optimizer, seed, threads, together, ...(denseSlice && { slice: denseSlice }) }),
     tables: program.tables.map(({ name, dim, init }) => {
       const own = tableOptimizers[name] ?? optimizer
@@ -77,7 +83,12 @@ export class LocalParams implements Params {
     for (const { table, distinct, rows } of tables) {
       this.tables[table]!.lookup(distinct, rows, insert, stepFactors(this.handle.tables[table]!.optimizer, next))
     }
-    this.#timed('pull', () => this.dense.pull(weights))
+    const { dense, inFlight = 0 } = this.handle
+    this.#timed('pull', () => {
+      // The direction is that of the last step; before the first there is none.
+      if (!insert || inFlight === 0 || next === 1) this.dense.pull(weights)
+      else this.dense.pullAhead(weights, stepFactors(dense.optimizer, next - 1), inFlight)
+    })
   }
 
   push({ tables, gradients, dense, samples = 0, slices }: Wanted<'gradients'>): number {

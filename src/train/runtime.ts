@@ -155,7 +155,8 @@ export function createParams(
   const { optimizer, tableOptimizers } = optimizers
   // The traces of a dynamic model differ from slice to slice, so its threads cannot push together.
   const together = thread_mode === 'sync' && threads > 1 && !dygraph
-  const options = { program: train, optimizer, tableOptimizers, seed, segments, together }
+  const inFlight = together ? 0 : Math.max(0, threads - 1)
+  const options = { program: train, optimizer, tableOptimizers, seed, segments, together, inFlight }
   // One thread more than trainers: this one saves, loads and looks at the result.
   return new LocalParams(createLocalParams({ ...options, threads: threads + 1 }), threads)
 }
