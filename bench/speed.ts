@@ -135,4 +135,5 @@ const torchRun = async ({ python, script: file }: Peer, threads: number) =>
   rateOf(await jsonLines(python, [file, String(threads), String(BATCH), '600']))
 
 const paddleRun = async ({ python, script: file }: Peer, dataset: string, threads: number) =>
-  rateOf(await jsonLines(python, [file, `${dataset}/train`, String(threads), String(BATCH)]))
+  // It writes a description of its trainer into the working folder.
+  rateOf(await jsonLines(python, [file, `${dataset}/train`, String(threads), String(BATCH)], {}, scratch()))

@@ -22,8 +22,9 @@ export async function jsonLines(
   command: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
+  cwd = root,
 ): Promise<Json[]> {
-  const child = spawn(command, args, { cwd: root, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let [out, err] = ['', '']
   child.stdout.on('data', (data) => {
     out += data
