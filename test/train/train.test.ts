@@ -53,7 +53,9 @@ describe('with several threads', () => {
   })
 
   test('threads that share every batch lose nothing against one thread', async () => {
-    const [one, three] = await Promise.all([1, 3].map((threads) => trainTiny(folder, [`runner.thread_num=${threads}`])))
+    const [one, three] = await Promise.all(
+      [1, 3].map((threads) => trainTiny(folder, [`runner.thread_num=${threads}`, 'runner.thread_mode=sync'])),
+    )
     expect(three!.result.metrics['loss']).toBeLessThan(one!.result.metrics['loss']! + 0.005)
   })
 })
