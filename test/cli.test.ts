@@ -84,6 +84,23 @@ describe('oarfish train', () => {
     expect(eventsOf(resumed.out).at(-1).digest).toBe(eventsOf(whole.out).at(-1).digest)
   })
 
+  test('tells of a bad line that comes while threads compute, instead of ending in native code', async () => {
+    const bad = join(folder, 'bad-line')
+    await writeSlotText(join(bad, 'data'), 4000)
+    await writeFile(join(bad, 'data', 'part-zzz'), 'click:1 dense_feature:x\n')
+    await writeFile(
+      join(bad, 'static_model.ts'),
+      MODEL.replace('nn.linear(x,', "nn.linear(nn.mlp(x, { name: 'wide', sizes: [2048, 2048] }),"),
+    )
+    await writeFile(
+      join(bad, 'config.yaml'),
+      CONFIG.replace('train_batch_size: 10', 'train_batch_size: 512\n  thread_num: 2'),
+    )
+    const { code, err } = await oarfish(['train', '-m', 'config.yaml', '-o', 'runner.model_save_path='], bad)
+    expect(err).toMatch(/part-zzz:1/)
+    expect(code).toBe(2)
+  })
+
   test('ends with an error event and exit code 2 when a key is wrong', async () => {
     const { code, out, err } = await oarfish(['train', '-m', 'config.yaml', '-o', 'runner.epoch=2', '--json'], folder)
     expect([code, err]).toEqual([2, ''])

@@ -1,4 +1,6 @@
 /** @file The trainer threads of a process: hands batches to whichever is free, gathers results. */
+import { performance } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import type { Batch } from '../data/index.ts'
 import type { Touched } from '../ps/index.ts'
@@ -21,6 +23,9 @@ export interface TrainerPoolOptions {
   /** What threads have to say beside results. */
   readonly onNotice?: (message: string) => void
 }
+
+/** Longest wait for steps under way when the pool closes. */
+const CLOSE_MS = 5000
 
 interface Trainer {
   readonly worker: Worker
@@ -136,6 +141,9 @@ export class TrainerPool {
 
   async close(): Promise<void> {
     this.#closing = true
+    // A thread ended inside onnxruntime takes the process with it: the steps under way are let finish first.
+    const until = performance.now() + CLOSE_MS
+    while (this.#trainers.some(({ outstanding }) => outstanding > 0) && performance.now() < until) await sleep(5)
     await Promise.all(this.#trainers.map(({ worker }) => worker.terminate()))
   }
 
@@ -150,7 +158,10 @@ export class TrainerPool {
 
   #listen(trainer: Trainer, thread: number): void {
     trainer.worker.on('message', (message: FromThread) => {
-      if (message.kind === 'error') return this.#fail(fromPlainError(message.error))
+      if (message.kind === 'error') {
+        trainer.outstanding = 0 // it takes no further step
+        return this.#fail(fromPlainError(message.error))
+      }
       if (message.kind === 'notice') return this.#onNotice(message.message)
       trainer.outstanding--
       if (message.kind === 'touched') this.#touched.push(message.touched)
