@@ -54,11 +54,6 @@ test.each([
   ],
   ['another device', swap('device: cpu', 'device: tpu'), 'runner.train_here.device: expected cpu | gpu, got "tpu"'],
   [
-    'collective on CPUs',
-    swap('device: cpu', 'device: cpu\n  fleet_mode: collective'),
-    'Not Support CPU with Collective Mode',
-  ],
-  [
     'an interval of 0',
     swap('interval: 2', 'interval: 0'),
     'save_checkpoint_interval: expected a whole number from 1 on, or -1, got 0',

@@ -1,43 +1,22 @@
-/** @file backend.yaml: where a job is submitted to. Read and recognised here; submitting is not part of this build. */
+/** @file backend.yaml: where a job is submitted to. Parsed here; whether a runner can be submitted with it says backend-check.ts. */
 import { existsSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { z } from 'zod'
-import { free, text } from '../option.ts'
 import { isRecord } from '../override.ts'
 import { ConfigError } from '../problem.ts'
-import { duplicateKeys, readSource } from '../source.ts'
+import { type DeepReadonly, deepFreeze } from '../resolve.ts'
+import { type ConfigSource, duplicateKeys, readSource } from '../source.ts'
 import { syntaxProblem } from '../syntax.ts'
 import { check } from '../validate.ts'
+import { BACKENDS, type BackendName, backendV1, type ClusterType, type UserBackend } from './backend-schema.ts'
 
-export const BACKENDS = ['PaddleCloud', 'Kubernetes'] as const
-export const CLUSTER_TYPES = ['mpi', 'k8s'] as const
-
-export const backendV1 = z.strictObject({
-  backend: z.enum(BACKENDS).meta({
-    description: 'Where jobs are submitted to.',
-    example: 'PaddleCloud',
-    aliases: {
-      paddlecloud: 'PaddleCloud',
-      PADDLECLOUD: 'PaddleCloud',
-      kubernetes: 'Kubernetes',
-      KUBERNETES: 'Kubernetes',
-    },
-  }),
-  cluster_type: z.enum(CLUSTER_TYPES).meta({
-    description: 'The kind of cluster.',
-    example: 'mpi',
-    aliases: { MPI: 'mpi', Mpi: 'mpi', K8S: 'k8s', K8s: 'k8s' },
-  }),
-  config: free('File system, data and communication of the job.'),
-  submit: free('Name, resources and files of the job.'),
-  name: text('', 'Kept as it is.'),
-})
-export type Backend = z.infer<typeof backendV1>
+export type Backend = DeepReadonly<Omit<UserBackend, 'cluster_type'>> & { readonly cluster_type: ClusterType }
 
 export interface LoadedBackend {
   readonly backend: Backend
   /** Keys written twice. */
   readonly warnings: readonly string[]
+  /** Places what is found later, with a runner beside it. */
+  readonly source: ConfigSource
 }
 
 export function loadBackend(path: string, cwd: string = process.cwd()): LoadedBackend {
@@ -61,9 +40,40 @@ export function parseBackend(file: string, yaml: string): LoadedBackend {
   const source = readSource(file, yaml.replace(/^\uFEFF/, ''))
   const broken = syntaxProblem(source)
   if (broken) throw new ConfigError([broken], source)
-  const written: unknown = source.document.toJS()
-  const data = isRecord(written) ? written : {}
-  const { value, problems } = check<Backend>({ schema: backendV1, data, source, base: [] })
+  const data = normalized(source.document.toJS())
+  const { value, problems } = check<UserBackend>({ schema: backendV1, data, source, base: [] })
   if (!value) throw new ConfigError(problems, source)
-  return { backend: value, warnings: duplicateKeys(source) }
+  const cluster_type = value.cluster_type ?? OWN_CLUSTER[value.backend]
+  if (cluster_type) return { backend: deepFreeze({ ...value, cluster_type }), warnings: duplicateKeys(source), source }
+  const missing = check({ schema: backendV1.required(), data, source, base: [] })
+  throw new ConfigError(missing.problems, source)
 }
+
+/** PaddleCloud may stand for either; the others are what they are. */
+const OWN_CLUSTER: Readonly<Record<BackendName, ClusterType | undefined>> = {
+  PaddleCloud: undefined,
+  MPI: 'mpi',
+  Slurm: 'mpi',
+  SSH: 'mpi',
+  Kubernetes: 'k8s',
+}
+
+/** Capitals do not count in `backend` and `cluster_type`; the guide writes `k8s-cpu-cores`, the code reads `k8s_cpu_cores`. */
+function normalized(written: unknown): Record<string, unknown> {
+  if (!isRecord(written)) return {}
+  const { backend, cluster_type, submit } = written
+  const name = typeof backend === 'string' ? BACKENDS.find((known) => sameWord(known, backend)) : undefined
+  return {
+    ...written,
+    ...(name && { backend: name }),
+    ...(typeof cluster_type === 'string' && { cluster_type: cluster_type.toLowerCase() }),
+    ...(isRecord(submit) && { submit: underscored(submit) }),
+  }
+}
+
+const sameWord = (a: string, b: string) => a.toLowerCase() === b.toLowerCase()
+
+const underscored = (keys: Record<string, unknown>) =>
+  Object.fromEntries(
+    Object.entries(keys).map(([key, value]) => [key.startsWith('k8s-') ? key.replaceAll('-', '_') : key, value]),
+  )

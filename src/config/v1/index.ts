@@ -1,6 +1,8 @@
 /** @file PaddleRec 1.x's config.yaml and backend.yaml. */
 export { checkSlotsV1, type DeclaredSlot } from './agree.ts'
 export { type Backend, type LoadedBackend, loadBackend, parseBackend } from './backend.ts'
+export { checkSubmission, JOB_KINDS, type JobKind, type Submission } from './backend-check.ts'
+export { BACKEND_GROUPS, type BackendName, type ClusterType, type Priority } from './backend-schema.ts'
 export { checkRun, readsSlots, selectedRunners } from './files.ts'
 export { type PhaseJob, phaseJob } from './job.ts'
 export { type LoadedRunConfig, type LoadRunConfigOptions, loadRunConfig, parseRunConfig } from './load.ts'

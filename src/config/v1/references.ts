@@ -93,16 +93,6 @@ function runnerConflicts(item: Record<string, unknown>, path: Path, runners: Ite
       },
     )
   }
-  if (item['fleet_mode'] === 'collective' && (item['device'] ?? 'cpu') === 'cpu') {
-    report(
-      [...path, 'fleet_mode'],
-      'Not Support CPU with Collective Mode; servers and workers (ps) train on CPUs',
-      'ps',
-      {
-        code: 'CONFIG_CONFLICT',
-      },
-    )
-  }
   if (item['save_step_interval'] !== undefined && item['save_step_interval'] !== -1 && !item['save_step_path']) {
     report([...path, 'save_step_path'], 'missing; save_step_interval is set, so a folder is needed', 'step_model', {
       code: 'CONFIG_MISSING_KEY',
