@@ -133,7 +133,7 @@ This leaves \`increment_dnn/1\` and \`increment_dnn/3\`. A runner of class \`inf
 - A key written twice is a warning with both lines; the last one counts. Keys that are not listed here belong to the model or the reader; one that
   looks like a slip of the pen is an error with the key that was meant.
 - All problems are printed at once with place and fix, before anything runs: names that name nothing, missing folders and models.
-- \`cluster_train\` and \`local_cluster_train\` are checked, but this build does not run them yet. backend.yaml is read and recognised.
+- \`local_cluster_train\` trains with processes of this host, see below. \`cluster_train\` needs the backend.yaml of a cluster.
 - \`device: gpu\` runs on the CPU, and says so.
 
 ${GROUPS_V1.map(({ title, intro, shape }) => `## ${code(title)}\n\n${intro}\n\n${options(shape)}`).join('\n\n')}
@@ -143,6 +143,27 @@ ${GROUPS_V1.map(({ title, intro, shape }) => `## ${code(title)}\n\n${intro}\n\n$
 After epoch e, counted from 0, a checkpoint goes to \`<save_checkpoint_path>/<e>\` when e is the last epoch or e + 1 is a multiple of the interval;
 without an interval after every epoch. A runner with several phases saves each in a folder of its name below that. Checkpoints are those of
 [checkpoint-format.md](checkpoint-format.md). \`infer\` takes the sub-folders of \`init_model_path\` in numeric order, or the folder itself where it has none.
+
+## Several processes
+
+\`class: local_cluster_train\` starts \`server_num\` parameter servers and \`worker_num\` workers on this host and waits for them.
+\`distribute_strategy\` is when gradients travel: \`async\`, \`sync\`, \`half_async\` or \`geo\`, whose exchanges are
+\`train.strategy.mode.push_num\` batches apart ([parameter-server.md](parameter-server.md) says what each means).
+\`\`\`yaml
+- name: local_cluster
+  class: local_cluster_train
+  worker_num: 2
+  server_num: 1
+  distribute_strategy: async
+  epochs: 4
+  save_checkpoint_path: "increment_dnn"
+\`\`\`
+Each process writes to \`logs/server.<i>\` or \`logs/worker.<i>\`; what worker 0 prints is shown. Each sample of the data is read by one worker. There are
+no more workers than parts of the data (files, or MiB of plain text), and only the first phase runs. Worker 0 saves; \`init_model_path\` is loaded for
+all. When a process fails the job ends with its exit status and its last lines, and later modes do not run.
+
+A process of a job of \`cluster_train\` is the same command with \`PADDLE_PADDLEREC_ROLE=WORKER\` and the variables of
+[launch.md](launch.md) in its environment.
 
 ## Slots
 
@@ -188,6 +209,9 @@ standard error every \`print_interval\` batches, what ends an epoch to standard 
 - Metrics begin anew in each epoch; PaddleRec's go on over all of them.
 - A bare \`phases: phase10\` is that phase alone, not \`phase1\` as well.
 - Several phases do not write over each other's checkpoints, nor several evaluated models over each other's \`runner_result_dump_path\`.
+- Empty \`save_inference_feed_varnames\` or \`save_inference_fetch_varnames\` stand for all inputs or outputs; in PaddleRec nothing is saved then.
+- Workers of a local cluster share large files by the byte, so that one file may feed several; PaddleRec deals out whole files. Several
+  \`selected_gpus\` do not turn a runner into a local cluster.
 - Blank lines are no samples. A failure ends with a status that is not 0. \`device\` may be left out.
 `
 }

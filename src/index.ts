@@ -1,6 +1,6 @@
 /** @file The public API: what a model, a reader or a program of a user imports from 'oarfish'. */
 export { z } from 'zod'
-export { type JobConfig, type LoadedConfig, loadConfig } from './config/index.ts'
+export { type JobConfig, type LoadedConfig, type LoadedRunConfig, loadConfig, loadRunConfig } from './config/index.ts'
 export {
   BaseRecDataset,
   type Field,
@@ -28,6 +28,7 @@ export {
 export * as nn from './nn/index.ts'
 export { type Clip, type OptimizerSpec, optimizer, type Schedule } from './optim/index.ts'
 export * from './program/index.ts'
+export { type RunOptions, type RunResult, runModes } from './run/index.ts'
 export {
   type InferOptions,
   type InferResult,

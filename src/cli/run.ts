@@ -1,10 +1,12 @@
 /** @file `oarfish run`: PaddleRec 1.x's `python -m paddlerec.run`. */
 import { Command } from 'commander'
 import { paddleV1Sink } from '../event/index.ts'
+import { ExitCode } from './exit.ts'
 import { untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { oneOf } from './options.ts'
 import { openOutput } from './output.ts'
+import { underLauncher } from './under-launcher.ts'
 
 interface RunCliOptions {
   readonly model: string
@@ -15,7 +17,7 @@ interface RunCliOptions {
 
 export function runCommand(io: CliIo): Command {
   return new Command('run')
-    .description('Run the runners that `mode` of a PaddleRec 1.x config selects, in order: train and infer.')
+    .description('Run the runners that `mode` of a PaddleRec 1.x config selects, in order.')
     .requiredOption(
       '-m, --model <file>',
       'the config.yaml, or paddlerec.models.rank.dnn for one that ships with oarfish',
@@ -34,6 +36,8 @@ async function runRun({ model, backend, json = false, engine }: RunCliOptions, i
   const { loadBackend, loadRunConfig } = await import('../config/index.ts')
   const { runModes } = await import('../run/index.ts')
   const { ENGINES } = await import('../train/index.ts')
+  const { env } = io
+  if (env['CLUSTER_INSTANCE'] === '1') await underLauncher(io)
   const config = loadRunConfig({ path: model })
   const submit = backend === undefined ? undefined : loadBackend(backend)
   const engineName = oneOf('--engine', ENGINES, engine)
@@ -46,7 +50,11 @@ async function runRun({ model, backend, json = false, engine }: RunCliOptions, i
   const message = 'Stopping after the step under way; Ctrl+C again leaves at once.'
   const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
   try {
-    await untilInterrupted(io, hooks, (signal) => runModes({ config, emit: output.emit, signal, engine: engineName }))
+    await untilInterrupted(io, hooks, async (signal) => {
+      const options = { config, emit: output.emit, signal, engine: engineName, env, backend: submit !== undefined }
+      const { exitCode } = await runModes(options)
+      if (exitCode) throw new ExitCode(exitCode)
+    })
   } finally {
     output.close()
   }

@@ -15,6 +15,7 @@ export const CONFIG_CODES = [
   'CONFIG_PATH',
   'CONFIG_NOT_SUPPORTED',
   'CONFIG_NOT_IN_BUILD',
+  'CONFIG_BACKEND',
   'CONFIG_INVALID',
 ] as const
 export type ConfigCode = (typeof CONFIG_CODES)[number]

@@ -25,7 +25,7 @@ export type { UserReaderOptions } from './messages.ts'
 export type { Columns } from './pack.ts'
 export type { PipeOptions } from './pipe.ts'
 export { type PipeCommandOptions, pipeCommand } from './pipe-command.ts'
-export { blockOf, type Part } from './plan.ts'
+export { blockOf, countPieces, type Part } from './plan.ts'
 export type { BatchReader, ReadOptions } from './reader.ts'
 export {
   openReader,

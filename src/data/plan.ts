@@ -60,6 +60,12 @@ export function planChunks({ files, input, chunkBytes, shuffle, seed, epoch, par
   return (part ? blockOf(chunks, part) : chunks).map((chunk, number) => ({ number, ...chunk }))
 }
 
+/** How many parts files can be read in: their chunks, or whole files where only those can be read. */
+export function countPieces(files: readonly { readonly path: string; readonly bytes: number }[], input: InputKind) {
+  const plan = { files, input, chunkBytes: CHUNK_BYTES, shuffle: false, seed: 0, epoch: 0 }
+  return planChunks(plan).length
+}
+
 /** A worker's contiguous block of a list: the first `length % count` workers get one more ([a..e] for 2: abc, de). */
 export function blockOf<T>(items: readonly T[], { index, count }: Part): readonly T[] {
   const [each, more] = [Math.floor(items.length / count), items.length % count]

@@ -6,6 +6,7 @@ export {
   type LaunchPsFlags,
   type Layout,
   launchPsLayout,
+  localLayout,
   type Place,
 } from './layout.ts'
 export { watchLifeline } from './lifeline.ts'

@@ -18,6 +18,8 @@ export interface LaunchOptions extends SuperviseOptions {
   /** The script and its arguments, as typed. */
   readonly script: readonly string[]
   readonly logDir: string
+  /** The name of a process's log; `index` counts those of its role on this host. @default serverlog.0, workerlog.0 ... */
+  readonly logName?: (role: JobRole, index: number) => string
   readonly env: Env
   /** The words that run `oarfish`. */
   readonly oarfish: readonly string[]
@@ -109,7 +111,7 @@ function processesOf(
   local: ReadonlySet<string>,
   glooFolder: string,
 ): readonly ProcessSpec[] {
-  const { layout, logDir } = options
+  const { layout, logDir, logName = (role, index) => `${role}log.${index}` } = options
   const env = { ...options.env, ...jobVariables(options, local) }
   const endpoints = (places: readonly BoundPlace[]) => places.map(({ endpoint }) => endpoint)
   const workers = layout.workersListen ? endpoints(bound.workers) : []
@@ -126,7 +128,7 @@ function processesOf(
         return {
           ...own,
           env: gloo ? fleetrunEnv(env, job, own, gloo) : launchPsEnv(env, job, own),
-          log: join(logDir, `${role}log.${i}`),
+          log: join(logDir, logName(role, i)),
           sockets: sockets.filter((each) => each !== undefined),
         }
       })

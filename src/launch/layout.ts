@@ -72,6 +72,12 @@ export function launchPsLayout(flags: LaunchPsFlags): Layout {
   return { servers, workers, gloo: undefined, workersListen: false }
 }
 
+/** Paddle 1.x's layout on ports that are free. */
+export function localLayout(serverNum: number, workerNum: number): Layout {
+  const places = (count: number) => Array.from({ length: count }, () => ({ host: LOOPBACK, port: undefined }))
+  return { servers: places(serverNum), workers: places(workerNum), gloo: undefined, workersListen: false }
+}
+
 const SERVER_FLAGS = ['worker_num', 'server_num', 'workers', 'servers', 'trainer_num', 'trainers', 'http_port'] as const
 
 function checkMode(flags: FleetrunFlags): void {

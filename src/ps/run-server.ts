@@ -27,6 +27,8 @@ export interface RunServerOptions {
   readonly startTimeoutMs?: number
   /** Of workers; a server asks nobody. */
   readonly requestTimeoutMs?: number
+  /** What the start event shows. @default `config`, explained */
+  readonly settings?: Readonly<Record<string, unknown>>
 }
 
 const START_TIMEOUT_MS = 5 * 60 * 1000
@@ -41,12 +43,13 @@ export async function runServer({
   transport = socketTransport,
   memoryLimitBytes = defaultMemoryLimit(),
   startTimeoutMs = START_TIMEOUT_MS,
+  settings = explain(loaded.config),
 }: RunServerOptions): Promise<void> {
   const { config } = loaded
   const mode = psMode(config)
   const model = await loadModel(loaded)
   const job = { role: 'server', rank: cluster.rank, threads: config.runner.thread_num } as const
-  emit({ kind: 'start', command: 'train', model: config.dir, settings: explain(config), job })
+  emit({ kind: 'start', command: 'train', model: config.dir, settings, job })
   const { train: program, optimizer, tableOptimizers } = model
   const { seed, table_segments: segments, thread_num: threads } = config.runner
   const layout = denseLayout(program, optimizer)

@@ -2,6 +2,7 @@
 import { checkSlotsV1, type PhaseJob, type PhaseV1, phaseJob, readsSlots } from '../config/index.ts'
 import { listDataTree } from '../data/index.ts'
 import { checkAgreement, loadModel, type TracedModel } from '../model/index.ts'
+import { createRng, deriveSeed } from '../util/index.ts'
 import type { RunnerContext } from './run.ts'
 
 export interface ReadyPhase extends PhaseJob {
@@ -33,4 +34,16 @@ export function settingsOf({ config, runner }: RunnerContext, { phase, dataset }
     'dataset.data_path': dataset.data_path,
     'dataset.batch_size': dataset.batch_size,
   }
+}
+
+/** The files of an epoch: with shuffle_filelist in another order in each, the same in each run and on every worker. */
+export function filesInOrder({ phase, files, runner }: ReadyPhase, epoch: number): readonly string[] {
+  if (!phase.shuffle_filelist) return files
+  const rng = createRng(deriveSeed(runner.seed, `files ${epoch}`))
+  const order = [...files]
+  for (let i = order.length - 1; i > 0; i--) {
+    const j = rng.below(i + 1)
+    ;[order[i], order[j]] = [order[j]!, order[i]!]
+  }
+  return order
 }

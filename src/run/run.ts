@@ -1,8 +1,18 @@
 /** @file `oarfish run`: the runners that `mode` selects, one after the other. */
-import { checkRun, type LoadedRunConfig, type RunnerV1, selectedRunners } from '../config/index.ts'
+import {
+  checkRun,
+  type Env,
+  type LoadedRunConfig,
+  type NodeV1,
+  nodeFromEnv,
+  type RunnerV1,
+  selectedRunners,
+} from '../config/index.ts'
 import type { EventSink, Metrics } from '../event/index.ts'
 import type { EngineName } from '../train/index.ts'
 import { inferRunner } from './infer-runner.ts'
+import { launchRunner } from './launch-runner.ts'
+import { nodeRunner } from './node-runner.ts'
 import { trainRunner } from './train-runner.ts'
 
 export interface RunOptions {
@@ -12,12 +22,18 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   /** @default 'ort' */
   readonly engine?: EngineName
+  /** Says whether this process is one of a job, and is handed to the processes of local_cluster_train. @default none */
+  readonly env?: Env
+  /** A backend.yaml was given, to which cluster_train submits. @default false */
+  readonly backend?: boolean
 }
 
 export interface RunResult {
   /** Of each runner, in order: metrics of its last epoch, or of each model it evaluated. */
   readonly runners: readonly RunnerResult[]
   readonly interrupted: boolean
+  /** Of the process of a local cluster that failed first; what was wrong has been told. */
+  readonly exitCode?: number
 }
 
 export interface RunnerResult {
@@ -26,6 +42,7 @@ export interface RunnerResult {
   readonly seconds: number
   /** By phase and folder (`phase1/3`) for infer, by phase for train. */
   readonly metrics: Readonly<Record<string, Metrics>>
+  readonly exitCode?: number
 }
 
 /** What a runner works with. */
@@ -39,19 +56,31 @@ export async function runModes({
   emit,
   signal = new AbortController().signal,
   engine = 'ort',
+  env = {},
+  backend = false,
 }: RunOptions): Promise<RunResult> {
+  const node = nodeFromEnv(env)
   for (const message of config.warnings) emit({ kind: 'warning', message })
   for (const message of config.notices) emit({ kind: 'notice', message })
-  checkRun(config)
+  checkRun(config, { backend, node: node !== undefined })
   const runners: RunnerResult[] = []
-  for (const runner of selectedRunners(config.config)) {
+  for (const runner of selectedRunners(config.config, node?.runner)) {
     if (signal.aborted) break
-    const run = runner.class === 'infer' ? inferRunner : trainRunner
-    const result = await run({ config, runner, emit, signal, engine })
+    const result = await runnerOf(runner, node)({ config, runner, emit, signal, engine, env, backend })
+    runners.push(result)
+    if (result.exitCode) return { runners, interrupted: signal.aborted, exitCode: result.exitCode }
+    if (node) continue // a worker says itself that it is done
     const { samples, seconds } = result
     const metrics = Object.values(result.metrics).at(-1) ?? {}
     emit({ kind: 'done', samples, seconds, samplesPerSecond: seconds > 0 ? samples / seconds : 0, metrics })
-    runners.push(result)
   }
   return { runners, interrupted: signal.aborted }
+}
+
+type Run = (context: RunnerContext) => Promise<RunnerResult>
+
+function runnerOf(runner: RunnerV1, node: NodeV1 | undefined): Run {
+  if (runner.class === 'train') return trainRunner
+  if (runner.class === 'infer') return inferRunner
+  return node ? (context) => nodeRunner(context, node.cluster) : launchRunner
 }

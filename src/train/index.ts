@@ -14,3 +14,4 @@ export { createParams, type DataFiles, findDataFiles, Runtime, type RuntimeOptio
 export { type TrainOptions, type TrainResult, train } from './train.ts'
 export { type TrainWorkerOptions, trainWorker } from './train-worker.ts'
 export type { StepReport } from './trainer-pool.ts'
+export type { JobCheckpoints } from './worker-model.ts'

@@ -8,12 +8,12 @@ import type { Transport } from '../net/index.ts'
 import { jobIdentity, METHODS, psMode, ServerGroup } from '../ps/index.ts'
 import type { PassResult } from './loop.ts'
 import type { EngineName, Phase } from './messages.ts'
-import { findDataFiles, Runtime } from './runtime.ts'
+import { type DataFiles, findDataFiles, Runtime } from './runtime.ts'
 import { mergeMeters, type PlainMeter, plainMeter } from './together.ts'
 import type { TrainResult } from './train.ts'
 import { agreeOnInput } from './worker-input.ts'
 import { openWorkerMode, type WorkerMode } from './worker-mode.ts'
-import { WorkerModel } from './worker-model.ts'
+import { type JobCheckpoints, WorkerModel } from './worker-model.ts'
 
 export interface TrainWorkerOptions {
   readonly cluster: Cluster
@@ -31,6 +31,14 @@ export interface TrainWorkerOptions {
   readonly requestTimeoutMs?: number
   /** How long a server may take to come up. @default 5 minutes */
   readonly startTimeoutMs?: number
+  /** @default the files of train_data_dir and test_data_dir */
+  readonly files?: DataFiles
+  /** The training files in the order of an epoch, the same on every worker. @default as they are */
+  readonly filesOf?: (epoch: number) => readonly string[]
+  /** @default by the keys of `config` */
+  readonly checkpoints?: JobCheckpoints
+  /** What the start event shows. @default `config`, explained */
+  readonly settings?: Readonly<Record<string, unknown>>
 }
 
 /** Trains its part as the config says; resolves when all workers are done. Rejects, naming it, when a process is gone. */
@@ -40,11 +48,11 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
   const { config } = loaded
   const mode = psMode(config)
   for (const message of loaded.notices) emit({ kind: 'notice', message })
-  if (!isWritten(loaded.source, ['runner', 'sync_mode']))
+  if (!config.dataset && !isWritten(loaded.source, ['runner', 'sync_mode']))
     emit({ kind: 'notice', message: `runner.sync_mode is not set: ${mode} is used` })
   const model = await loadModel(loaded)
   const job = { role: 'worker', rank: cluster.rank, threads: config.runner.thread_num } as const
-  emit({ kind: 'start', command: 'train', model: config.dir, settings: explain(config), job })
+  emit({ kind: 'start', command: 'train', model: config.dir, settings: options.settings ?? explain(config), job })
   const lost = { listener: (_: Error) => {} }
   const servers = await ServerGroup.open({
     servers: cluster.servers,
@@ -56,14 +64,23 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
     ...(options.startTimeoutMs !== undefined && { startTimeoutMs: options.startTimeoutMs }),
   })
   try {
-    const files = await findDataFiles(config, ['train', 'infer'])
+    const files = options.files ?? (await findDataFiles(config, ['train', 'infer']))
     const parts = await agreeOnInput({ servers, cluster, config, files, emit })
     const strategy = openWorkerMode(mode, { config, model, servers, workers: cluster.workerNum })
     const { params, pool } = strategy
     const { rank } = cluster
-    const { resume = false } = options
+    const { resume = false, checkpoints, filesOf } = options
     const shared = { config, model, emit }
-    const whole = new WorkerModel({ ...shared, mode, strategy, servers, rank, files: files.train!, resume })
+    const whole = new WorkerModel({
+      ...shared,
+      mode,
+      strategy,
+      servers,
+      rank,
+      files: files.train!,
+      resume,
+      checkpoints,
+    })
     const first = await whole.start()
     const threads = config.runner.thread_num
     const runtime = await Runtime.open({ ...shared, files, params, pool, threads, engine, signal })
@@ -71,7 +88,14 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
     emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
     try {
       const pass = (phase: Phase, epoch: number) =>
-        workerPass({ runtime, servers, strategy, part: parts[phase], stopped: () => signal.aborted }, phase, epoch)
+        workerPass(
+          {
+            ...{ runtime, servers, strategy, part: parts[phase], stopped: () => signal.aborted },
+            ...(phase === 'train' && filesOf && { files: filesOf(epoch) }),
+          },
+          phase,
+          epoch,
+        )
       const save = (epoch: number, trained: PassResult) => whole.save(epoch, trained)
       const epochs = { first, last: config.runner.epochs, evaluate: files.infer !== undefined, emit }
       const trained = await runEpochs(pass, save, epochs)
@@ -133,12 +157,14 @@ interface WorkerPass {
   readonly strategy: WorkerMode
   /** This worker's part of the data; undefined: all of its own files. */
   readonly part: Part | undefined
+  /** In the order of this epoch. @default the phase's own */
+  readonly files?: readonly string[]
   readonly stopped: () => boolean
 }
 
 /** One phase of one epoch on all workers: they begin together and add up what they have measured. */
 async function workerPass(
-  { runtime, servers, strategy, part, stopped }: WorkerPass,
+  { runtime, servers, strategy, part, files, stopped }: WorkerPass,
   phase: Phase,
   epoch: number,
 ): Promise<PassResult> {
@@ -149,6 +175,7 @@ async function workerPass(
   let anyStopped = false
   const result = await runtime.pass(phase, epoch, undefined, {
     ...(part && { part }),
+    ...(files && { files }),
     ...(training && { afterBatch: (index: number) => strategy.afterBatch(runtime, index) }),
     together: async (own) => {
       if (training) await strategy.settle(runtime)

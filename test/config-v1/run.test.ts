@@ -225,9 +225,11 @@ describe('a runner', () => {
     expect(result.runners[1]!.metrics['phase2/0']).toEqual(result.runners[1]!.metrics['phase1/0'])
   }, 30_000)
 
-  test('of a cluster says that this build does not have it, before anything runs', async () => {
+  test('of a cluster says that it needs a backend, before anything runs', async () => {
     job(CONFIG.replace('class: TRAIN', 'class: cluster_train'))
-    expect(await failure()).toContain('runner.train.class: this build does not have cluster_train yet')
+    expect(await failure()).toContain(
+      "runner.train.class: cluster_train submits the job and needs the cluster's backend.yaml",
+    )
     expect(existsSync(join(folder, 'saved'))).toBe(false)
   })
 })

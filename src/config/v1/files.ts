@@ -9,18 +9,27 @@ import type { Path } from '../walk.ts'
 import type { LoadedRunConfig } from './load.ts'
 import { type DatasetV1, type PhaseV1, phasesOf, type RunConfig, type RunnerV1 } from './resolve.ts'
 
+/** Where a run takes place. */
+export interface RunPlace {
+  /** A backend.yaml was given. */
+  readonly backend: boolean
+  /** This process is one of a job already. */
+  readonly node: boolean
+}
+
 /** Throws with every runner, model and folder that would stop a selected runner. */
-export function checkRun({ config, source }: LoadedRunConfig): void {
+export function checkRun({ config, source }: LoadedRunConfig, place: RunPlace = { backend: false, node: false }): void {
   const problems = selectedRunners(config).flatMap((runner) => [
-    ...classProblems(runner, { config, source }),
+    ...classProblems(runner, { config, source }, place),
     ...phasesOf(config, runner).flatMap((phase) => phaseProblems(phase, { config, source })),
   ])
   const distinct = problems.filter((item, i) => problems.findIndex((other) => other.key === item.key) === i)
   if (distinct.length > 0) throw new ConfigError(distinct, source)
 }
 
-export const selectedRunners = ({ mode, runner }: RunConfig): readonly RunnerV1[] =>
-  mode.map((name) => runner.find((item) => item.name === name)!)
+/** The runners of `mode`, in its order, or the one that is asked for. */
+export const selectedRunners = ({ mode, runner }: RunConfig, only?: string): readonly RunnerV1[] =>
+  mode.filter((name) => only === undefined || name === only).map((name) => runner.find((item) => item.name === name)!)
 
 /** `model.py`: model.ts beside it, else static_model.ts; undefined where neither is there. */
 export function modelFileV1(path: string): string | undefined {
@@ -30,16 +39,19 @@ export function modelFileV1(path: string): string | undefined {
 
 type Context = Pick<LoadedRunConfig, 'config' | 'source'>
 
-function classProblems(runner: RunnerV1, { config, source }: Context): ConfigProblem[] {
-  if (runner.class === 'train' || runner.class === 'infer') return []
+function classProblems(runner: RunnerV1, { config, source }: Context, { backend, node }: RunPlace): ConfigProblem[] {
+  if (runner.class !== 'cluster_train' || node) return []
   const path = ['runner', config.runner.indexOf(runner), 'class']
+  const message = backend
+    ? 'this build does not submit jobs to a cluster yet; local_cluster_train runs servers and workers on this host'
+    : "cluster_train submits the job and needs the cluster's backend.yaml: oarfish run -m config.yaml -b backend.yaml"
   return [
     {
-      code: 'CONFIG_NOT_IN_BUILD',
+      code: backend ? 'CONFIG_NOT_IN_BUILD' : 'CONFIG_BACKEND',
       key: `runner.${runner.name}.class`,
-      message: `this build does not have ${runner.class} yet; train trains the same model in one process`,
+      message,
       place: placeOf(source, path, 'value'),
-      fix: setFix(source, path, 'train'),
+      fix: setFix(source, path, 'local_cluster_train'),
     },
   ]
 }

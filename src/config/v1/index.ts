@@ -6,6 +6,7 @@ export { BACKEND_GROUPS, type BackendName, type ClusterType, type Priority } fro
 export { checkRun, readsSlots, selectedRunners } from './files.ts'
 export { type PhaseJob, phaseJob } from './job.ts'
 export { type LoadedRunConfig, type LoadRunConfigOptions, loadRunConfig, parseRunConfig } from './load.ts'
+export { type NodeV1, nodeEnv, nodeFromEnv } from './node.ts'
 export { type DatasetV1, type PhaseV1, phasesOf, type RunConfig, type RunnerV1 } from './resolve.ts'
 export { GROUPS_V1, RUNNER_CLASSES, type RunnerClass } from './schema.ts'
 export type { DenseSlotV1, SlotsV1 } from './slots.ts'

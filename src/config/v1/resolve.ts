@@ -22,6 +22,8 @@ export interface RunConfig {
   readonly dataset: readonly DatasetV1[]
   readonly phase: readonly PhaseV1[]
   readonly hyper_parameters: Readonly<Record<string, unknown>>
+  /** train.strategy.mode.push_num: batches between two exchanges of geo. */
+  readonly pushNum: number
 }
 
 export function resolveV1({ user, path, cwd }: { user: UserConfigV1; path: string; cwd: string }): RunConfig {
@@ -31,6 +33,7 @@ export function resolveV1({ user, path, cwd }: { user: UserConfigV1; path: strin
   const here = (written: string) => absolute(slashes(written), cwd)
   return deepFreeze({
     ...{ path, dir, cwd, workspace, mode: filled.mode, hyper_parameters: filled.hyper_parameters },
+    pushNum: filled.train.strategy.mode.push_num,
     runner: filled.runner.map((runner) => ({ ...runner, ...changed(runner, RUNNER_PATHS, here) })),
     dataset: filled.dataset.map((dataset) => ({
       ...dataset,

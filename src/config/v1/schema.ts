@@ -139,8 +139,14 @@ export const configV1 = z.looseObject({
   hyper_parameters: free('Optimizer and sizes of the model, checked by the schema the model declares.'),
   debug: z.boolean().default(false).meta({ description: 'Kept for the sake of PaddleRec.' }),
   train: z
-    .unknown()
-    .optional()
+    .looseObject({
+      strategy: z
+        .looseObject({
+          mode: z.looseObject({ push_num: count(100, 1, 'Batches between two exchanges of geo.') }).prefault({}),
+        })
+        .prefault({}),
+    })
+    .prefault({})
     .meta({ description: '`train.strategy.mode.push_num`: batches between two exchanges of geo.' }),
 })
 
