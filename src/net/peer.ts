@@ -17,6 +17,8 @@ export interface PeerOptions {
   readonly onBye?: () => void
   /** Silence after which the other side counts as dead. @default 4000 */
   readonly deadAfterMs?: number
+  /** The connection keeps the process alive only while a request is under way. @default false: always */
+  readonly idle?: boolean
   /** Sends a request again when so long nothing came: for networks that lose frames. @default never */
   readonly retryMs?: number
 }
@@ -64,6 +66,7 @@ export class Peer {
       frame: (frame) => this.#receive(frame),
       closed: (error) => this.#closed(error),
     })
+    this.#hold()
   }
 
   /** Sends a request; resolves to the answer's body. `parts` must stay as they are until then. */
@@ -74,6 +77,7 @@ export class Peer {
       const now = performance.now()
       const id = this.#nextId++
       this.#pending.set(id, { ...options, method, parts, since: now, sentAt: now, resolve, reject })
+      if (this.#pending.size === 1) this.#hold()
       this.#say('request', method, id, parts)
     })
   }
@@ -128,7 +132,16 @@ export class Peer {
   #settle(id: number): Pending | undefined {
     const pending = this.#pending.get(id)
     this.#pending.delete(id)
+    if (this.#pending.size === 0) this.#hold()
     return pending
+  }
+
+  #hold(): void {
+    if (!this.#options.idle) return
+    const alive = this.#pending.size > 0
+    this.#connection.hold?.(alive)
+    if (alive) this.#ticks.ref()
+    else this.#ticks.unref()
   }
 
   #tick(): void {

@@ -107,6 +107,11 @@ class SocketConnection implements Connection {
     this.#socket.resume()
   }
 
+  hold(alive: boolean): void {
+    if (alive) this.#socket.ref()
+    else this.#socket.unref()
+  }
+
   close(): void {
     this.#socket.end()
     // The other side may never end its half.

@@ -36,6 +36,8 @@ export interface Connection {
   /** While paused, frames stay with the sender. */
   pause(): void
   resume(): void
+  /** Whether this connection keeps the process alive, as it does at first. Transports without a hold on it lack this. */
+  hold?(alive: boolean): void
   close(): void
 }
 

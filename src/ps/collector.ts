@@ -43,8 +43,12 @@ export class Collector {
     this.#applyWhole()
   }
 
-  join(numbers: Iterable<number>): void {
-    for (const number of numbers) this.#expected.add(number)
+  /** These take part from now on; with `begin`, their pushes count from 1 again. */
+  join(numbers: Iterable<number>, begin = false): void {
+    for (const number of numbers) {
+      this.#expected.add(number)
+      if (begin) this.#contributors.delete(number)
+    }
   }
 
   /** Makes every step that has all its parts. */

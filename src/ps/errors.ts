@@ -1,5 +1,6 @@
 /** @file What goes wrong between workers and servers, in words. */
 import { UserError } from '../util/index.ts'
+import type { Places } from './meetings.ts'
 
 const MEGABYTE = 1024 * 1024
 
@@ -15,6 +16,17 @@ export function missingWorkers(what: string, awaited: readonly number[], timeout
   return new UserError(`${what}: ${workers(awaited)} did not come in ${timeoutMs} ms, though alive`, {
     code: 'PS_MISSING_WORKERS',
     hint: `see the log of ${workers(awaited)}; every worker must take part in ${what}`,
+  })
+}
+
+/** Some workers wait at other meetings or have left: nobody will come any more. */
+export function workersApart(what: string, places: Places): UserError {
+  const where = Object.entries(places).map(
+    ([rank, place]) => `worker[${rank}] ${place === null ? 'has left' : `waits at ${place}`}`,
+  )
+  return new UserError(`${what}: not all workers take part; ${where.join(', ')}`, {
+    code: 'PS_WORKERS_APART',
+    hint: `every worker must call it, in the same order: take ${what} out of "if (fleet.isFirstWorker())"`,
   })
 }
 

@@ -49,6 +49,11 @@ export interface PushRequest extends SignGroups {
   readonly dense: Values
 }
 
+export interface Join {
+  readonly threads: number
+  readonly begin: boolean
+}
+
 // u32 words: thread, flags, samples, pushes | sequence, groups, segments, tables; group of each table; lengths of each group
 // by segment. Then, each run starting at a multiple of 8 bytes: signs of each group, gradients of each table, dense values.
 const FIXED_WORDS = 7
@@ -119,6 +124,18 @@ export class SharePart {
 /** Rows and dense values with the signs they belong to: what geo sends both ways. */
 export function encodeGradients(gradients: SignGroups & Pick<PushRequest, 'gradients' | 'dense'>, sequence: number) {
   return encode(gradients, [0, 0, 1, sequence], [...gradients.gradients, gradients.dense])
+}
+
+/** A worker whose threads the servers do not know yet; with `begin` their pushes count from 1 again. */
+export function encodeJoin({ threads, begin }: Join): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(Uint32Array.of(threads, begin ? 1 : 0).buffer)
+}
+
+/** Undefined where the worker's threads are known from the start. */
+export function decodeJoin(body: Uint8Array<ArrayBuffer>): Join | undefined {
+  if (body.byteLength === 0) return undefined
+  const [threads = 0, begin] = new Uint32Array(body.buffer, body.byteOffset, 2)
+  return { threads, begin: begin === 1 }
 }
 
 /** A contribution without samples: the thread has no batch for this step. */

@@ -42,6 +42,7 @@ export function serveWorkers({ server, workers, identity, emit, deadAfterMs, loc
   }
   const bye = (rank: number) => {
     left.add(rank)
+    server.left(rank)
     if (left.size === workers) settle?.resolve()
   }
   const admit = async (connection: Connection) => {

@@ -1,7 +1,7 @@
 /** @file A worker's hold on all servers: one connection each, requests, meetings, and the end of any of them. */
 import { performance } from 'node:perf_hooks'
 import { type Identity, type Parts, Peer, reach, sayHello, socketTransport, type Transport } from '../net/index.ts'
-import { missingWorkers, workers } from './errors.ts'
+import { missingWorkers, workers, workersApart } from './errors.ts'
 import { connectLocally } from './local-path.ts'
 import type { MeetingAnswer } from './meetings.ts'
 import { METHODS } from './protocol.ts'
@@ -19,10 +19,17 @@ export interface ServerGroupOptions {
   /** How long live workers may keep others waiting at a meeting. @default 6 hours */
   readonly meetingTimeoutMs?: number
   readonly retryMs?: number
+  /** The connections keep the process alive only while something is asked. @default false: always */
+  readonly idle?: boolean
   readonly deadAfterMs?: number
   readonly onNotice?: (message: string) => void
   /** Called once when a process of the job is gone. */
   readonly onLost?: (error: Error) => void
+}
+
+export interface MeetOptions {
+  /** This worker does nothing else meanwhile: where all workers wait so, at different meetings, nobody would ever come. @default false */
+  readonly blocking?: boolean
 }
 
 const START_TIMEOUT_MS = 5 * 60 * 1000
@@ -66,15 +73,16 @@ export class ServerGroup {
   }
 
   /** Meets all workers (at server 0): brings something, gets what each has brought, by rank. */
-  async meet<T>(name: string, what: T): Promise<readonly T[]> {
+  async meet<T>(name: string, what: T, { blocking = false }: MeetOptions = {}): Promise<readonly T[]> {
     const { meetingTimeoutMs = MEETING_TIMEOUT_MS, onNotice } = this.#options
-    const body = Buffer.from(JSON.stringify({ name, what }))
+    const body = Buffer.from(JSON.stringify({ name, what, blocking }))
     const started = performance.now()
     let told = ''
     for (;;) {
       const text = Buffer.from(await this.request(0, METHODS.meet, [body], `meet(${name})`)).toString('utf8')
       const answer = JSON.parse(text) as MeetingAnswer
       if (answer.kind === 'met') return answer.brought as readonly T[]
+      if (answer.kind === 'apart') throw workersApart(name, answer.places)
       if (performance.now() - started > meetingTimeoutMs) throw missingWorkers(name, answer.awaited, meetingTimeoutMs)
       const message = `Waiting at "${name}" for ${workers(answer.awaited)}.`
       if (message !== told) onNotice?.(message)
@@ -95,7 +103,7 @@ export class ServerGroup {
 
   async #connect(endpoint: string, rank: number): Promise<Peer> {
     const { identity, transport = socketTransport, startTimeoutMs: timeoutMs = START_TIMEOUT_MS } = this.#options
-    const { retryMs, deadAfterMs, onNotice } = this.#options
+    const { retryMs, deadAfterMs, idle = false, onNotice } = this.#options
     const who = `server[${rank}] ${endpoint}`
     const onWait = (reason: string) => onNotice?.(`Waiting for ${who} (${reason}).`)
     const over = () => reach({ transport, endpoint, who, timeoutMs, onWait })
@@ -109,7 +117,7 @@ export class ServerGroup {
       })
     }
     return new Peer(connection, {
-      who,
+      ...{ who, idle },
       onLost: (error) => this.#lost(error),
       ...(retryMs !== undefined && { retryMs }),
       ...(deadAfterMs !== undefined && { deadAfterMs }),

@@ -2,8 +2,8 @@
 import type { Parts } from '../net/index.ts'
 import { Collector } from './collector.ts'
 import { GeoChanges } from './geo-changes.ts'
-import { Meetings } from './meetings.ts'
-import { decodePull, decodePush, encodeGradients, METHODS, pullAnswer, pushAnswer } from './protocol.ts'
+import { type Meeting, Meetings } from './meetings.ts'
+import { decodeJoin, decodePull, decodePush, encodeGradients, METHODS, pullAnswer, pushAnswer } from './protocol.ts'
 import { SeenSequences } from './sequence.ts'
 import { StateService } from './state-service.ts'
 import type { ParamStore } from './store.ts'
@@ -15,12 +15,15 @@ export interface ParameterServerOptions {
   readonly store: ParamStore
   readonly mode: PsMode
   readonly workers: number
-  /** Trainer threads of each worker. */
+  /** Trainer threads of each worker; 0: each says so when it joins. */
   readonly threads: number
   /** Segments of the store's tables. @default 1 */
   readonly segments?: number
   readonly meetingPatienceMs?: number
 }
+
+/** More than any worker has. */
+const MAX_THREADS = 1024
 
 type Handler = (rank: number, body: Uint8Array<ArrayBuffer>) => Parts | Promise<Parts>
 
@@ -50,7 +53,7 @@ export class ParameterServer {
       [METHODS.pull, (rank, body) => this.#pull(rank, body)],
       [METHODS.push, (rank, body) => this.#push(rank, body)],
       [METHODS.leave, (rank) => this.#leave(rank)],
-      [METHODS.join, (rank) => this.#join(rank)],
+      [METHODS.join, (rank, body) => this.#join(rank, body)],
       [METHODS.meet, (rank, body) => this.#meet(rank, body)],
       [METHODS.geo, (rank, body) => this.#geo(rank, body)],
       [METHODS.scan, (rank, body) => this.#state.scan(rank, body)],
@@ -73,17 +76,17 @@ export class ParameterServer {
     const { thread, insert, dense, pushes, ...signs } = decodePull(body)
     const answer = () => pullAnswer(this.store.pull(signs, insert), dense ? this.store.pullDense() : undefined)
     // In sync and half_async a thread sees weights only after the step it contributed to.
-    const applied = this.#collectors[rank]?.applied(this.#contributor(rank, thread), pushes)
+    const applied = this.#collectors[rank]?.applied(contributor(rank, thread), pushes)
     return applied ? applied.then(answer) : answer()
   }
 
   #push(rank: number, body: Uint8Array<ArrayBuffer>): Parts {
     const { store } = this
     const request = decodePush(body, store.precision, store.dims, store.denseSize)
-    const contributor = this.#contributor(rank, request.thread)
-    if (this.#seenOf(contributor).add(request.sequence)) {
+    const number = contributor(rank, request.thread)
+    if (this.#seenOf(number).add(request.sequence)) {
       const collector = this.#collectors[rank]
-      if (collector) collector.add(contributor, request.sequence, request)
+      if (collector) collector.add(number, request.sequence, request)
       else store.push(request, (applyRows) => this.#afterAnswer(applyRows))
     }
     return pushAnswer(store.steps, request.wantsDense ? store.pullDense() : undefined)
@@ -105,7 +108,7 @@ export class ParameterServer {
   #geo(rank: number, body: Uint8Array<ArrayBuffer>): Parts {
     const { store } = this
     const request = decodePush(body, store.precision, store.dims, store.denseSize)
-    const seen = this.#seenOf(this.#contributor(rank, 0))
+    const seen = this.#seenOf(contributor(rank, 0))
     if (seen.add(request.sequence)) this.#changes.add(store, request)
     return [encodeGradients(this.#changes.take(rank, request.sequence, store), request.sequence)]
   }
@@ -116,38 +119,50 @@ export class ParameterServer {
     return seen
   }
 
+  /** This worker is done: whoever waits for it is told, and steps go on without it. */
+  left(rank: number): void {
+    this.#leave(rank)
+    this.#meetings.leave(rank)
+  }
+
   #leave(rank: number): Parts {
-    this.#collectors[rank]?.leave(this.#contributors(rank))
+    this.#collectors[rank]?.leave(contributors(rank, MAX_THREADS))
     return []
   }
 
-  #join(rank: number): Parts {
-    this.#collectors[rank]?.join(this.#contributors(rank))
+  #join(rank: number, body: Uint8Array<ArrayBuffer>): Parts {
+    const { threads, begin } = decodeJoin(body) ?? { threads: this.#options.threads, begin: false }
+    if (begin) for (const number of contributors(rank, MAX_THREADS)) this.#seen.delete(number)
+    this.#collectors[rank]?.join(contributors(rank, threads), begin)
     return []
   }
 
   async #meet(rank: number, body: Uint8Array<ArrayBuffer>): Promise<Parts> {
-    const { name, what } = JSON.parse(Buffer.from(body).toString('utf8')) as { name: string; what: unknown }
-    return [Buffer.from(JSON.stringify(await this.#meetings.come(name, rank, what)))]
-  }
-
-  #contributor(rank: number, thread: number): number {
-    return rank * this.#options.threads + thread
-  }
-
-  #contributors(rank: number): number[] {
-    return Array.from({ length: this.#options.threads }, (_, thread) => this.#contributor(rank, thread))
+    const meeting = JSON.parse(Buffer.from(body).toString('utf8')) as Meeting
+    return [Buffer.from(JSON.stringify(await this.#meetings.come(rank, meeting)))]
   }
 }
 
+/** The number of a worker's thread among all contributors: merging goes in this order. */
+function contributor(rank: number, thread: number): number {
+  return rank * MAX_THREADS + thread
+}
+
+function contributors(rank: number, threads: number): number[] {
+  return Array.from({ length: threads }, (_, thread) => contributor(rank, thread))
+}
+
 function collectorsOf({ store, mode, workers, threads }: ParameterServerOptions): readonly (Collector | undefined)[] {
-  const numbers = (from: number, count: number) => Array.from({ length: count }, (_, i) => from + i)
+  const ranks = Array.from({ length: workers }, (_, rank) => rank)
   const each: { readonly [M in PsMode]: () => readonly (Collector | undefined)[] } = {
     sync: () => {
-      const all = new Collector(store, numbers(0, workers * threads))
-      return numbers(0, workers).map(() => all)
+      const all = new Collector(
+        store,
+        ranks.flatMap((rank) => contributors(rank, threads)),
+      )
+      return ranks.map(() => all)
     },
-    half_async: () => numbers(0, workers).map((rank) => new Collector(store, numbers(rank * threads, threads))),
+    half_async: () => ranks.map((rank) => new Collector(store, contributors(rank, threads))),
     async: () => [],
     geo: () => [],
   }

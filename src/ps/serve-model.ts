@@ -1,0 +1,108 @@
+/** @file A server's weights and their service: opened from a model, served until every worker is done. Knows no configuration file. */
+import { totalmem } from 'node:os'
+import type { Cluster } from '../config/index.ts'
+import type { EventSink } from '../event/index.ts'
+import type { TracedModel } from '../model/index.ts'
+import { type Identity, socketTransport, splitEndpoint, type Transport } from '../net/index.ts'
+import { denseLayout } from '../params/index.ts'
+import { UserError } from '../util/index.ts'
+import { ADDING } from './geo-changes.ts'
+import { KernelStore } from './kernel-store.ts'
+import { newLocalPath } from './local-path.ts'
+import { denseSlices } from './placement.ts'
+import { serveWorkers } from './serve-workers.ts'
+import { ParameterServer, type PsMode } from './server.ts'
+
+export interface OpenStoreOptions {
+  readonly cluster: Cluster
+  readonly model: TracedModel
+  readonly mode: PsMode
+  readonly seed: number
+  readonly segments: number
+  /** New rows are refused when tables take more. @default 90 % of the memory of the host or container */
+  readonly memoryLimitBytes?: number
+}
+
+/** This server's part of a model, at its initial values. */
+export function openStore(options: OpenStoreOptions): KernelStore {
+  const { cluster, model, mode, seed, segments, memoryLimitBytes = defaultMemoryLimit() } = options
+  const { train: program, optimizer, tableOptimizers } = model
+  const layout = denseLayout(program, optimizer)
+  const slice = denseSlices(layout.floats, cluster.servers.length)[cluster.rank]!
+  const rules = mode === 'geo' ? { optimizer: ADDING } : { optimizer, tableOptimizers }
+  return new KernelStore({ program, ...rules, seed, segments, slice, memoryLimitBytes })
+}
+
+export interface ServeStoreOptions {
+  readonly cluster: Cluster
+  readonly store: KernelStore
+  readonly mode: PsMode
+  readonly segments: number
+  /** Trainer threads of each worker; 0: each says so when it joins. */
+  readonly threads: number
+  readonly identity: Identity
+  readonly emit: EventSink
+  /** Aborting gives workers, which mostly are told to stop as well, a moment to leave; then the server ends without them. */
+  readonly signal?: AbortSignal
+  readonly transport?: Transport
+  /** How long workers may take to come up. @default 5 minutes */
+  readonly startTimeoutMs?: number
+}
+
+const START_TIMEOUT_MS = 5 * 60 * 1000
+const STOP_GRACE_MS = 3000
+
+/** Resolves when every worker has said good-bye; rejects, naming it, when a process of the job is gone. */
+export async function serveStore(options: ServeStoreOptions): Promise<void> {
+  const { cluster, store, mode, segments, threads, identity, emit, startTimeoutMs = START_TIMEOUT_MS } = options
+  const { signal = new AbortController().signal, transport = socketTransport } = options
+  const { endpoint, workerNum: workers } = cluster
+  const server = new ParameterServer({ store, mode, workers, threads, segments })
+  const descriptor = cluster.inherited[splitEndpoint(endpoint).port]
+  const localPath = transport === socketTransport ? newLocalPath() : undefined
+  const service = serveWorkers({ server, workers, identity, emit, ...(localPath && { localPath }) })
+  const listener = await transport
+    .listen(endpoint, service.accept, descriptor === undefined ? {} : { descriptor })
+    .catch((error: NodeJS.ErrnoException) => {
+      throw cannotListen(endpoint, error)
+    })
+  const local = localPath === undefined ? undefined : await transport.listen(localPath, service.accept)
+  emit({
+    kind: 'notice',
+    message: `server[${cluster.rank}] listens at ${listener.endpoint} for ${workers} workers (${mode})`,
+  })
+  const stopped = new UserError(`server[${cluster.rank}] was told to stop`, { code: 'PS_STOPPED' })
+  const stop = () => {
+    setTimeout(() => service.stop(stopped), STOP_GRACE_MS).unref()
+  }
+  signal.addEventListener('abort', stop)
+  try {
+    await service.done(startTimeoutMs)
+  } finally {
+    signal.removeEventListener('abort', stop)
+    await Promise.all([listener.close(), local?.close()])
+  }
+}
+
+function defaultMemoryLimit(): number {
+  const container = process.constrainedMemory?.() ?? 0
+  return 0.9 * (container > 0 ? Math.min(container, totalmem()) : totalmem())
+}
+
+const LISTEN_REASONS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another process listens there: two servers may have the same endpoint, or an old job still runs',
+  EADDRNOTAVAIL: 'this host does not have that address',
+  ENOTFOUND: 'there is no host of that name',
+  EACCES: 'this user may not open that port',
+}
+
+function cannotListen(endpoint: string, cause: NodeJS.ErrnoException): UserError {
+  return new UserError(
+    `the server cannot listen at ${endpoint}: ${LISTEN_REASONS[cause.code ?? ''] ?? cause.message}`,
+    {
+      code: 'PS_LISTEN',
+      hint: 'check POD_IP, PADDLE_PORT and the list of servers',
+      cause,
+    },
+  )
+}
