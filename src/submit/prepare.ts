@@ -1,0 +1,105 @@
+/** @file What a submission would write and do: checked, named and rendered, before anything is touched. */
+import { basename, join, resolve } from 'node:path'
+import {
+  type Backend,
+  ConfigError,
+  checkSubmission,
+  type LoadedBackend,
+  type LoadedRunConfig,
+  type RunnerV1,
+  selectedRunners,
+  withoutSecrets,
+} from '../config/index.ts'
+import { type Credentials, profileOf, reference, referred } from './credentials.ts'
+import { type TakenFile, takeFiles } from './files.ts'
+import { beforeHook, configIni, endHook, jobScript } from './folder.ts'
+import type { Job, Plan } from './job.ts'
+import { jobOf } from './job-of.ts'
+
+export interface PrepareOptions {
+  readonly config: LoadedRunConfig
+  readonly backend: LoadedBackend
+  /** As given with -b. */
+  readonly backendFile: string
+  readonly cwd: string
+  /** Version of this package. */
+  readonly version: string
+  readonly now: Date
+}
+
+export interface Prepared {
+  readonly job: Job
+  readonly plan: Plan
+  /** To be kept under the job's profile; undefined where backend.yaml already names one. */
+  readonly credentials: Credentials | undefined
+  readonly warnings: readonly string[]
+}
+
+/** One submission for each selected runner that belongs on a cluster. Throws with every problem of all of them. */
+export function prepare(options: PrepareOptions): readonly Prepared[] {
+  const { config, backend } = options
+  const checked = clusterRunners(config, backend.backend).map((runner) => ({
+    runner,
+    ...checkSubmission(backend, runner),
+  }))
+  const problems = checked.flatMap((submission) => submission.problems)
+  const distinct = problems.filter(({ key }, i) => problems.findIndex((other) => other.key === key) === i)
+  if (distinct.length > 0) throw new ConfigError(distinct, backend.source)
+  return checked.map(({ runner, kind, warnings }) => {
+    const taken = takeFiles(backend.backend.submit.files, options.cwd)
+    const { profile, credentials } = credentialsOf(backend.backend)
+    const files = withConfig(taken.files, options)
+    const job = jobOf({ config: config.config, runner, backend: backend.backend, kind: kind!, files, profile })
+    return { job, credentials, plan: planOf(job, options), warnings: [...warnings, ...taken.notices] }
+  })
+}
+
+/** cluster_train, and train where a cluster can take a single process. */
+export function clusterRunners({ config }: LoadedRunConfig, { cluster_type }: Backend): readonly RunnerV1[] {
+  const classes = cluster_type === 'k8s' ? ['cluster_train', 'train'] : ['cluster_train']
+  const selected = selectedRunners(config)
+  const found = selected.filter((runner) => classes.includes(runner.class))
+  // With none of them the first says what is wrong with it.
+  return found.length > 0 ? found : selected.slice(0, 1)
+}
+
+function credentialsOf({ submit, config }: Backend): { profile: string; credentials: Credentials | undefined } {
+  const named = referred(submit.ak) ?? referred(config.fs_ugi)
+  if (named !== undefined) return { profile: named, credentials: undefined }
+  const credentials = Object.fromEntries(
+    Object.entries({ ak: submit.ak, sk: submit.sk, fs_ugi: config.fs_ugi }).filter(([, value]) => value !== ''),
+  )
+  return { profile: profileOf(submit.group, credentials), credentials }
+}
+
+/** The config travels whether a pattern names it or not; backend.yaml stays here, without its secrets. */
+function withConfig(taken: readonly TakenFile[], { config, backendFile, cwd }: PrepareOptions): readonly TakenFile[] {
+  const path = config.config.path
+  const others = taken.filter(
+    (file) => resolve(cwd, file.path) !== path && resolve(cwd, file.path) !== resolve(cwd, backendFile),
+  )
+  return [{ path, bytes: Buffer.byteLength(config.source.text) }, ...others]
+}
+
+function planOf(job: Job, { backend, backendFile, cwd, version, now }: PrepareOptions): Plan {
+  const folder = join(cwd, `${job.name}_${stamp(now)}`)
+  const { start_cmd: startCommand, server } = backend.backend.submit
+  const generated = {
+    [basename(backendFile)]: withoutSecrets(backend, reference(job.secrets.profile)),
+    'before_hook.sh': beforeHook({ version }),
+    'config.ini': configIni(job),
+    'end_hook.sh': endHook(),
+    'job.sh': jobScript({ job, startCommand, version, server }),
+  }
+  return {
+    folder,
+    files: Object.entries(generated).map(([name, text]) => ({ path: join(folder, name), text })),
+    steps: [{ what: 'submit the folder', does: `cd ${folder} && sh job.sh` }],
+  }
+}
+
+/** YYYYmmddHHMM, local time. */
+function stamp(now: Date): string {
+  const two = (value: number) => String(value).padStart(2, '0')
+  return `${now.getFullYear()}${two(now.getMonth() + 1)}${two(now.getDate())}${two(now.getHours())}${two(now.getMinutes())}`
+}

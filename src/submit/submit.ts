@@ -1,0 +1,85 @@
+/** @file Carrying out a prepared submission: the folder, the credentials, `sh job.sh`. */
+import { spawn } from 'node:child_process'
+import { copyFile, mkdir, writeFile } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { saveCredentials } from './credentials.ts'
+import { maskOf } from './mask.ts'
+import type { Prepared } from './prepare.ts'
+
+export interface SubmitContext {
+  readonly cwd: string
+  /** `~/.config/oarfish/credentials`. */
+  readonly credentialsFile: string
+  /** Environment of job.sh; PATH leads to this package's commands. */
+  readonly env: NodeJS.ProcessEnv
+  readonly out: (text: string) => void
+}
+
+/** Prints what PaddleRec prints; returns the exit code of job.sh. */
+export async function submit({ job, plan, credentials }: Prepared, context: SubmitContext): Promise<number> {
+  const mask = maskOf(Object.values(credentials ?? {}))
+  const say = (line: string) => context.out(`${mask(line)}\n`)
+  const folder = await makeFolder(plan.folder)
+  say(`The task submission folder is generated at ${folder}`)
+  say('before_submit')
+  for (const { name, content } of job.files) {
+    if ('path' in content) await copyFile(resolve(context.cwd, content.path), join(folder, name))
+    else await writeFile(join(folder, name), content.text)
+  }
+  const kind = job.kind.endsWith('_MPI') ? 'mpi' : 'k8s'
+  const messages: Readonly<Record<string, string>> = {
+    'before_hook.sh': `gen ${job.kind.startsWith('COLLECTIVE') ? 'gpu' : 'cpu'} before_hook.sh`,
+    'config.ini': `gen ${kind}_config.ini`,
+    'job.sh': `gen ${kind}_job.sh`,
+    'end_hook.sh': 'gen end_hook.sh',
+  }
+  for (const { path, text } of plan.files) await writeFile(join(folder, basename(path)), text)
+  for (const message of Object.values(messages)) say(message)
+  if (credentials) await saveCredentials(context.credentialsFile, job.secrets.profile, credentials)
+  const code = await runScript(folder, context, mask)
+  say(
+    code === 0 ? 'end submit' : `job.sh ended with exit code ${code}: mend what it says and run sh job.sh in ${folder}`,
+  )
+  return code
+}
+
+/** What --dry-run prints: every file and what would be done. */
+export function describePlan({ job, plan, credentials }: Prepared): string {
+  const mask = maskOf(Object.values(credentials ?? {}))
+  const copies = job.files.flatMap(({ name, content }) =>
+    'path' in content ? [`${content.path} -> ${join(plan.folder, name)}`] : [],
+  )
+  const files = plan.files.map(({ path, text }) => `==> ${path} <==\n${text.trimEnd()}`)
+  const steps = plan.steps.map(({ what, does }) => `${what}: ${does}`)
+  return mask([`folder ${plan.folder}`, ...copies, '', ...files, '', ...steps, ''].join('\n'))
+}
+
+/** A second submission in the same minute gets a folder of its own. */
+async function makeFolder(wanted: string): Promise<string> {
+  for (let attempt = 1; ; attempt++) {
+    const folder = attempt === 1 ? wanted : `${wanted}_${attempt}`
+    try {
+      await mkdir(folder)
+      return folder
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+  }
+}
+
+function runScript(folder: string, { env, out }: SubmitContext, mask: (text: string) => string): Promise<number> {
+  // A proxy is for the world outside; job servers are inside.
+  const { http_proxy: _http, https_proxy: _https, ...rest } = env
+  return new Promise((done, fail) => {
+    const child = spawn('sh', ['job.sh'], { cwd: folder, env: rest, stdio: ['ignore', 'pipe', 'pipe'] })
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding('utf8')
+      stream.on('data', (text: string) => out(mask(text)))
+    }
+    child.on('error', fail)
+    child.on('close', (code, signal) => done(code ?? (signal ? 130 : 1)))
+  })
+}
+
+/** A PATH on which `oarfish` and `paddlecloud` are those of this package. */
+export const pathWith = (bin: string, path: string | undefined) => [dirname(bin), path].filter(Boolean).join(':')
