@@ -1,5 +1,4 @@
 /** @file The `oarfish` command line: finds the command, hands over, turns its end into an exit code. Knows nothing of what commands do. */
-import { readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { checkCommand } from './check.ts'
 import { dataCommand } from './data.ts'
@@ -16,6 +15,7 @@ import { runCommand } from './run.ts'
 import { serveCommand } from './serve.ts'
 import { toolCommand } from './tool.ts'
 import { trainCommand } from './train.ts'
+import { packageVersion } from './version.ts'
 
 const COMMANDS = [
   trainCommand,
@@ -84,8 +84,4 @@ async function parse(program: Command, argv: readonly string[], io: CliIo): Prom
 
 function withChildren(command: Command): readonly Command[] {
   return [command, ...command.commands.flatMap(withChildren)]
-}
-
-function packageVersion(): string {
-  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
 }

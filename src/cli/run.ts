@@ -6,6 +6,7 @@ import { untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { oneOf } from './options.ts'
 import { openOutput } from './output.ts'
+import { submitRun } from './submit.ts'
 import { underLauncher } from './under-launcher.ts'
 
 interface RunCliOptions {
@@ -13,6 +14,7 @@ interface RunCliOptions {
   readonly backend?: string
   readonly json?: boolean
   readonly engine: string
+  readonly dryRun?: boolean
 }
 
 export function runCommand(io: CliIo): Command {
@@ -22,7 +24,8 @@ export function runCommand(io: CliIo): Command {
       '-m, --model <file>',
       'the config.yaml, or paddlerec.models.rank.dnn for one that ships with oarfish',
     )
-    .option('-b, --backend <file>', 'the backend.yaml of a cluster; read and checked, submitting is not in this build')
+    .option('-b, --backend <file>', 'the backend.yaml of a cluster: runners of class cluster_train are submitted there')
+    .option('--dry-run', 'with -b: print every file and the exact request, and touch nothing')
     .option('--json', 'print events as JSON lines')
     .option(
       '--engine <name>',
@@ -32,27 +35,22 @@ export function runCommand(io: CliIo): Command {
     .action((options: RunCliOptions) => runRun(options, io))
 }
 
-async function runRun({ model, backend, json = false, engine }: RunCliOptions, io: CliIo) {
-  const { loadBackend, loadRunConfig } = await import('../config/index.ts')
+async function runRun(options: RunCliOptions, io: CliIo) {
+  const { model, backend, json = false, engine } = options
+  if (backend !== undefined) return await submitRun({ model, backend, dryRun: options.dryRun ?? false }, io)
+  const { loadRunConfig } = await import('../config/index.ts')
   const { runModes } = await import('../run/index.ts')
   const { ENGINES } = await import('../train/index.ts')
   const { env } = io
   if (env['CLUSTER_INSTANCE'] === '1') await underLauncher(io)
   const config = loadRunConfig({ path: model })
-  const submit = backend === undefined ? undefined : loadBackend(backend)
   const engineName = oneOf('--engine', ENGINES, engine)
   const output = json || io.out.isTTY ? openOutput(io, { json }) : { emit: linesOf(io), close: () => undefined }
-  for (const message of submit?.warnings ?? []) output.emit({ kind: 'warning', message })
-  if (submit) {
-    const message = `${backend}: ${submit.backend.backend} with ${submit.backend.cluster_type}; only cluster_train uses it`
-    output.emit({ kind: 'notice', message })
-  }
   const message = 'Stopping after the step under way; Ctrl+C again leaves at once.'
   const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
   try {
     await untilInterrupted(io, hooks, async (signal) => {
-      const options = { config, emit: output.emit, signal, engine: engineName, env, backend: submit !== undefined }
-      const { exitCode } = await runModes(options)
+      const { exitCode } = await runModes({ config, emit: output.emit, signal, engine: engineName, env })
       if (exitCode) throw new ExitCode(exitCode)
     })
   } finally {

@@ -4,4 +4,4 @@ export { type Credentials, findCredentials, reference, referred, saveCredentials
 export * from './job.ts'
 export { maskOf } from './mask.ts'
 export { clusterRunners, type Prepared, type PrepareOptions, prepare } from './prepare.ts'
-export { describePlan, pathWith, type SubmitContext, submit } from './submit.ts'
+export { describePlan, type SubmitContext, submit } from './submit.ts'

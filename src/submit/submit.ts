@@ -1,7 +1,7 @@
 /** @file Carrying out a prepared submission: the folder, the credentials, `sh job.sh`. */
 import { spawn } from 'node:child_process'
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { saveCredentials } from './credentials.ts'
 import { maskOf } from './mask.ts'
 import type { Prepared } from './prepare.ts'
@@ -80,6 +80,3 @@ function runScript(folder: string, { env, out }: SubmitContext, mask: (text: str
     child.on('close', (code, signal) => done(code ?? (signal ? 130 : 1)))
   })
 }
-
-/** A PATH on which `oarfish` and `paddlecloud` are those of this package. */
-export const pathWith = (bin: string, path: string | undefined) => [dirname(bin), path].filter(Boolean).join(':')
