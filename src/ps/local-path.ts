@@ -14,16 +14,13 @@ export function newLocalPath(): string | undefined {
   return join(tmpdir(), `oarfish-${process.pid}-${randomBytes(6).toString('hex')}.sock`)
 }
 
-/** Asks a server on `connection` (which ends with it) for its path and connects there; undefined from another host. */
+/** Connects to the path that a server named; undefined from another host, where it means nothing. */
 export async function connectLocally(
   transport: Transport,
-  connection: Connection,
+  path: string,
   who: string,
   identity: Identity,
 ): Promise<Connection | undefined> {
-  const { facts } = await sayHello(connection, who, identity, { [PROBE]: 'yes' }).finally(() => connection.close())
-  const path = facts[LOCAL_PATH]
-  if (!path) return undefined
   const local = await transport.connect(path, { timeoutMs: 2000 }).catch(() => undefined)
   if (local) await sayHello(local, who, identity)
   return local

@@ -1,8 +1,18 @@
 /** @file A worker's hold on all servers: one connection each, requests, meetings, and the end of any of them. */
 import { performance } from 'node:perf_hooks'
-import { type Identity, type Parts, Peer, reach, sayHello, socketTransport, type Transport } from '../net/index.ts'
+import {
+  type Connection,
+  type Identity,
+  type Parts,
+  Peer,
+  type PeerIdentity,
+  reach,
+  sayHello,
+  socketTransport,
+  type Transport,
+} from '../net/index.ts'
 import { missingWorkers, workers, workersApart } from './errors.ts'
-import { connectLocally } from './local-path.ts'
+import { connectLocally, LOCAL_PATH, PROBE } from './local-path.ts'
 import type { MeetingAnswer } from './meetings.ts'
 import { METHODS } from './protocol.ts'
 
@@ -30,6 +40,11 @@ export interface ServerGroupOptions {
 export interface MeetOptions {
   /** This worker does nothing else meanwhile: where all workers wait so, at different meetings, nobody would ever come. @default false */
   readonly blocking?: boolean
+}
+
+interface Reached {
+  readonly connection: Connection
+  readonly greeting: PeerIdentity
 }
 
 const START_TIMEOUT_MS = 5 * 60 * 1000
@@ -106,22 +121,26 @@ export class ServerGroup {
     const { retryMs, deadAfterMs, idle = false, onNotice } = this.#options
     const who = `server[${rank}] ${endpoint}`
     const onWait = (reason: string) => onNotice?.(`Waiting for ${who} (${reason}).`)
-    const over = () => reach({ transport, endpoint, who, timeoutMs, onWait })
-    const local =
-      transport === socketTransport ? await connectLocally(transport, await over(), who, identity) : undefined
-    const connection = local ?? (await over())
-    if (!local) {
-      await sayHello(connection, who, identity).catch((error: unknown) => {
-        connection.close()
-        throw error
+    const over = async (facts: Readonly<Record<string, string>> = {}) =>
+      reach({
+        ...{ transport, endpoint, who, timeoutMs, onWait },
+        greet: (connection) => sayHello(connection, who, identity, facts),
       })
-    }
+    const local = transport === socketTransport ? await this.#locally(await over({ [PROBE]: 'yes' }), who) : undefined
+    const connection = local ?? (await over()).connection
     return new Peer(connection, {
       ...{ who, idle },
       onLost: (error) => this.#lost(error),
       ...(retryMs !== undefined && { retryMs }),
       ...(deadAfterMs !== undefined && { deadAfterMs }),
     })
+  }
+
+  /** By the path that the server named to a probe, which ends here. */
+  async #locally({ connection, greeting }: Reached, who: string): Promise<Connection | undefined> {
+    connection.close()
+    const path = greeting.facts[LOCAL_PATH]
+    return path ? await connectLocally(socketTransport, path, who, this.#options.identity) : undefined
   }
 
   #lost(error: Error): void {

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { tinyFolder } from '../train/tiny.testing.ts'
-import { type Job, startJob } from './job.testing.ts'
+import { startJob, training } from './job.testing.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -14,18 +14,6 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const LONG = ['runner.epochs=100000', 'runner.print_interval=1', 'runner.model_save_path=']
-
-/** Waits until every worker is training. */
-async function training(job: Job): Promise<void> {
-  const trains = ({ name, events }: Job['processes'][number]) =>
-    name.startsWith('server') || events.some(({ kind }) => kind === 'batch')
-  const until = Date.now() + 90_000
-  while (!job.processes.every(trains)) {
-    const failed = job.processes.flatMap(({ events }) => events.filter(({ kind }) => kind === 'failed'))
-    if (failed.length > 0 || Date.now() > until) throw new Error(`not training: ${JSON.stringify(failed)}`)
-    await new Promise((resolve) => setTimeout(resolve, 50))
-  }
-}
 
 test.each([
   ['server 1', 'SIGKILL', 'async', /server\[1\] 127\.0\.0\.1:\d+ is gone/],

@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Cluster } from '../../src/config/index.ts'
+import type { Network } from '../netns/network.testing.ts'
 
 const PROCESS = fileURLToPath(new URL('./process.mjs', import.meta.url))
 
@@ -17,6 +18,8 @@ export interface JobOptions {
   readonly options?: object
   /** @default true */
   readonly workersStarted?: boolean
+  /** One process a host, servers first. @default all on this host */
+  readonly network?: Network
 }
 
 export interface JobProcess {
@@ -46,10 +49,11 @@ export async function startJob({
   own = {},
   options,
   workersStarted = true,
+  network,
 }: JobOptions): Promise<Job> {
   const ports = await freePorts(servers)
   const shared = {
-    servers: ports.map((port) => `127.0.0.1:${port}`),
+    servers: ports.map((port, i) => `${network?.hosts[i]?.address ?? '127.0.0.1'}:${port}`),
     workers: [],
     workerNum: workers,
     jobId: 'test',
@@ -61,7 +65,8 @@ export async function startJob({
     const endpoint = role === 'server' ? shared.servers[rank] : ''
     const cluster = { ...shared, role, rank, endpoint, ...own[name]?.cluster }
     const task = { cluster, path, overrides: [...overrides, ...(own[name]?.overrides ?? [])], options }
-    const child = spawn(process.execPath, [PROCESS, JSON.stringify(task)], {
+    const host = network?.hosts[role === 'server' ? rank : servers + rank]
+    const child = (host?.spawn ?? spawn)(process.execPath, [PROCESS, JSON.stringify(task)], {
       cwd: dirname(path),
       stdio: ['ignore', 'pipe', 'pipe'],
     })
@@ -102,6 +107,18 @@ export async function startJob({
         }
       }
     },
+  }
+}
+
+/** Waits until every worker is training. */
+export async function training(job: Job): Promise<void> {
+  const trains = ({ name, events }: JobProcess) =>
+    name.startsWith('server') || events.some(({ kind }) => kind === 'batch')
+  const until = Date.now() + 90_000
+  while (!job.processes.every(trains)) {
+    const failed = job.processes.flatMap(({ events }) => events.filter(({ kind }) => kind === 'failed'))
+    if (failed.length > 0 || Date.now() > until) throw new Error(`not training: ${JSON.stringify(failed)}`)
+    await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
 
