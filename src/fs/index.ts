@@ -2,4 +2,5 @@
 export * from './file-system.ts'
 export * from './gunzip.ts'
 export * from './local.ts'
+export * from './remote.ts'
 export * from './write.ts'

@@ -13,6 +13,8 @@ export interface ProcessSpec {
   readonly endpoint: string
   readonly env: Env
   readonly log: string
+  /** @default that of this process */
+  readonly cwd?: string
   /** Handed over, then given up here. */
   readonly sockets: readonly BoundSocket[]
 }
@@ -43,6 +45,7 @@ export function startChild(spec: ProcessSpec, command: readonly string[]): Child
   const log = openSync(spec.log, 'w')
   const fds = spec.sockets.map(({ port }, i) => `${port}:${LIFELINE_FD + 1 + i}`)
   const started = spawn(command[0]!, command.slice(1), {
+    ...(spec.cwd !== undefined && { cwd: spec.cwd }),
     env: {
       ...spec.env,
       [LIFELINE]: `${process.pid}:${LIFELINE_FD}`,

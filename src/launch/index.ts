@@ -10,6 +10,8 @@ export {
   type Place,
 } from './layout.ts'
 export { watchLifeline } from './lifeline.ts'
+export { type JobAddresses, launchPsEnv, type ProcessIdentity } from './process-env.ts'
 export { plainSink, type RowStream, rowsSink, type ScreenSink } from './screen.ts'
-export type { RunningJob } from './supervise.ts'
+export { type BoundSocket, bindSocket } from './sockets.ts'
+export { type JobSpec, type RunningJob, superviseJob } from './supervise.ts'
 export { type Exists, isTool, TOOLS, type Tool, translateLine, translateScript } from './translate.ts'

@@ -1,0 +1,141 @@
+/** @file One node of a submitted job, from its files to its output: data, before_hook, the processes of its roles, end_hook. */
+import { spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { copyFile, writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
+import type { Env } from '../config/index.ts'
+import type { EventSink } from '../event/index.ts'
+import { remoteFiles } from '../fs/index.ts'
+import { bindSocket, launchPsEnv, superviseJob } from '../launch/index.ts'
+import type { Job } from '../submit/index.ts'
+import { newFiles, sendFile, stageData } from './stage.ts'
+
+export interface NodeOptions {
+  readonly job: Job
+  readonly node: number
+  readonly nodes: number
+  /** Empty; becomes the working folder of the job's processes. */
+  readonly folder: string
+  /** Receives `pserver.0.log`, `trainer.0.log` and those of the hooks. */
+  readonly logs: string
+  /** Where this node is reached by the others. */
+  readonly host: string
+  /** Every node gives a text and gets those of all, in order of nodes. */
+  readonly exchange: (text: string) => Promise<readonly string[]>
+  /** `fs_ugi` comes as OARFISH_FS_UGI. */
+  readonly env: Env
+  readonly emit: EventSink
+  readonly signal: AbortSignal
+}
+
+/** Resolves to the exit code of the node: 0, that of what failed first, or undefined when it was asked to stop. */
+export async function runNode(options: NodeOptions): Promise<number | undefined> {
+  const { job, folder, logs, emit } = options
+  mkdirSync(folder, { recursive: true })
+  mkdirSync(logs, { recursive: true })
+  const say = (message: string) => emit({ kind: 'notice', message })
+  await writeFiles(job, folder)
+  const { fileSystem } = job.data
+  const files = fileSystem === undefined ? undefined : remoteFiles(fileSystem, { ugi: options.env['OARFISH_FS_UGI'] })
+  try {
+    if (files) await stageData({ ...options, files, data: job.data, say })
+    const hook = await runHook('before_hook', options)
+    const code = hook === 0 ? await runRoles(options) : hook
+    await runHook('end_hook', options)
+    return code
+  } finally {
+    // Also after a failure: what was saved until then and the logs are what a user needs most.
+    if (files && job.data.output !== undefined) await collect(options, files, job.data.output)
+  }
+}
+
+async function writeFiles({ files }: Job, folder: string): Promise<void> {
+  for (const { name, content } of files) {
+    if ('path' in content) await copyFile(content.path, join(folder, name))
+    else await writeFile(join(folder, name), content.text)
+  }
+}
+
+/** The hooks are the job's own scripts; one that is not there has nothing to do. */
+async function runHook(name: 'before_hook' | 'end_hook', options: NodeOptions): Promise<number> {
+  const { folder, logs, node, emit, env } = options
+  if (!existsSync(join(folder, `${name}.sh`))) return 0
+  const log = join(logs, `${name}.${node}.log`)
+  const fd = openSync(log, 'w')
+  const child = spawn('sh', [`${name}.sh`], {
+    cwd: folder,
+    env: { ...env, ...options.job.env },
+    stdio: ['ignore', fd, fd],
+  })
+  closeSync(fd)
+  const code = await new Promise<number>((done, fail) => {
+    child.once('error', fail)
+    child.once('exit', (exit) => done(exit ?? 1))
+  })
+  if (code !== 0)
+    emit({
+      kind: 'warning',
+      message: `${name}.sh of node ${node} ended with exit code ${code}; its output is in ${log}`,
+    })
+  return code
+}
+
+/** One process of each role. Every node binds its server's port first, so that all addresses are known before anybody starts. */
+async function runRoles({ job, node, folder, logs, host, exchange, env, emit, signal }: NodeOptions) {
+  const hasServer = job.roles.some(({ name }) => name === 'pserver')
+  const sockets = [hasServer ? await bindSocket(host) : undefined, await bindSocket(host)] as const
+  const [server, trainer] = sockets.map((socket) => (socket ? `${host}:${socket.port}` : '')) as [string, string]
+  const token = randomBytes(32).toString('hex')
+  const told = await exchange(JSON.stringify({ server, trainer, token }))
+  const all = told.map((text) => JSON.parse(text) as Record<'server' | 'trainer' | 'token', string>)
+  const addresses = {
+    servers: hasServer ? all.map((each) => each.server) : [],
+    workers: all.map((each) => each.trainer),
+    workerNum: all.length,
+  }
+  const common = {
+    ...env,
+    ...job.env,
+    OARFISH_JOB_TOKEN: all[0]!.token,
+    PATH: [join(folder, '.oarfish', 'bin'), env['PATH']].join(delimiter),
+  }
+  const spec = (role: 'server' | 'worker', endpoint: string, socket: (typeof sockets)[number]) => ({
+    role,
+    rank: node,
+    endpoint,
+    env: {
+      ...launchPsEnv(common, addresses, { role, rank: node, endpoint }),
+      PADDLE_TRAINERS: addresses.workers.map((address) => address.replace(/:\d+$/, '')).join(','),
+      PADDLE_TRAINER_ENDPOINTS: addresses.workers.join(','),
+      ...(role === 'worker' && { PADDLE_CURRENT_ENDPOINT: endpoint }),
+    },
+    cwd: folder,
+    log: join(logs, `${role === 'server' ? 'pserver' : 'trainer'}.${node}.log`),
+    sockets: socket ? [socket] : [],
+  })
+  const processes = [...(hasServer ? [spec('server', server, sockets[0])] : []), spec('worker', trainer, sockets[1])]
+  const running = superviseJob(
+    { command: ['sh', '-c', replaced(job.command)], processes, hasAllWorkers: all.length === 1 },
+    { emit, signal },
+  )
+  return await running.ended
+}
+
+/** A line that is one command takes the shell's place, so that the process started here is the one that trains. */
+const replaced = (line: string) => (/^oarfish\s[^&;|<>]*$/.test(line) ? `exec ${line}` : line)
+
+/** Node 0's files lie in the output folder as they lay here, those of others in a folder of their own; logs of all together. */
+async function collect(
+  { job, node, folder, logs, emit }: NodeOptions,
+  files: ReturnType<typeof remoteFiles>,
+  output: string,
+) {
+  const given = new Set(job.files.map(({ name }) => name))
+  const written = await newFiles(folder, given)
+  const below = node === 0 ? output : join(output, `node-${node}`)
+  for (const path of written) await sendFile(files, join(folder, path), join(below, path))
+  const printed = await newFiles(logs, new Set())
+  for (const path of printed) await sendFile(files, join(logs, path), join(output, 'log', path))
+  emit({ kind: 'notice', message: `node ${node}: ${written.length} files and ${printed.length} logs are in ${output}` })
+}
