@@ -7,6 +7,7 @@ import { exportCommand } from './export.ts'
 import { reportFailure } from './failure.ts'
 import { fleetrunCommand } from './fleetrun.ts'
 import { inferCommand } from './infer.ts'
+import { inspectCommand } from './inspect.ts'
 import { type CliIo, processIo } from './io.ts'
 import { launchPsCommand } from './launch-ps.ts'
 import { predictCommand } from './predict.ts'
@@ -24,6 +25,7 @@ const COMMANDS = [
   exportCommand,
   predictCommand,
   serveCommand,
+  inspectCommand,
   checkCommand,
   dataCommand,
   (io: CliIo) => fleetrunCommand(io),

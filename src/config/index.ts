@@ -1,5 +1,5 @@
 /** @file The public face of config/: PaddleRec's config.yaml, checked and resolved. */
-export { type Cluster, clusterFromEnv, LOCAL_CLUSTER, ROLES, type Role } from './cluster.ts'
+export { type Cluster, clusterFromEnv, jobSecrets, LOCAL_CLUSTER, ROLES, type Role } from './cluster.ts'
 export { CLUSTER_ENV, type Env } from './cluster-env.ts'
 export { COLLECTIVES, SYNC_MODES, type SyncMode } from './cluster-keys.ts'
 export { type Endpoint, parseEndpoint, parseEndpoints, splitList } from './endpoint.ts'

@@ -1,4 +1,5 @@
 /** @file The public face of launch/: starting the processes of a job on this host, and the table of translated commands. */
+export { type JobFile, readJobFile } from './job-file.ts'
 export { type LaunchOptions, launch } from './launch.ts'
 export {
   type FleetrunFlags,

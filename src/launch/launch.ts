@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import type { Env } from '../config/index.ts'
 import type { ProcessSpec } from './child.ts'
 import { scriptMissing } from './errors.ts'
+import { type JobFile, writeJobFile } from './job-file.ts'
 import { endpointText, type Layout, type Place } from './layout.ts'
 import { localHosts, type ThisHost, thisHost } from './local-host.ts'
 import { fleetrunEnv, type JobRole, launchPsEnv } from './process-env.ts'
@@ -41,8 +42,22 @@ export async function launch(options: LaunchOptions): Promise<RunningJob> {
   const processes = processesOf(options, bound, local, glooFolder)
   const hasAllWorkers = layout.workers.every(({ host }) => local.has(host))
   const job = start({ command, processes, hasAllWorkers }, options)
-  const clean = () => rmSync(glooFolder, { recursive: true, force: true })
+  const forget = writeJobFile(options.logDir, jobFile(processes, bound, env))
+  const clean = () => {
+    rmSync(glooFolder, { recursive: true, force: true })
+    forget()
+  }
   return { ended: job.ended.finally(clean), kill: () => [job.kill(), clean()] }
+}
+
+function jobFile([first]: readonly ProcessSpec[], { servers, workers }: Bound, env: Env): JobFile {
+  const { OARFISH_JOB_ID: jobId, OARFISH_JOB_TOKEN: token } = first?.env ?? {}
+  return {
+    servers: servers.map(({ endpoint }) => endpoint),
+    workerNum: workers.length,
+    ...(jobId && { jobId }),
+    ...(token && token !== env['OARFISH_JOB_TOKEN'] && { token }),
+  }
 }
 
 function start(job: JobSpec, options: LaunchOptions): RunningJob {

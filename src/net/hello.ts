@@ -13,7 +13,8 @@ export interface Identity {
   readonly jobId: string
   /** Never sent: it keys the proof. */
   readonly token: string
-  readonly role: 'worker' | 'server'
+  /** An observer looks at a job without being part of it: it need not know its configuration. */
+  readonly role: 'worker' | 'server' | 'observer'
   readonly rank: number
   /** What both sides must agree on besides the job, by name: configuration, program, number of workers. */
   readonly agreement: Readonly<Record<string, string>>
@@ -28,6 +29,8 @@ interface Challenge {
   readonly magic: string
   readonly version: number
   readonly nonce: string
+  /** For observers, who are told only an address. */
+  readonly jobId: string
 }
 type Hello = Challenge & PeerIdentity & { readonly proof: string }
 export interface Refusal {
@@ -48,7 +51,8 @@ export async function sayHello(
   const challenge = await inbox.next<Challenge>()
   if (challenge.magic !== MAGIC) throw refused(who, 'it is not an Oarfish server', 'check the address')
   if (challenge.version !== PROTOCOL_VERSION) throw refused(who, versionReason(challenge.version), SAME_VERSION)
-  say(connection, signed(own, facts, nonce, challenge.nonce))
+  const jobId = own.role === 'observer' ? challenge.jobId : own.jobId
+  say(connection, signed({ ...own, jobId }, facts, nonce, challenge.nonce))
   const answer = await inbox.next<Answer>()
   if ('refusal' in answer) throw refused(who, answer.refusal, answer.hint)
   if (!proves(answer, own.token, nonce)) throw refused(who, 'it does not know the job token', SAME_TOKEN)
@@ -66,7 +70,7 @@ export async function hearHello(
 ): Promise<PeerIdentity> {
   const inbox = openInbox(connection, connection.remote)
   const nonce = newNonce()
-  say(connection, { magic: MAGIC, version: PROTOCOL_VERSION, nonce } satisfies Challenge)
+  say(connection, { magic: MAGIC, version: PROTOCOL_VERSION, nonce, jobId: own.jobId } satisfies Challenge)
   const hello = await inbox.next<Hello>()
   const problem = whyNot(hello, own, nonce) ?? objection(hello)
   if (problem) {
@@ -90,6 +94,7 @@ function whyNot(hello: Hello, own: Identity, nonce: string): Refusal | undefined
       hint: 'two jobs share this address: give one of them other ports',
     }
   if (!proves(hello, own.token, nonce)) return { refusal: 'its job token differs', hint: SAME_TOKEN }
+  if (hello.role === 'observer') return undefined
   for (const [name, value] of Object.entries(own.agreement)) {
     if (hello.agreement[name] !== value)
       return {

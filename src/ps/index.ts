@@ -12,6 +12,8 @@ export {
 } from './gather.ts'
 export { ADDING } from './geo-changes.ts'
 export { GeoExchange, type GeoExchangeOptions } from './geo-exchange.ts'
+export type { InspectAnswer, InspectRequest, RowReport, ServerReport, TableReport } from './inspect.ts'
+export { type InspectOptions, inspectServer } from './inspect-client.ts'
 export { jobIdentity, psMode, shardsOf } from './job.ts'
 export { KernelStore } from './kernel-store.ts'
 export * from './placement.ts'

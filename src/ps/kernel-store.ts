@@ -1,6 +1,6 @@
 /** @file A server's weights on the kernels: the same tables, dense block and optimizer rules that train in one process. */
 
-import { stepFactors } from '../optim/index.ts'
+import { type OptimizerSpec, stepFactors } from '../optim/index.ts'
 import {
   createLocalParams,
   LocalParams,
@@ -55,6 +55,16 @@ export class KernelStore implements ParamStore {
     return this.params.dense.steps
   }
 
+  /** New rows are refused beyond so many bytes of tables. */
+  get memoryLimitBytes(): number {
+    return this.#limit
+  }
+
+  /** The optimizer of a table. */
+  optimizerOf(table: number): OptimizerSpec {
+    return this.#handle.tables[table]!.optimizer
+  }
+
   /** Bytes of all tables. */
   get usedBytes(): number {
     return this.params.tables.reduce((sum, { usedBytes }) => sum + usedBytes, 0)
@@ -95,6 +105,19 @@ export class KernelStore implements ParamStore {
       }
     })
     return step
+  }
+
+  /** One row, weight and state; undefined where there is none. */
+  row(table: number, sign: bigint): Uint8Array | undefined {
+    const alone = BigUint64Array.of(sign)
+    return this.params.tables[table]!.row(this.#merger.distinct([alone]))
+  }
+
+  /** The weights that a row would begin with. */
+  initial(table: number, sign: bigint): Float32Array {
+    const weights = new Float32Array(this.dims[table]!)
+    this.params.tables[table]!.lookup(this.#merger.distinct([BigUint64Array.of(sign)]), weights, false)
+    return weights
   }
 
   scan(table: number): Generator<RowBlock> {

@@ -14,6 +14,7 @@ export const METHODS = {
   load: 8,
   dense: 9,
   loadDense: 10,
+  inspect: 11,
 } as const
 export type Method = keyof typeof METHODS
 

@@ -3,7 +3,7 @@ import { type Cluster, explain, type LoadedConfig } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { loadModel } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'
-import { jobIdentity, psMode } from './job.ts'
+import { jobIdentity, psMode, shardsOf } from './job.ts'
 import { openStore, serveStore } from './serve-model.ts'
 
 export interface RunServerOptions {
@@ -42,5 +42,6 @@ export async function runServer({
   const limit = memoryLimitBytes === undefined ? {} : { memoryLimitBytes }
   const store = openStore({ cluster, model, mode, seed, segments, ...limit })
   const identity = jobIdentity(cluster, config, model)
-  await serveStore({ cluster, store, mode, segments, threads, identity, emit, ...service })
+  const shards = shardsOf(config, cluster.servers.length)
+  await serveStore({ cluster, store, mode, segments, shards, threads, identity, emit, ...service })
 }

@@ -7,9 +7,10 @@ import { type Identity, socketTransport, splitEndpoint, type Transport } from '.
 import { denseLayout } from '../params/index.ts'
 import { UserError } from '../util/index.ts'
 import { ADDING } from './geo-changes.ts'
+import { type InspectRequest, inspectStore } from './inspect.ts'
 import { KernelStore } from './kernel-store.ts'
 import { newLocalPath } from './local-path.ts'
-import { denseSlices } from './placement.ts'
+import { DEFAULT_SHARDS, denseSlices } from './placement.ts'
 import { serveWorkers } from './serve-workers.ts'
 import { ParameterServer, type PsMode } from './server.ts'
 
@@ -38,6 +39,8 @@ export interface ServeStoreOptions {
   readonly store: KernelStore
   readonly mode: PsMode
   readonly segments: number
+  /** Into how many shards signs are dealt. @default 1000 */
+  readonly shards?: number
   /** Trainer threads of each worker; 0: each says so when it joins. */
   readonly threads: number
   readonly identity: Identity
@@ -55,12 +58,15 @@ const STOP_GRACE_MS = 3000
 /** Resolves when every worker has said good-bye; rejects, naming it, when a process of the job is gone. */
 export async function serveStore(options: ServeStoreOptions): Promise<void> {
   const { cluster, store, mode, segments, threads, identity, emit, startTimeoutMs = START_TIMEOUT_MS } = options
-  const { signal = new AbortController().signal, transport = socketTransport } = options
+  const { signal = new AbortController().signal, transport = socketTransport, shards = DEFAULT_SHARDS } = options
   const { endpoint, workerNum: workers } = cluster
   const server = new ParameterServer({ store, mode, workers, threads, segments })
   const descriptor = cluster.inherited[splitEndpoint(endpoint).port]
   const localPath = transport === socketTransport ? newLocalPath() : undefined
-  const service = serveWorkers({ server, workers, identity, emit, ...(localPath && { localPath }) })
+  const placement = { servers: cluster.servers.length, shards }
+  const inspector = { store, updates: server.updates, mode, rank: cluster.rank, servers: cluster.servers, placement }
+  const inspect = (request: InspectRequest) => inspectStore(inspector, request)
+  const service = serveWorkers({ server, workers, identity, emit, inspect, ...(localPath && { localPath }) })
   const listener = await transport
     .listen(endpoint, service.accept, descriptor === undefined ? {} : { descriptor })
     .catch((error: NodeJS.ErrnoException) => {

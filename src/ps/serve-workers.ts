@@ -1,10 +1,13 @@
 /** @file The workers of one server: who is here, who has left, and what happens when one is gone. */
 import type { EventSink } from '../event/index.ts'
 import { type Connection, hearHello, type Identity, Peer, type PeerIdentity } from '../net/index.ts'
-import { formatUserError, isUserError, UserError } from '../util/index.ts'
+import { UserError } from '../util/index.ts'
 import { workers as named, twoOfRank } from './errors.ts'
+import type { InspectAnswer, InspectRequest } from './inspect.ts'
 import { LOCAL_PATH, PROBE } from './local-path.ts'
+import { METHODS } from './protocol.ts'
 import type { ParameterServer } from './server.ts'
+import { Strangers } from './strangers.ts'
 
 export interface ServeOptions {
   readonly server: ParameterServer
@@ -12,6 +15,8 @@ export interface ServeOptions {
   readonly identity: Identity
   readonly emit: EventSink
   readonly deadAfterMs?: number
+  /** Answers those who look at the job without being part of it. @default nobody may look */
+  readonly inspect?: (request: InspectRequest) => InspectAnswer
   /** A unix socket where workers of this host may connect instead: faster than TCP. */
   readonly localPath?: string
 }
@@ -24,13 +29,11 @@ export interface WorkerService {
   stop(reason: Error): void
 }
 
-/** Strangers are told off at most so often, so that they cannot fill the log. */
-const WARN_EVERY_MS = 1000
-
-export function serveWorkers({ server, workers, identity, emit, deadAfterMs, localPath }: ServeOptions): WorkerService {
+export function serveWorkers(options: ServeOptions): WorkerService {
+  const { server, workers, identity, emit, deadAfterMs, localPath, inspect } = options
   const peers = new Map<number, { peer: Peer; remote: string }>()
   const left = new Set<number>()
-  let warnedAt = 0
+  const strangers = new Strangers(emit)
   let failure: Error | undefined
   let settle: { resolve: () => void; reject: (error: Error) => void } | undefined
 
@@ -48,14 +51,24 @@ export function serveWorkers({ server, workers, identity, emit, deadAfterMs, loc
   const admit = async (connection: Connection) => {
     const object = ({ role, rank }: PeerIdentity) => {
       const known = peers.get(rank)
+      if (role === 'observer' && inspect) return undefined
       if (role !== 'worker' || rank >= workers)
         return { refusal: `it is not one of ${workers} workers`, hint: 'check PADDLE_TRAINER_ID' }
       return known && twoOfRank(rank, known.remote, connection.remote)
     }
-    const { rank, facts } = await hearHello(connection, identity, object, localPath ? { [LOCAL_PATH]: localPath } : {})
+    const { rank, facts, role } = await hearHello(
+      connection,
+      identity,
+      object,
+      localPath ? { [LOCAL_PATH]: localPath } : {},
+    )
     // It only asked where else it may connect.
     if (facts[PROBE]) {
       connection.close()
+      return
+    }
+    if (role === 'observer') {
+      observe(connection, inspect!)
       return
     }
     const peer: Peer = new Peer(connection, {
@@ -69,13 +82,10 @@ export function serveWorkers({ server, workers, identity, emit, deadAfterMs, loc
     if (failure) peer.abort(failure)
   }
   const accept = (connection: Connection) => {
+    if (strangers.isTooOften(connection.remote)) return connection.close()
     admit(connection).catch((error: unknown) => {
       connection.close()
-      const now = Date.now()
-      if (now - warnedAt < WARN_EVERY_MS) return
-      warnedAt = now
-      const message = isUserError(error) ? formatUserError(error) : String(error)
-      emit({ kind: 'warning', message: `A connection was refused: ${message}` })
+      strangers.refused(connection.remote, error)
     })
   }
   const done = (startTimeoutMs: number) =>
@@ -89,6 +99,18 @@ export function serveWorkers({ server, workers, identity, emit, deadAfterMs, loc
       }, startTimeoutMs).unref()
     })
   return { accept, done, stop }
+}
+
+/** Serves one who only looks; how it ends is nobody's concern. */
+function observe(connection: Connection, inspect: NonNullable<ServeOptions['inspect']>): void {
+  new Peer(connection, {
+    who: `observer ${connection.remote}`,
+    handle: (method, body) => {
+      if (method !== METHODS.inspect) throw new Error(`internal: an observer asked for method ${method}`)
+      const request = JSON.parse(Buffer.from(body).toString('utf8')) as InspectRequest
+      return [Buffer.from(JSON.stringify(inspect(request)))]
+    },
+  })
 }
 
 function didNotCome(missing: readonly number[], timeoutMs: number): UserError {

@@ -7,6 +7,7 @@ import { decodeJoin, decodePull, decodePush, encodeGradients, METHODS, pullAnswe
 import { SeenSequences } from './sequence.ts'
 import { StateService } from './state-service.ts'
 import type { ParamStore } from './store.ts'
+import { UpdateLog } from './update-log.ts'
 
 export const PS_MODES = ['sync', 'async', 'half_async', 'geo'] as const
 export type PsMode = (typeof PS_MODES)[number]
@@ -29,6 +30,8 @@ type Handler = (rank: number, body: Uint8Array<ArrayBuffer>) => Parts | Promise<
 
 export class ParameterServer {
   readonly store: ParamStore
+  /** For those who ask when a row was last updated. */
+  readonly updates = new UpdateLog()
   readonly #options: ParameterServerOptions
   readonly #meetings: Meetings
   /** By worker; the same for all in sync, its own in half_async. */
@@ -85,6 +88,7 @@ export class ParameterServer {
     const request = decodePush(body, store.precision, store.dims, store.denseSize)
     const number = contributor(rank, request.thread)
     if (this.#seenOf(number).add(request.sequence)) {
+      this.updates.note(rank, store.steps + 1, request)
       const collector = this.#collectors[rank]
       if (collector) collector.add(number, request.sequence, request)
       else store.push(request, (applyRows) => this.#afterAnswer(applyRows))
@@ -109,7 +113,10 @@ export class ParameterServer {
     const { store } = this
     const request = decodePush(body, store.precision, store.dims, store.denseSize)
     const seen = this.#seenOf(contributor(rank, 0))
-    if (seen.add(request.sequence)) this.#changes.add(store, request)
+    if (seen.add(request.sequence)) {
+      this.#changes.add(store, request)
+      this.updates.note(rank, store.steps, request)
+    }
     return [encodeGradients(this.#changes.take(rank, request.sequence, store), request.sequence)]
   }
 

@@ -91,6 +91,13 @@ export class SparseTable {
     }
   }
 
+  /** A copy of one row, weight and state; undefined where there is none. */
+  row(distinct: DistinctSigns): Uint8Array<ArrayBuffer> | undefined {
+    this.lookup(distinct, new Float32Array(this.dim), false)
+    const own = this.#segments[distinct.lengths.indexOf(1)]!
+    return own.firstFound()
+  }
+
   /** Applies merged gradients ([distinct, dim]) to the rows the last lookup found. */
   update(distinct: DistinctSigns, gradients: Float32Array, factors: StepFactors, l2 = 0): void {
     let first = 0
@@ -183,6 +190,13 @@ class SegmentView {
     const { buffer } = this.#memory
     this.signs = new BigUint64Array(buffer, this.signsAt, capacity)
     this.rows = new Float32Array(buffer, this.rowsAt, capacity * this.#dim)
+  }
+
+  /** The row that the last lookup found for its first sign, as it is stored. */
+  firstFound(): Uint8Array<ArrayBuffer> | undefined {
+    const { buffer } = this.#memory
+    const address = new DataView(buffer, this.addressesAt, 4).getUint32(0, true)
+    return address === 0 ? undefined : new Uint8Array(buffer, address, this.#rowBytes).slice()
   }
 
   *scan(table: string) {

@@ -1,0 +1,120 @@
+/** @file `oarfish inspect`: looks at a running parameter server, its tables and single rows. */
+import { Command } from 'commander'
+import type { InspectAnswer, RowReport, ServerReport, TableReport } from '../ps/index.ts'
+import { UserError } from '../util/index.ts'
+import type { CliIo } from './io.ts'
+
+interface InspectCliOptions {
+  readonly server: string
+  readonly table?: string
+  readonly key?: string
+  readonly token?: string
+  readonly log_dir: string
+  readonly json?: boolean
+}
+
+export function inspectCommand(io: CliIo): Command {
+  return new Command('inspect')
+    .description('Look at a running parameter server: its tables, or one row with its state, owner and last update.')
+    .requiredOption('--server <host:port>', 'any server of the job')
+    .option('--table <name>', 'one table')
+    .option('--key <sign>', 'one row of it, by the id as it stands in the data')
+    .option('--token <secret>', "the job's secret; OARFISH_JOB_TOKEN or the folder of the logs say it too")
+    .option('--log_dir <folder>', 'where fleetrun, which started the job, writes its logs', 'log')
+    .option('--json', 'print the answer as one line of JSON')
+    .action((options: InspectCliOptions) => runInspect(options, io))
+}
+
+async function runInspect({ server, table, key, json, ...options }: InspectCliOptions, io: CliIo): Promise<void> {
+  if (key !== undefined && table === undefined)
+    throw new UserError('--key: it needs --table, which says whose row it is', { code: 'CLI_OPTION' })
+  if (!/^.+:\d+$/.test(server))
+    throw new UserError(`--server: expected host:port, got "${server}"`, { code: 'CLI_OPTION' })
+  const { inspectServer } = await import('../ps/index.ts')
+  const token = await tokenOf(server, options, io)
+  const answer = await inspectServer({
+    server,
+    token,
+    ...(table !== undefined && { table }),
+    ...(key !== undefined && { key }),
+  })
+  io.out.write(json ? `${JSON.stringify(answer)}\n` : `${textOf(answer, Date.now()).join('\n')}\n`)
+}
+
+/** What was typed, what the environment says, what fleetrun left for us, or what the processes derived by themselves. */
+async function tokenOf(
+  server: string,
+  { token, log_dir }: Pick<InspectCliOptions, 'token' | 'log_dir'>,
+  { env }: CliIo,
+) {
+  const { jobSecrets, parseEndpoints } = await import('../config/index.ts')
+  const { readJobFile } = await import('../launch/index.ts')
+  const job = readJobFile(log_dir)
+  const known = job?.servers.includes(server) ? job : undefined
+  const said = token ?? env['OARFISH_JOB_TOKEN'] ?? known?.token
+  if (said) return said
+  const list = env['PADDLE_PSERVERS_IP_PORT_LIST']
+  const servers = known?.servers ?? (list ? parseEndpoints('PADDLE_PSERVERS_IP_PORT_LIST', list) : [server])
+  const workerNum = known?.workerNum ?? Number(env['PADDLE_TRAINERS_NUM'] ?? 1)
+  return jobSecrets({}, { servers, workerNum }).token
+}
+
+/** The answer as a person reads it. */
+export function textOf(answer: InspectAnswer, now: number): readonly string[] {
+  if (answer.kind === 'server') return serverText(answer)
+  return answer.kind === 'table' ? [`server[${answer.server}]`, ...tableText(answer)] : rowText(answer, now)
+}
+
+function serverText({ server, mode, steps, shards, denseValues, usedBytes, memoryLimitBytes, tables }: ServerReport) {
+  return [
+    `server[${server}], mode ${mode}, ${count(steps)} steps`,
+    `shards ${shards[0]} to ${shards[1]}; ${count(denseValues)} dense values`,
+    `tables take ${megabytes(usedBytes)} of at most ${megabytes(memoryLimitBytes)}`,
+    ...tables.flatMap(tableText),
+  ]
+}
+
+function tableText({ name, dim, rows, rowBytes, usedBytes, optimizer, weights }: TableReport): string[] {
+  return [
+    `table ${name}: ${count(rows)} rows of dim ${dim}, ${rowBytes} bytes a row with the state of ${optimizer}, ${megabytes(usedBytes)}`,
+    ...(weights
+      ? [
+          `  weights of ${count(weights.sampledRows)} rows: mean ${short(weights.mean)}, deviation ${short(weights.deviation)}, from ${short(weights.smallest)} to ${short(weights.largest)}`,
+        ]
+      : []),
+  ]
+}
+
+function rowText({ table, key, owner, row }: RowReport, now: number): string[] {
+  const head = `${key} of table ${table}: shard ${owner.shard}, server[${owner.server}] ${owner.endpoint} (its shard ${owner.localShard})`
+  if (!row) return [head]
+  const values = (numbers: readonly number[]) => numbers.map(short).join(' ')
+  return [
+    head,
+    ...(row.isStored ? [] : ['not in the table yet; this is what it would begin with']),
+    `  weight: ${values(row.weight)}`,
+    ...Object.entries(row.state).map(([name, numbers]) => `  ${name}: ${values(numbers)}`),
+    `  last update: ${updateText(row, now)}`,
+  ]
+}
+
+function updateText({ isStored, lastUpdate, since }: NonNullable<RowReport['row']>, now: number): string {
+  const ago = (at: number) => `${Math.max(0, (now - at) / 1000).toFixed(1)} s ago`
+  if (lastUpdate) return `step ${count(lastUpdate.step)}, by worker[${lastUpdate.worker}], ${ago(lastUpdate.at)}`
+  if (!isStored) return 'never'
+  return since
+    ? `before step ${count(since.step)}, ${ago(since.at)}: older ones are not remembered`
+    : 'none since this server began'
+}
+
+function count(value: number): string {
+  return value.toLocaleString('en-US')
+}
+
+function megabytes(bytes: number): string {
+  return `${(bytes / 1024 / 1024).toFixed(1)} MB`
+}
+
+function short(value: number): string {
+  return String(Number(value.toPrecision(6)))
+}
