@@ -2,7 +2,7 @@
 // empty slot, so any sign is legal. A full page splits in two new ones; the old one is reused when no thread can still be
 // reading it.
 import { mix64 } from "./mix";
-import { allocate, DEPTH, DIRECTORY, EPOCH, MAX_DEPTH, RETIRED_HEAD, RETIRED_TAIL, SLOTS, THREADS } from "./segment-memory";
+import { allocate, DEPTH, DIRECTORY, EPOCH, MAX_DEPTH, RETIRED_HEAD, RETIRED_TAIL, SLOTS, SWEPT, THREADS } from "./segment-memory";
 
 export const SLOT_BYTES: u32 = 16;
 export const PAGE_SLOTS: u32 = 256;
@@ -49,6 +49,18 @@ export function place(page: usize, hash: u64, sign: u64, row: u32): void {
   store<u64>(slot, sign);
   atomic.store<u32>(slot + 8, row);
   store<u32>(page + PAGE_COUNT, load<u32>(page + PAGE_COUNT) + 1);
+}
+
+/** Makes a page whole after slots were emptied: probing stops at the first empty one. Only under the lock, with no reader. */
+export function sweep(page: usize): void {
+  memory.fill(SWEPT, 0, PAGE_COUNT + 4);
+  for (let slot = page; slot < page + PAGE_COUNT; slot += SLOT_BYTES) {
+    let row = load<u32>(slot + 8);
+    if (!row) continue;
+    let sign = load<u64>(slot);
+    place(SWEPT, mix64(sign), sign, row);
+  }
+  memory.copy(page, SWEPT, PAGE_COUNT + 4);
 }
 
 /** Splits the page of `hash`; false when the segment is full. Only under the lock. */

@@ -17,10 +17,13 @@ export const ROWS: usize = HEADER + 20;
 export const EPOCH: usize = HEADER + 24;
 export const RETIRED_HEAD: usize = HEADER + 28; // pages waiting for their readers to leave, oldest first
 export const RETIRED_TAIL: usize = HEADER + 32;
+export const FREED: usize = HEADER + 36;        // rows that were deleted, each naming the next
 export const SLAB: usize = HEADER + 40;         // u64 next row, u64 end of the slab
 export const SLAB_END: usize = HEADER + 48;
 export const SLOTS: usize = HEADER + 64;        // u32 epoch a thread entered at, 0 when outside
 export const THREADS: usize = 256;
+export const RULES: usize = HEADER + 0x1000;    // constants of an accessor's two rules, the same for every thread
+export const SWEPT: usize = HEADER + 0x2000;    // room for one page, under the lock
 
 const GROW_PAGES: i32 = 64;           // 4 MiB a step: memory is reserved, growing only makes it accessible
 const MEMORY_LIMIT: u64 = 0xffff0000; // the last 64 KiB stay unused so that no address wraps

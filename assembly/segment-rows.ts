@@ -1,7 +1,7 @@
 // Rows of a segment: weight, optimizer state and, for Adam that is not lazy, a clock. Rows never move.
 import { mix64, GOLDEN } from "./mix";
 import { a as beta1, b as beta2, c as epsilon } from "./rules";
-import { allocate, reserve, SLAB, SLAB_END } from "./segment-memory";
+import { allocate, FREED, reserve, SLAB, SLAB_END } from "./segment-memory";
 
 const SLAB_BYTES: u64 = 1 << 16;
 
@@ -29,6 +29,9 @@ export function setLayout(dim_: i32, states_: i32, clocked_: bool, seed_: u64, k
   initKind = kind; initA = a; initB = b; stateInit = stateInit_;
 }
 
+/** Rows of another layout than weight and state: an accessor's. */
+export function setRowBytes(bytes: usize): void { rowBytes = bytes; }
+
 /** The step about to be taken and its scheduled rate before bias correction; only rows with a clock look at it. */
 export function setClock(step: u32, rate: f64): void { now = step; baseRate = rate; }
 
@@ -37,6 +40,11 @@ export function stamp(row: usize): void { store<u32>(row + rowBytes - 4, now); }
 
 /** Only under the lock. 0 when the segment is full. */
 export function allocateRow(): usize {
+  let freed = <usize>load<u32>(FREED);
+  if (freed) {
+    store<u32>(FREED, load<u32>(freed));
+    return freed;
+  }
   let at = load<u64>(SLAB);
   if (at + rowBytes > load<u64>(SLAB_END)) {
     let size = max<u64>(SLAB_BYTES / rowBytes, 1) * rowBytes;
@@ -46,6 +54,12 @@ export function allocateRow(): usize {
   }
   store<u64>(SLAB, at + rowBytes);
   return <usize>at;
+}
+
+/** A row that nobody holds any more; its memory is used again. Only under the lock. */
+export function freeRow(row: usize): void {
+  store<u32>(row, load<u32>(FREED));
+  store<u32>(FREED, <u32>row);
 }
 
 /** Copies the weight. */

@@ -1,10 +1,12 @@
 // One segment of a sparse table: a hash index from 64-bit sign to row address, and rows that never move. The memory is
 // shared by all trainer threads. Lookups take no lock; new rows take the segment's lock, once for a batch.
+import { active, admits, columns, createRow, fades, pullRow, pushRow, saved, settleRow } from "./accessor";
 import { mix64 } from "./mix";
 import { applyRows } from "./rules";
-import { createIndex, directoryBits, enter, find, leave, PAGE_COUNT, PAGE_DEPTH, PAGE_LIMIT, PAGE_SLOTS, pageAt, place, setThread, SLOT_BYTES, split } from "./segment-index";
+import { createIndex, directoryBits, enter, find, leave, PAGE_COUNT, PAGE_DEPTH, PAGE_LIMIT, PAGE_SLOTS, pageAt, place, setThread, SLOT_BYTES, split, sweep } from "./segment-index";
 import { acquire, createMemory, DEPTH, DIRECTORY, release, ROWS } from "./segment-memory";
-import { allocateRow, catchUp, caughtUp, clocked, copyRow, dim, initRow, initWeights, rowBytes, setLayout, stamp } from "./segment-rows";
+import { allocateRow, catchUp, caughtUp, clocked, copyRow, dim, freeRow, initRow, initWeights, rowBytes, setLayout, stamp } from "./segment-rows";
+export { setAccessor, setKeeping, setPart } from "./accessor";
 export { configure, setStep } from "./rules";
 export { reserve, usedBytes } from "./segment-memory";
 export { setClock } from "./segment-rows";
@@ -31,23 +33,7 @@ export function rowCount(): u32 { return atomic.load<u32>(ROWS); }
  */
 export function lookup(signs: usize, n: u32, addresses: usize, rows: usize, insert: bool): i32 {
   enter();
-  let bits = directoryBits();
-  // A first read of every slot, with nothing decided by it, lets the cache misses overlap; a search that branches on
-  // what it reads would wait for each in turn.
-  let touched: u32 = 0;
-  for (let i: usize = 0; i < n; i++) {
-    let hash = mix64(load<u64>(signs + (i << 3)));
-    touched += load<u32>(pageAt(hash, bits) + (<u32>hash & (PAGE_SLOTS - 1)) * SLOT_BYTES);
-  }
-  sink = touched;
-  let missing: u32 = 0;
-  for (let i: usize = 0; i < n; i++) {
-    let sign = load<u64>(signs + (i << 3));
-    let hash = mix64(sign);
-    let row = find(pageAt(hash, bits), hash, sign);
-    if (row == 0) missing++;
-    store<u32>(addresses + (i << 2), <u32>row);
-  }
+  let missing = findRows(signs, n, addresses);
   let full = insert && missing > 0 && !insertMissing(signs, n, addresses);
   let bytes = dim << 2;
   for (let i: usize = 0, to = rows; i < n; i++, to += bytes) {
@@ -96,9 +82,10 @@ export function write(signs: usize, n: u32, rows: usize, bits: i32, segment: u32
 
 /**
  * Copies out the signs and whole rows of directory entries [from, to) whose page is first seen there, at most `capacity`
- * rows; returns rows written. Call with no other thread inserting. `next` receives where to go on.
+ * rows; returns rows written. Call with no other thread inserting. `next` receives where to go on. Of an accessor's rows only
+ * those that save mode `mode` writes; -1: all.
  */
-export function scan(from: u32, capacity: u32, signs: usize, rows: usize, next: usize): i32 {
+export function scan(from: u32, capacity: u32, signs: usize, rows: usize, next: usize, mode: i32): i32 {
   let size: u32 = 1 << atomic.load<u32>(DEPTH);
   let written: u32 = 0;
   let entry = from;
@@ -108,7 +95,7 @@ export function scan(from: u32, capacity: u32, signs: usize, rows: usize, next: 
     if (written + load<u32>(page + PAGE_COUNT) > capacity) break;
     for (let slot = page; slot < page + PAGE_COUNT; slot += SLOT_BYTES) {
       let row = <usize>load<u32>(slot + 8);
-      if (!row) continue;
+      if (!row || (mode >= 0 && !saved(row, mode))) continue;
       store<u64>(signs + (<usize>written << 3), load<u64>(slot));
       memory.copy(rows + <usize>written * rowBytes, row, rowBytes);
       written++;
@@ -116,6 +103,107 @@ export function scan(from: u32, capacity: u32, signs: usize, rows: usize, next: 
   }
   store<u32>(next, entry >= size ? 0xffffffff : entry);
   return written;
+}
+
+// ---- accessors ----
+
+/** Writes what a pull gives of `n` signs; nothing is created. */
+export function pull(signs: usize, n: u32, addresses: usize, rows: usize): void {
+  enter();
+  findRows(signs, n, addresses);
+  for (let i: usize = 0; i < n; i++, rows += columns << 2) pullRow(rows, <usize>load<u32>(addresses + (i << 2)));
+  leave();
+}
+
+/**
+ * Counts `n` signs as seen and applies their gradients [n, columns], `scale` times; `shown` [n, 3] is slot, show and click.
+ * Signs that the entry policy admits get rows; `draw` changes with every push. Returns -1 when the segment is full.
+ */
+export function push(signs: usize, n: u32, addresses: usize, gradients: usize, shown: usize, scale: f64, draw: u64): i32 {
+  enter();
+  let missing = findRows(signs, n, addresses);
+  let room = missing == 0 || insertAdmitted(signs, n, addresses, draw);
+  if (room) {
+    for (let i: usize = 0; i < n; i++, gradients += columns << 2, shown += 12) {
+      let row = <usize>load<u32>(addresses + (i << 2));
+      if (row) pushRow(row, load<u64>(signs + (i << 3)), gradients, shown, scale);
+    }
+  }
+  leave();
+  return room ? 0 : -1;
+}
+
+/** After a save of `mode`, on every row. No other thread may work meanwhile. */
+export function settle(mode: i32): void {
+  let size: u32 = 1 << atomic.load<u32>(DEPTH);
+  for (let entry: u32 = 0; entry < size; entry++) {
+    let page = <usize>load<u32>(DIRECTORY + (<usize>entry << 2));
+    if (entry >> load<u32>(page + PAGE_DEPTH)) continue;
+    for (let slot = page; slot < page + PAGE_COUNT; slot += SLOT_BYTES) {
+      let row = <usize>load<u32>(slot + 8);
+      if (row) settleRow(row, mode);
+    }
+  }
+}
+
+/** A day has passed: show and click fade, rows that are worth too little go. Returns how many. No other thread may work meanwhile. */
+export function shrink(): u32 {
+  acquire();
+  let size: u32 = 1 << atomic.load<u32>(DEPTH);
+  let deleted: u32 = 0;
+  for (let entry: u32 = 0; entry < size; entry++) {
+    let page = <usize>load<u32>(DIRECTORY + (<usize>entry << 2));
+    if (entry >> load<u32>(page + PAGE_DEPTH)) continue;
+    let gone: u32 = 0;
+    for (let slot = page; slot < page + PAGE_COUNT; slot += SLOT_BYTES) {
+      let row = <usize>load<u32>(slot + 8);
+      if (!row || !fades(row)) continue;
+      store<u32>(slot + 8, 0);
+      freeRow(row);
+      gone++;
+    }
+    if (gone) sweep(page);
+    deleted += gone;
+  }
+  atomic.store<u32>(ROWS, load<u32>(ROWS) - deleted);
+  release();
+  return deleted;
+}
+
+// The address of each sign's row, 0 where it has none; returns how many have none.
+function findRows(signs: usize, n: u32, addresses: usize): u32 {
+  let bits = directoryBits();
+  // A first read of every slot, with nothing decided by it, lets the cache misses overlap; a search that branches on
+  // what it reads would wait for each in turn.
+  let touched: u32 = 0;
+  for (let i: usize = 0; i < n; i++) {
+    let hash = mix64(load<u64>(signs + (i << 3)));
+    touched += load<u32>(pageAt(hash, bits) + (<u32>hash & (PAGE_SLOTS - 1)) * SLOT_BYTES);
+  }
+  sink = touched;
+  let missing: u32 = 0;
+  for (let i: usize = 0; i < n; i++) {
+    let sign = load<u64>(signs + (i << 3));
+    let hash = mix64(sign);
+    let row = find(pageAt(hash, bits), hash, sign);
+    if (row == 0) missing++;
+    store<u32>(addresses + (i << 2), <u32>row);
+  }
+  return missing;
+}
+
+function insertAdmitted(signs: usize, n: u32, addresses: usize, draw: u64): bool {
+  acquire();
+  let room = true;
+  for (let i: usize = 0; i < n && room; i++) {
+    let sign = load<u64>(signs + (i << 3));
+    if (load<u32>(addresses + (i << 2)) || !admits(sign, draw)) continue;
+    let row = findOrInsert(sign);
+    store<u32>(addresses + (i << 2), <u32>row);
+    room = row != 0;
+  }
+  release();
+  return room;
 }
 
 // The lock is taken once for all rows of a batch that are missing. A miss without it may be stale (a page was split or
@@ -145,7 +233,7 @@ function findOrInsert(sign: u64): usize {
   }
   row = allocateRow();
   if (!row) return 0;
-  initRow(row, sign);
+  if (active) createRow(row, sign); else initRow(row, sign);
   place(page, hash, sign, <u32>row);
   atomic.store<u32>(ROWS, load<u32>(ROWS) + 1);
   return row;

@@ -74,13 +74,10 @@ export function buildNotices(user: UserConfig, source: ConfigSource): string[] {
   const written = (keys: readonly string[]) => keys.filter((key) => isWritten(source, ['runner', key]))
   const unneeded = written(Object.keys(UNNEEDED.shape))
   const later = written(WITHOUT_EFFECT).filter((key) => !isDefault(key, runner[key]))
-  const tables = Object.keys(user.table_parameters).length > 0 ? ['table_parameters'] : []
   const list = (keys: readonly string[]) => keys.map((key) => `runner.${key}`)
   return [
     ...(unneeded.length > 0 ? [`PaddleRec keys that Oarfish does not need: ${list(unneeded).join(', ')}`] : []),
-    ...(later.length + tables.length > 0
-      ? [`not in this build yet, without effect on this run: ${[...list(later), ...tables].join(', ')}`]
-      : []),
+    ...(later.length > 0 ? [`not in this build yet, without effect on this run: ${list(later).join(', ')}`] : []),
     ...(runner['use_gpu'] === true ? ['runner.use_gpu: this build has no GPU support yet; the CPU is used'] : []),
   ]
 }

@@ -18,7 +18,13 @@ export {
   type ReaderType,
 } from './runner-keys.ts'
 export { type ConfigSource, isWritten } from './source.ts'
-export { ACCESSOR_CLASSES, SGD_RULES, TABLE_CLASSES, type TableParameters } from './table-parameters.ts'
+export {
+  ACCESSOR_CLASSES,
+  SGD_RULES,
+  sparseTableConfigs,
+  TABLE_CLASSES,
+  type TableParameters,
+} from './table-parameters.ts'
 export { type UserDefinedRoleOptions, userDefinedCluster } from './user-defined-role.ts'
 export * from './v1/index.ts'
 export { checkDataDirs, configErrorAt, validateCustom, validateHyperParameters } from './validate.ts'

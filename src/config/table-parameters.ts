@@ -1,5 +1,6 @@
 /** @file `table_parameters`: accessor, optimizer rule and storage of a parameter server's sparse table, by table name. */
 import { z } from 'zod'
+import { UserError } from '../util/index.ts'
 
 const described = <T extends z.ZodType>(schema: T, description: string) => schema.optional().meta({ description })
 const number = (description: string) => described(z.number(), description)
@@ -23,6 +24,9 @@ export const SGD_RULES = [
   'SparseAdamSGDRule',
   'SparseSharedAdamSGDRule',
 ] as const
+
+/** Entry policies as Paddle writes them. */
+export const ENTRY_TEXT = /^(count_filter_entry:\d+|probability_entry:\d*\.?\d+|show_click_entry:[^:]*:[^:]*)$/
 
 const bounds = described(z.tuple([z.number(), z.number()]), 'Weights are held between these two values.')
 const rate = number('Learning rate.')
@@ -100,6 +104,44 @@ export const tableParameters = z.strictObject({
   enable_revert: flag('Allow going back to the last save.'),
   shard_merge_rate: number('Share of shards merged when saving.'),
   use_gpu_graph: flag('Graph tables on a GPU.'),
+  entry: described(
+    z.string().regex(ENTRY_TEXT),
+    'Which signs get a row, or where show and click come from: count_filter_entry:N, probability_entry:P, show_click_entry:SHOW:CLICK (names of dense slots).',
+  ),
   accessor: described(accessor, 'Row layout and rules.'),
 })
 export type TableParameters = z.infer<typeof tableParameters>
+
+/**
+ * `strategy.sparse_table_configs` of the Fleet API, by table: the same settings with flat keys such as
+ * `table_parameters.embedding.accessor.accessor_class`, as Paddle's YamlHelper gives them.
+ */
+export function sparseTableConfigs(
+  configs: Readonly<Record<string, Readonly<Record<string, unknown>>>>,
+): Record<string, TableParameters> {
+  return Object.fromEntries(
+    Object.entries(configs).map(([table, flat]) => {
+      const parsed = tableParameters.safeParse(unflatten(flat, `table_parameters.${table}.`))
+      if (parsed.success) return [table, parsed.data]
+      const [issue] = parsed.error.issues
+      throw new UserError(`sparse_table_configs of table ${table}: ${issue?.path.join('.')}: ${issue?.message}`, {
+        code: 'TABLE_CONFIG',
+        hint: 'use the keys of table_parameters in docs/config.md, each with table_parameters.<table>. before it',
+      })
+    }),
+  )
+}
+
+function unflatten(flat: Readonly<Record<string, unknown>>, prefix: string): Record<string, unknown> {
+  const nested: Record<string, unknown> = {}
+  for (const [key, value] of Object.entries(flat)) {
+    const path = (key.startsWith(prefix) ? key.slice(prefix.length) : key).split('.')
+    let at = nested
+    for (const name of path.slice(0, -1)) {
+      at[name] ??= {}
+      at = at[name] as Record<string, unknown>
+    }
+    at[path.at(-1)!] = value
+  }
+  return nested
+}

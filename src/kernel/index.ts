@@ -1,4 +1,5 @@
 /** @file The public face of kernel/: hot loops in WebAssembly and the memories they work on. */
+export * from './accessor.ts'
 export * from './dense.ts'
 export * from './load.ts'
 export * from './rules.ts'

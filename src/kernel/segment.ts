@@ -1,4 +1,5 @@
 /** @file Bindings of assembly/segment.ts: one shared memory of a sparse table, seen by one thread. */
+import { type AccessorConfig, type AccessorKernel, accessorRow, configureAccessor } from './accessor.ts'
 import { loadKernels } from './load.ts'
 import { configureRule, type KernelRule, type RuleKernel } from './rules.ts'
 
@@ -14,10 +15,12 @@ export interface RowLayout {
   readonly rule: KernelRule
   readonly seed: bigint
   readonly init: RowInit
+  /** Rows with show and click, which follow this and neither `rule` nor `init`. */
+  readonly accessor?: AccessorConfig
 }
 
 /** Raw kernel calls; addresses are byte offsets in the segment's memory. */
-export interface SegmentKernel extends RuleKernel {
+export interface SegmentKernel extends RuleKernel, AccessorKernel {
   attach(
     thread: number,
     dim: number,
@@ -37,7 +40,8 @@ export interface SegmentKernel extends RuleKernel {
   lookup(signs: number, n: number, addresses: number, rows: number, insert: number): number
   update(addresses: number, gradients: number, n: number): void
   write(signs: number, n: number, rows: number, segmentBits: number, segment: number): number
-  scan(from: number, capacity: number, signs: number, rows: number, next: number): number
+  /** `mode`: of an accessor's rows those that a save of this mode writes; -1: all. */
+  scan(from: number, capacity: number, signs: number, rows: number, next: number, mode: number): number
 }
 
 const INITIAL_BYTES = 10 * 1024 * 1024 // header, directory and the first pages; untouched pages cost nothing
@@ -59,6 +63,7 @@ export function attachSegments(
   return loadKernels<SegmentKernel>('segment', memories).map((kernel) => {
     kernel.attach(thread, layout.dim, states, clocked ? 1 : 0, BigInt.asIntN(64, layout.seed), kind, a, b, stateInit)
     configureRule(kernel, layout.rule)
+    if (layout.accessor) configureAccessor(kernel, layout.accessor, layout.seed)
     return kernel
   })
 }
@@ -66,7 +71,8 @@ export function attachSegments(
 /** Epoch slots in a segment's header, one a thread. */
 export const MAX_THREADS = 256
 
-export function rowBytes({ dim, rule }: RowLayout): number {
+export function rowBytes({ dim, rule, accessor }: RowLayout): number {
+  if (accessor) return 4 * accessorRow(accessor).floats
   return 4 * (dim * (1 + rule.states) + (rule.clocked ? 1 : 0))
 }
 

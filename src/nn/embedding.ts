@@ -1,6 +1,13 @@
 /** @file Embeddings over sparse tables: an input of kind `rows`, looked up and pooled outside the graph. */
 
-import { type Builder, gather, type Initializer, type Pooling, type Tensor } from '../program/index.ts'
+import {
+  type Builder,
+  type EntryPolicy,
+  gather,
+  type Initializer,
+  type Pooling,
+  type Tensor,
+} from '../program/index.ts'
 import { UserError } from '../util/index.ts'
 
 /** A sparse input of a model: signs, any number per sample. */
@@ -18,6 +25,8 @@ export interface EmbeddingOptions {
   readonly dim: number
   /** @default uniform in [-0.05, 0.05] */
   readonly init?: Initializer
+  /** Which signs get a row, and where show and click come from. @default every sign; show 1, click 0 */
+  readonly entry?: EntryPolicy
   /** How the rows of one slot become one: of a slot with one sign all three are that row. @default 'sum' */
   readonly pooling?: Exclude<Pooling, 'sequence'>
 }
@@ -27,7 +36,7 @@ export const DEFAULT_EMBEDDING_INIT: Initializer = { kind: 'uniform', low: -0.05
 /** Pooled rows of one or more slots side by side: [B, slots * dim]. */
 export function embedding(
   slots: SparseSlot | readonly SparseSlot[],
-  { name, table = name, dim, init = DEFAULT_EMBEDDING_INIT, pooling = 'sum' }: EmbeddingOptions,
+  { name, table = name, dim, init = DEFAULT_EMBEDDING_INIT, entry, pooling = 'sum' }: EmbeddingOptions,
 ): Tensor {
   const list = [slots].flat() as readonly SparseSlot[]
   const [first] = list
@@ -43,6 +52,7 @@ export function embedding(
     dim,
     pooling,
     init,
+    ...(entry && { entry }),
   })
 }
 
@@ -54,7 +64,7 @@ export interface SequenceOptions extends Omit<EmbeddingOptions, 'pooling'> {
 /** The rows of one slot in order, padded: x [B, T, dim] and mask [B, T] (1 for a sign, 0 for padding). */
 export function sequenceEmbedding(
   slot: SparseSlot,
-  { name, table = name, dim, init = DEFAULT_EMBEDDING_INIT, length }: SequenceOptions,
+  { name, table = name, dim, init = DEFAULT_EMBEDDING_INIT, entry, length }: SequenceOptions,
 ): { readonly x: Tensor; readonly mask: Tensor } {
   const { builder } = slot
   const x = builder.rows({
@@ -64,6 +74,7 @@ export function sequenceEmbedding(
     dim,
     pooling: 'sequence',
     init,
+    ...(entry && { entry }),
     ...(length !== undefined && { length }),
   })
   return { x, mask: builder.maskOf(x) }

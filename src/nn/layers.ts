@@ -1,5 +1,5 @@
 /** @file The layers that own weights, each the object form of the function of the same name beside it. */
-import { add, type Initializer, mean, mul, phase, type TableSpec, type Tensor, variance } from '../program/index.ts'
+import { add, mean, mul, phase, type TableSpec, type Tensor, variance } from '../program/index.ts'
 import type { Activation } from './activation.ts'
 import {
   DEFAULT_EMBEDDING_INIT,
@@ -61,18 +61,20 @@ export class Mlp extends Layer {
   }
 }
 
+type TableLayerOptions = Pick<EmbeddingOptions, 'dim' | 'init' | 'entry' | 'table'>
+
 /** Rows of a sparse table; the table is named by the layer's path unless `table` is given. */
 abstract class TableLayer extends Layer {
-  readonly #options: { readonly dim: number; readonly init?: Initializer; readonly table?: string }
+  readonly #options: TableLayerOptions
 
-  constructor(options: { readonly dim: number; readonly init?: Initializer; readonly table?: string }) {
+  constructor(options: TableLayerOptions) {
     super()
     this.#options = options
   }
 
   override tables(): readonly TableSpec[] {
-    const { dim, init = DEFAULT_EMBEDDING_INIT, table = this.path() } = this.#options
-    return [{ name: table, dim, init }]
+    const { dim, init = DEFAULT_EMBEDDING_INIT, entry, table = this.path() } = this.#options
+    return [{ name: table, dim, init, ...(entry && { entry }) }]
   }
 
   /** What `make` returns for these slots, made once a graph. Other slots in the same graph get another name. */

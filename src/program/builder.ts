@@ -7,7 +7,6 @@ import type { DType, Op, OpKind } from './op.ts'
 import type {
   Feed,
   Fetch,
-  Initializer,
   Node,
   ParameterSpec,
   Program,
@@ -87,9 +86,9 @@ export class Builder {
   }
 
   /** Rows of a sparse table: pooled `[B, slots * dim]`, or for `sequence` `[B, T_<slot>, dim]` with a mask (see `maskOf`). */
-  rows({ init, ...spec }: RowsSpec & { readonly init: Initializer }): Tensor {
+  rows({ init, entry, ...spec }: RowsSpec & Pick<TableSpec, 'init' | 'entry'>): Tensor {
     checkRows(spec)
-    this.#table({ name: spec.table, dim: spec.dim, init })
+    this.#table({ name: spec.table, dim: spec.dim, init, ...(entry && { entry }) })
     this.#claim(spec.name, 'rows')
     const length: Dim = spec.length ?? `T_${spec.slots[0]!.replaceAll(/\W/g, '_')}`
     const sequence = spec.pooling === 'sequence'

@@ -21,11 +21,21 @@ export type Initializer =
 export const POOLINGS = ['sum', 'mean', 'sqrtn', 'sequence'] as const
 export type Pooling = (typeof POOLINGS)[number]
 
+/** Which signs get a row of a table, and where their show and click come from. */
+export type EntryPolicy =
+  /** The sign was in `count` batches. */
+  | { readonly kind: 'count_filter'; readonly count: number }
+  /** Each time a batch shows a sign without a row it gets one with this chance. */
+  | { readonly kind: 'probability'; readonly probability: number }
+  /** Names of the dense slots that hold a sample's show and click. */
+  | { readonly kind: 'show_click'; readonly show: string; readonly click: string }
+
 /** A sparse table: rows by sign, outside the graph. */
 export interface TableSpec {
   readonly name: string
   readonly dim: number
   readonly init: Initializer
+  readonly entry?: EntryPolicy
 }
 
 /** An embedding input: rows of a table, looked up and pooled outside the graph. */

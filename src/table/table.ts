@@ -1,5 +1,6 @@
 /** @file A sparse table on segments: rows by 64-bit sign, each with its optimizer state, shared by all threads of a process. */
 import {
+  type AccessorConfig,
   attachSegments,
   createSegmentMemory,
   type KernelRule,
@@ -19,6 +20,8 @@ export interface TableOptions {
   readonly optimizer: OptimizerSpec
   /** The job's seed; initial values are a pure function of (seed, name, sign). */
   readonly seed: number
+  /** Rows with show and click, whose rules these are; `init` and `optimizer` do not matter then. */
+  readonly accessor?: AccessorConfig | undefined
   /** How many segments, a power of two; each holds up to 4 GiB. @default 4 */
   readonly segments?: number
 }
@@ -30,6 +33,8 @@ export interface TableHandle {
   readonly memories: readonly WebAssembly.Memory[]
 }
 
+export type { AccessorConfig } from '../kernel/index.ts'
+
 export const DEFAULT_SEGMENTS = 4
 const SCAN_ROWS = 4096 // a page has at most 256, so a scan always moves on
 
@@ -40,10 +45,12 @@ export function createTable({
   init,
   optimizer,
   seed,
+  accessor,
   segments = DEFAULT_SEGMENTS,
 }: TableOptions): TableHandle {
   if (!Number.isInteger(Math.log2(segments))) throw new Error(`internal: ${segments} segments are not a power of two`)
-  const layout: RowLayout = { dim, rule: kernelRule(optimizer), seed: deriveSeed(seed, `table:${name}`), init }
+  const own = { dim, rule: kernelRule(optimizer), seed: deriveSeed(seed, `table:${name}`), init }
+  const layout: RowLayout = accessor ? { ...own, rule: { ...own.rule, clocked: false }, accessor } : own
   const memories = Array.from({ length: segments }, createSegmentMemory)
   for (const kernel of attachSegments(memories, 0, layout)) kernel.create()
   return { name, layout, memories }
@@ -55,11 +62,29 @@ export interface DistinctSigns {
   readonly lengths: Uint32Array
 }
 
+/** What a push brings to an accessor's rows. */
+export interface AccessorPush {
+  /** [distinct, dim], of a batch's mean loss. */
+  readonly gradients: Float32Array
+  /** [distinct, 3]: slot, show and click of each sign. */
+  readonly shown: Float32Array
+  /** Samples of the batch: makes the gradients those of the sum, which the rules expect. */
+  readonly samples: number
+  /** The step: entry policies draw anew in each. */
+  readonly step: number
+}
+
+/** Paddle's save modes: everything, what gained score since the last delta, what is worth serving, everything at a day's end. */
+export const SAVE_MODES = { all: 0, delta: 1, base: 2, batch: 3 } as const
+export type SaveMode = (typeof SAVE_MODES)[keyof typeof SAVE_MODES]
+
 /** One thread's hold on a table. A lookup and the update that follows it belong to the same batch. */
 export class SparseTable {
   readonly name: string
   readonly dim: number
   readonly segmentBits: number
+  /** What the rows do besides holding weights; undefined: nothing. */
+  readonly accessor: AccessorConfig | undefined
   readonly #segments: readonly SegmentView[]
   readonly #layout: RowLayout
   /** The segment that took the last rows loaded. */
@@ -71,6 +96,7 @@ export class SparseTable {
     this.dim = handle.layout.dim
     this.segmentBits = Math.log2(handle.memories.length)
     this.#layout = handle.layout
+    this.accessor = handle.layout.accessor
     const kernels = attachSegments(handle.memories, thread, handle.layout)
     this.#segments = kernels.map((kernel, i) => new SegmentView(kernel, handle.memories[i]!, handle.layout))
   }
@@ -81,6 +107,14 @@ export class SparseTable {
     for (const [s, segment] of this.#segments.entries()) {
       const n = distinct.lengths[s]!
       if (n === 0) continue
+      if (this.accessor) {
+        segment.fit(n, this.name)
+        segment.signs.set(distinct.signs.subarray(first, first + n))
+        segment.kernel.pull(segment.signsAt, n, segment.addressesAt, segment.rowsAt)
+        rows.set(segment.rows.subarray(0, n * this.dim), first * this.dim)
+        first += n
+        continue
+      }
       if (factors) segment.kernel.setClock(factors.step, factors.baseRate)
       segment.fit(n, this.name)
       segment.signs.set(distinct.signs.subarray(first, first + n))
@@ -110,6 +144,34 @@ export class SparseTable {
       segment.kernel.setClock(factors.step, factors.baseRate)
       segment.kernel.update(segment.addressesAt, segment.rowsAt, n)
     }
+  }
+
+  /** What an accessor's rows do with a batch: signs are counted, rows made where the entry policy admits them, rules applied. */
+  push(distinct: DistinctSigns, { gradients, shown, samples, step }: AccessorPush): void {
+    let first = 0
+    for (const [s, segment] of this.#segments.entries()) {
+      const n = distinct.lengths[s]!
+      if (n === 0) continue
+      segment.fit(n, this.name)
+      segment.signs.set(distinct.signs.subarray(first, first + n))
+      segment.rows.set(gradients.subarray(first * this.dim, (first + n) * this.dim))
+      segment.shown.set(shown.subarray(first * 3, (first + n) * 3))
+      first += n
+      const { signsAt, addressesAt, rowsAt, shownAt, kernel } = segment
+      if (kernel.push(signsAt, n, addressesAt, rowsAt, shownAt, samples, BigInt(step)) < 0)
+        throw tableFull(this.name, this.rowCount)
+    }
+  }
+
+  /** A day has passed: show and click fade, an accessor's rows that are worth too little go. Returns how many. No thread may work meanwhile. */
+  shrink(): number {
+    if (!this.accessor) return 0
+    return this.#segments.reduce((sum, { kernel }) => sum + (kernel.shrink() >>> 0), 0)
+  }
+
+  /** After a save of `mode`: the deltas it wrote start anew, or its day is over. No thread may work meanwhile. */
+  settle(mode: SaveMode): void {
+    if (this.accessor) for (const { kernel } of this.#segments) kernel.settle(mode)
   }
 
   get rowCount(): number {
@@ -151,9 +213,14 @@ export class SparseTable {
     }
   }
 
-  /** Every row with its state, in no particular order, as views that are valid until the next step. No thread may insert meanwhile. */
-  *scan(): Generator<{ readonly signs: BigUint64Array; readonly rows: Uint8Array; readonly rowBytes: number }> {
-    for (const segment of this.#segments) yield* segment.scan(this.name)
+  /**
+   * Every row with its state, in no particular order, as views that are valid until the next step. No thread may insert
+   * meanwhile. With `mode` those of an accessor's rows that such a save writes.
+   */
+  *scan(
+    mode?: SaveMode,
+  ): Generator<{ readonly signs: BigUint64Array; readonly rows: Uint8Array; readonly rowBytes: number }> {
+    for (const segment of this.#segments) yield* segment.scan(this.name, this.accessor ? mode : undefined)
   }
 }
 
@@ -163,6 +230,7 @@ class SegmentView {
   readonly #memory: WebAssembly.Memory
   readonly #dim: number
   readonly #rowBytes: number
+  readonly #counts: boolean
   #capacity = 0
   /** Room for SCAN_ROWS whole rows, made when first needed. */
   #whole: { signsAt: number; rowsAt: number; nextAt: number } | undefined
@@ -171,12 +239,16 @@ class SegmentView {
   rowsAt = 0
   signs: BigUint64Array = new BigUint64Array()
   rows: Float32Array = new Float32Array()
+  /** Slot, show and click by sign: only of an accessor's table. */
+  shownAt = 0
+  shown: Float32Array = new Float32Array()
 
   constructor(kernel: SegmentKernel, memory: WebAssembly.Memory, layout: RowLayout) {
     this.kernel = kernel
     this.#memory = memory
     this.#dim = layout.dim
     this.#rowBytes = rowBytes(layout)
+    this.#counts = layout.accessor !== undefined
   }
 
   /** Makes room for `n` signs; doubling, so that scratch left behind stays below what is in use. */
@@ -190,6 +262,9 @@ class SegmentView {
     const { buffer } = this.#memory
     this.signs = new BigUint64Array(buffer, this.signsAt, capacity)
     this.rows = new Float32Array(buffer, this.rowsAt, capacity * this.#dim)
+    if (!this.#counts) return
+    this.shownAt = this.#reserve(capacity * 12, table)
+    this.shown = new Float32Array(this.#memory.buffer, this.shownAt, capacity * 3)
   }
 
   /** The row that the last lookup found for its first sign, as it is stored. */
@@ -199,11 +274,11 @@ class SegmentView {
     return address === 0 ? undefined : new Uint8Array(buffer, address, this.#rowBytes).slice()
   }
 
-  *scan(table: string) {
+  *scan(table: string, mode: number = -1) {
     const { signsAt, rowsAt, nextAt } = this.#wholeRows(table)
     const next = new DataView(this.#memory.buffer, nextAt, 4)
     for (let entry = 0; entry !== 0xffffffff; entry = next.getUint32(0, true)) {
-      const n = this.kernel.scan(entry, SCAN_ROWS, signsAt, rowsAt, nextAt)
+      const n = this.kernel.scan(entry, SCAN_ROWS, signsAt, rowsAt, nextAt, mode)
       const { buffer } = this.#memory
       if (n > 0)
         yield {
