@@ -266,7 +266,7 @@ describe('the kernel and its plain twin', () => {
         show: fc.integer({ min: 0, max: 5 }),
         click: fc.integer({ min: 0, max: 2 }),
         samples: fc.integer({ min: 1, max: 64 }),
-        then: fc.constantFrom('nothing', 'nothing', 'nothing', 'shrink', 'save 1', 'save 2', 'save 3'),
+        after: fc.constantFrom('nothing', 'nothing', 'nothing', 'shrink', 'save 1', 'save 2', 'save 3'),
       })
       const admission = fc.constantFrom(
         {},
@@ -279,12 +279,12 @@ describe('the kernel and its plain twin', () => {
           const keeping = { showClickDecayRate: 0.9, deleteThreshold: 0.05, deltaThreshold: 0.2, baseThreshold: 0.2 }
           const all = config({ accessor, ...rules, ...keeping, ...admitted, zeroInit, embedxThreshold: 0.3 })
           const [table, twin] = [tableOf(all, 2), twinOf(all)]
-          for (const [i, { sign, gradients: seven, show, click, samples, then }] of actions.entries()) {
+          for (const [i, { sign, gradients: seven, show, click, samples, after }] of actions.entries()) {
             const gradients = seven.slice(0, table.dim)
             push(table, { sign, gradients, show, click, samples, step: i })
             twin.push(sign, gradients, [3, show, click], samples, BigInt(i))
-            if (then === 'shrink') expect(table.shrink()).toBe(twin.shrink())
-            const mode = then.startsWith('save') ? (Number(then.at(-1)) as 1 | 2 | 3) : undefined
+            if (after === 'shrink') expect(table.shrink()).toBe(twin.shrink())
+            const mode = after.startsWith('save') ? (Number(after.at(-1)) as 1 | 2 | 3) : undefined
             if (mode) {
               const saved = [...twin.rows].filter(([, row]) => twin.saved(row, mode)).map(([known]) => known)
               expect([...table.scan(mode)].flatMap(({ signs }) => [...signs]).sort()).toEqual(saved.sort())
