@@ -13,6 +13,7 @@ export {
   type Sample,
 } from './data/index.ts'
 export type { Event, EventSink } from './event/index.ts'
+export * as fluid from './fluid/index.ts'
 export {
   type DygraphModel,
   type Feeds,

@@ -1,5 +1,4 @@
 /** @file `oarfish reader`: a reader of one's own as a pipe_command, lines on stdin and MultiSlot text on stdout. */
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Command } from 'commander'
@@ -22,6 +21,7 @@ export function readerCommand(_: CliIo): Command {
 
 async function runReader(file: string, yaml: string | undefined): Promise<void> {
   const { UserError, isUserError } = await import('../util/index.ts')
+  const { stdinLines, writeStdout: write } = await import('../data/index.ts')
   const path = resolve(file)
   if (!existsSync(path)) {
     throw new UserError('There is no such reader.', { code: 'DATA_READER', where: { file: path } })
@@ -56,19 +56,4 @@ async function load(path: string): Promise<Generator> {
     where: { file: path },
     hint: "import { MultiSlotDataGenerator } from 'oarfish'\nexport class Reader extends MultiSlotDataGenerator { *generateSample(line) { yield [['click', [0]]] } }",
   })
-}
-
-async function* stdinLines(): AsyncGenerator<string> {
-  const decoder = new TextDecoder()
-  let rest = ''
-  for await (const data of process.stdin) {
-    const lines = (rest + decoder.decode(data as Uint8Array, { stream: true })).split('\n')
-    rest = lines.pop()!
-    yield* lines
-  }
-  if (rest !== '') yield rest
-}
-
-async function write(text: string): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, 'drain')
 }

@@ -7,6 +7,7 @@ export { commonConfigs, explain, formatSettings } from './explain.ts'
 export { jsonSchema } from './json-schema.ts'
 export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
 export { CONFIG_CODES, type ConfigCode, ConfigError, type ConfigProblem, formatConfigErrors } from './problem.ts'
+export { programConfig } from './program-config.ts'
 export { PS_FLAGS, type PsFlag, psFlags } from './ps-flags.ts'
 export type { DeepReadonly, JobConfig, RunnerConfig } from './resolve.ts'
 export {

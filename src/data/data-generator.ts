@@ -1,5 +1,6 @@
 /** @file Paddle's data generators in TypeScript: a reader's samples written as MultiSlot text, for `pipe_command: oarfish reader my_reader.ts`. */
 import { UserError } from '../util/index.ts'
+import { stdinLines, writeStdout } from './standard-io.ts'
 
 /** A value of a slot: a number, a whole number beyond 2^53 as bigint. */
 export type FieldValue = number | bigint
@@ -55,6 +56,11 @@ abstract class DataGenerator<Value> {
       }
     }
     if (batch.length > 0) await flush()
+  }
+
+  /** Lines of standard input to standard output: a program of its own for `pipe_command: oarfish exec my_reader.ts`. */
+  async runFromStdin(): Promise<void> {
+    await this.run({ lines: stdinLines(), write: writeStdout })
   }
 
   /** Writes the samples of generateSample(undefined), to try a reader out. */

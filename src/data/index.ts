@@ -35,4 +35,5 @@ export {
   type ReaderPoolOptions,
 } from './reader-pool.ts'
 export { BaseRecDataset, type RecDataset, type RecDatasetClass, type Sample, type SampleValue } from './rec-dataset.ts'
+export { stdinLines, writeStdout } from './standard-io.ts'
 export { createTextBlockParser, formatOf, type TextBlock, type TextBlockParser } from './text-block.ts'

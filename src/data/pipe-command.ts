@@ -7,8 +7,9 @@ import { type PipeOptions, quoted } from './pipe.ts'
 export interface PipeCommandOptions {
   /** As written in the configuration. */
   readonly command: string
-  /** The yaml, absolute, and its folder. */
-  readonly yaml: string
+  /** The yaml, absolute: given to the command. Without one, the command is run as it is written. */
+  readonly yaml?: string
+  /** The folder that readers are named from. */
   readonly dir: string
   /** The working folder: PaddleRec's configs name readers from its root too. */
   readonly cwd: string
@@ -25,7 +26,7 @@ const OARFISH = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
 export function pipeCommand({ command, yaml, dir, cwd }: PipeCommandOptions): PipeOptions {
   const trimmed = command.trim()
   const last = trimmed.split(/[|;&]/).at(-1)!.trim().split(/\s+/)[0]!
-  const given = TEXT_TOOLS.test(last) ? '' : ` ${quoted(yaml)} ${quoted(PYTHON)}`
+  const given = TEXT_TOOLS.test(last) || yaml === undefined ? '' : ` ${quoted(yaml)} ${quoted(PYTHON)}`
   return {
     command: trimmed + given,
     dir: folderOf(trimmed, dir, cwd),

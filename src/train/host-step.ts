@@ -1,7 +1,7 @@
 /** @file One step on the host: load a batch, pull, run the graph, push. It does not know where the weights live. */
 import { performance } from 'node:perf_hooks'
 import { type Batch, releaseBatch, type Slot } from '../data/index.ts'
-import type { BoundSession, Session, TensorData } from '../engine/index.ts'
+import type { BoundSession, Session, TensorData, TensorView } from '../engine/index.ts'
 import { AUC_BUCKETS, AUC_THRESHOLDS, type MetricSpec } from '../metric/index.ts'
 import type { Clip } from '../optim/index.ts'
 import type { DenseLayout, Params, ParamsShare } from '../params/index.ts'
@@ -77,6 +77,7 @@ export class HostStep {
   readonly #pushed: PushedPart | undefined
   #buffers: StepBuffers
   #bound = new Map<string, BoundSession>()
+  #last: LoadedBatch | undefined
 
   constructor(options: HostStepOptions) {
     this.#options = options
@@ -118,6 +119,7 @@ export class HostStep {
     expandRows(this.#buffers, distinct)
     const afterGather = performance.now()
     await this.#session(distinct).run()
+    this.#last = distinct
     const afterRun = performance.now()
     const result = this.#measure(batch)
     if (training) mergeGradients(this.#buffers, distinct, batch.slice?.share)
@@ -144,6 +146,16 @@ export class HostStep {
     await this.#session(distinct).run()
     const { outputs } = bindViews(program, this.#buffers, layout, loaded.samples, loaded.lengths)
     return outputs['value']!.data.slice()
+  }
+
+  /** What the last batch gave, by the names of fetches, as copies. */
+  outputs(names: readonly string[]): Record<string, TensorView> {
+    const { program, layout } = this.#options
+    if (!this.#last) throw new Error('internal: no batch was run')
+    const { outputs } = bindViews(program, this.#buffers, layout, this.#last.samples, this.#last.lengths)
+    return Object.fromEntries(
+      names.map((name) => [name, { data: outputs[name]!.data.slice() as TensorData, dims: outputs[name]!.dims }]),
+    )
   }
 
   async close(): Promise<void> {
@@ -280,7 +292,8 @@ export class HostStep {
   #measure({ epoch, index, size }: Batch): StepResult {
     const { fetches, histograms } = this.#buffers
     const scalar = (name: string) => new Float32Array(this.#buffer, fetches.get(name)!.at, 1)[0]!
-    const loss = scalar('loss')
+    // A graph without a loss is only evaluated.
+    const loss = fetches.has('loss') ? scalar('loss') : 0
     if (!Number.isFinite(loss)) throw lossNotFinite(loss, epoch, index)
     const means: Record<string, number> = {}
     for (const spec of this.#options.metrics) {

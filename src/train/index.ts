@@ -1,6 +1,7 @@
 /** @file The public face of train/. */
 export { checkData } from './check-data.ts'
 export { shown } from './checkpoint.ts'
+export { HostStep, type HostStepOptions, type StepResult } from './host-step.ts'
 export { type InferOptions, type InferResult, infer, optimizersOf } from './infer.ts'
 export {
   type ExportCheckpointOptions,

@@ -34,6 +34,10 @@ export interface RuntimeOptions {
   readonly engine: EngineName
   /** Step reports carry what was fetched. @default false */
   readonly dump?: boolean
+  /** The order in which the data has its slots. @default the model's */
+  readonly slots?: TracedModel['slots']
+  /** Where batches come from, by phase; they stay the caller's to close. @default readers as the config says */
+  readonly readers?: Readonly<Partial<Record<Phase, ReaderPool>>>
   readonly emit: EventSink
   readonly signal: AbortSignal
 }
@@ -127,6 +131,15 @@ export class Runtime {
     this.#trainers.fail(error)
   }
 
+  /** Threads that wait for another pass do not keep the process from ending. */
+  unref(): void {
+    this.#trainers.unref()
+  }
+
+  ref(): void {
+    this.#trainers.ref()
+  }
+
   async close(): Promise<void> {
     await Promise.all([this.#trainers.close(), closeReaders(this.#readers)])
   }
@@ -161,11 +174,17 @@ export function createParams(
   return new LocalParams(createLocalParams({ ...options, threads: threads + 1 }), threads)
 }
 
-async function openReaders({ config, model, files }: RuntimeOptions): Promise<ReadonlyMap<Phase, ReaderPool>> {
+async function openReaders({
+  config,
+  model,
+  files,
+  slots: order = model.slots,
+  readers = {},
+}: RuntimeOptions): Promise<ReadonlyMap<Phase, ReaderPool>> {
   const { runner } = config
   const pools = new Map<string, ReaderPool>()
   const head = await readHead(files.train ?? files.infer ?? [], HEAD_BYTES)
-  const slots = namedAsData(model.slots, head)
+  const slots = namedAsData(order, head)
   const open = ({ reader, inMemory }: Input, phase: Phase) => {
     const threads = runner.reader_threads || automaticReaders(runner.thread_num)
     const options = { ...reader, slots, threads }
@@ -175,6 +194,8 @@ async function openReaders({ config, model, files }: RuntimeOptions): Promise<Re
   }
   return new Map(
     (Object.keys(files) as Phase[]).map((phase) => {
+      const given = readers[phase]
+      if (given) return [phase, { read: (options) => given.read(options), close: async () => undefined }]
       const input = inputOf(config, phase, files[phase]!)
       // Phases that read alike share threads; what is kept in memory is each phase's own.
       const key = JSON.stringify([input.reader, input.inMemory && phase])
@@ -197,9 +218,10 @@ function automaticReaders(trainers: number): number {
   return Math.max(1, Math.min(4, availableParallelism() - trainers))
 }
 
-function threadSettings({ config, model, files, params, threads, engine, dump }: RuntimeOptions): ThreadSettings[] {
+function threadSettings(options: RuntimeOptions): ThreadSettings[] {
+  const { config, model, files, params, threads, engine, dump, slots = model.slots } = options
   const { runner } = config
-  const { train, infer, slots, metrics, optimizer, dygraph } = model
+  const { train, infer, metrics, optimizer, dygraph } = model
   const programs = { ...(files.train && { train }), ...(files.infer && { infer }) }
   return Array.from({ length: threads }, (_, thread) => ({
     ...{ thread, engine, programs, slots, metrics },

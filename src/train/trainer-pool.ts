@@ -139,6 +139,15 @@ export class TrainerPool {
     return this.#touched
   }
 
+  /** While idle, threads need not keep the process alive. */
+  unref(): void {
+    for (const { worker } of this.#trainers) worker.unref()
+  }
+
+  ref(): void {
+    for (const { worker } of this.#trainers) worker.ref()
+  }
+
   async close(): Promise<void> {
     this.#closing = true
     // A thread ended inside onnxruntime takes the process with it: the steps under way are let finish first.

@@ -36,7 +36,7 @@ export interface CriteoLikeResult {
 
 const WRITE_BYTES = 1024 * 1024
 
-/** Writes train/part-000.. and test/part-000. The same seed gives the same rows in every format and number of parts. Blocks while it writes. */
+/** Writes train/part-000.. and test/part-000 (part-0.. of criteo-tsv). The same seed gives the same rows in every format and number of parts. Blocks while it writes. */
 export function generateCriteoLike(options: CriteoLikeOptions): CriteoLikeResult {
   const { rows, seed = 1, parts = 1, format = 'slot', out, testShare = 0.1, force = false, onProgress } = options
   checkOptions(rows, parts, testShare)
@@ -54,10 +54,13 @@ export function generateCriteoLike(options: CriteoLikeOptions): CriteoLikeResult
     writeRows({ file, count, hidden, format: createRowFormat(format), progress, scores })
 
   const train = Array.from({ length: parts }, (_, i) =>
-    write(join(out, 'train', partName(i)), Math.floor((rows * (i + 1)) / parts) - Math.floor((rows * i) / parts)),
+    write(
+      join(out, 'train', partName(i, format)),
+      Math.floor((rows * (i + 1)) / parts) - Math.floor((rows * i) / parts),
+    ),
   )
   const scores: Scores = { positives: [], negatives: [] }
-  const test = testRows > 0 ? [write(join(out, 'test', partName(0)), testRows, scores)] : []
+  const test = testRows > 0 ? [write(join(out, 'test', partName(0, format)), testRows, scores)] : []
   return {
     trainRows: rows,
     testRows,
@@ -129,6 +132,7 @@ function writeRows({ file, count, hidden, format, progress, scores }: FileOfRows
   return file
 }
 
-function partName(number: number): string {
-  return `part-${String(number).padStart(3, '0')}`
+/** Programs that read Criteo's own columns count its parts without leading zeros. */
+function partName(number: number, format: GeneratedFormat): string {
+  return format === 'criteo-tsv' ? `part-${number}` : `part-${String(number).padStart(3, '0')}`
 }

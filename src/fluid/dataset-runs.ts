@@ -1,0 +1,173 @@
+/** @file Passes of a program over a dataset: threads and sessions stay from one pass to the next. */
+import { availableParallelism } from 'node:os'
+import { programConfig } from '../config/index.ts'
+import type { Event, EventSink } from '../event/index.ts'
+import type { PassResult } from '../train/index.ts'
+import { Runtime } from '../train/index.ts'
+import { UserError } from '../util/index.ts'
+import type { Dataset } from './dataset.ts'
+import { periodLine } from './print.ts'
+import type { Program } from './program.ts'
+import { slotsOf, tracedModel } from './traced.ts'
+import type { Variable } from './variable.ts'
+import { MOST_THREADS, SEGMENTS, weightsOf } from './weights.ts'
+
+export interface DatasetRunOptions {
+  /** @default the default main program */
+  readonly program?: Program
+  readonly dataset: Dataset
+  /** Threads; 0: as the dataset says. @default 0 */
+  readonly thread?: number
+  /** Prints where the time went after the pass. @default false */
+  readonly debug?: boolean
+  /** What is printed: AUCs and numbers of the program. */
+  readonly fetchList?: readonly Variable[]
+  /** What to call them. @default their names */
+  readonly fetchInfo?: readonly string[]
+  /** Batches between two lines. @default 100 */
+  readonly printPeriod?: number
+}
+
+type Phase = 'train' | 'infer'
+type Pass = Awaited<ReturnType<typeof openPasses>>
+
+export class DatasetRuns {
+  readonly #emit: EventSink
+  readonly #open = new Map<
+    Phase,
+    { readonly key: string; readonly program: Program; readonly dataset: Dataset; readonly pass: Pass }
+  >()
+  #epochs: Record<Phase, number> = { train: 0, infer: 0 }
+
+  constructor(emit: EventSink) {
+    this.#emit = emit
+  }
+
+  async pass(phase: Phase, options: DatasetRunOptions & { readonly program: Program }): Promise<PassResult> {
+    const { dataset, fetchList = [], fetchInfo = [], debug = false } = options
+    checkVariables(options.program, fetchList)
+    const passes = await this.#passes(phase, options)
+    const shown = fetchList.map(
+      (variable, i) => [fetchInfo[i] ?? variable.name, metricName(variable, options.program)] as const,
+    )
+    passes.listener = (event) => {
+      if (event.kind !== 'batch') return this.#emit(event)
+      this.#emit(event)
+      const values = shown.map(([info, name]) => [info, event.metrics[name] ?? Number.NaN] as const)
+      if (values.length > 0) process.stdout.write(`${periodLine(event.batch, values, new Date())}\n`)
+    }
+    const result = await passes.pass(this.#epochs[phase]++, dataset.files)
+    if (debug) this.#emit({ kind: 'notice', message: breakdownText(result) })
+    if (!passes.stays) await this.#close(phase)
+    return result
+  }
+
+  async close(): Promise<void> {
+    for (const phase of [...this.#open.keys()]) await this.#close(phase)
+  }
+
+  async #passes(phase: Phase, options: DatasetRunOptions & { readonly program: Program }): Promise<Pass> {
+    const { program, dataset, printPeriod = 100 } = options
+    const threads = threadsOf(options, this.#emit)
+    const key = [threads, dataset.settings(), printPeriod, program.version, options.debug].join()
+    const known = this.#open.get(phase)
+    if (known && known.key === key && known.program === program && known.dataset === dataset) return known.pass
+    await this.#close(phase)
+    const pass = await openPasses(phase, { ...options, threads, printPeriod })
+    this.#open.set(phase, { key, program, dataset, pass })
+    return pass
+  }
+
+  async #close(phase: Phase): Promise<void> {
+    const open = this.#open.get(phase)
+    this.#open.delete(phase)
+    await open?.pass.close()
+  }
+}
+
+interface OpenOptions {
+  readonly program: Program
+  readonly dataset: Dataset
+  readonly threads: number
+  readonly printPeriod: number
+}
+
+/** Threads over the program's weights, here or on servers. Those that stay do not keep the process from ending. */
+async function openPasses(phase: Phase, { program, dataset, threads, printPeriod }: OpenOptions) {
+  const slots = slotsOf(dataset.useVar)
+  const pool = await dataset.open(slots)
+  const events = { listener: (_: Event) => {} }
+  const config = programConfig(
+    {
+      ...{ train_batch_size: dataset.batchSize, infer_batch_size: dataset.batchSize, thread_num: threads },
+      ...{ seed: program.randomSeed, print_interval: printPeriod, table_segments: SEGMENTS },
+    },
+    process.cwd(),
+  )
+  const options = {
+    ...{ config, slots, engine: 'ort' as const, signal: new AbortController().signal },
+    files: { [phase]: dataset.files },
+    readers: { [phase]: pool },
+    emit: (event: Event) => events.listener(event),
+  }
+  const worker = program.fleet?.worker
+  const remote = await worker?.openRuntime(options)
+  const local = remote ? undefined : await Runtime.open({ ...options, ...localOptions(program, threads) })
+  return {
+    stays: local !== undefined,
+    set listener(listener: (event: Event) => void) {
+      events.listener = listener
+    },
+    async pass(epoch: number, files: readonly string[]): Promise<PassResult> {
+      local?.ref()
+      try {
+        if (remote) return await remote.pass(phase, epoch, { files })
+        return await local!.pass(phase, epoch, undefined, { files })
+      } finally {
+        local?.unref()
+      }
+    },
+    async close() {
+      await (remote ?? local)!.close()
+    },
+  }
+}
+
+function localOptions(program: Program, threads: number) {
+  const { handle } = weightsOf(program).params
+  // Gradients that the other threads compute meanwhile.
+  return { model: tracedModel(program), threads, params: { ...handle, inFlight: threads - 1 } }
+}
+
+/** More threads than files have nothing to read, more than cores only make gradients older. */
+function threadsOf({ thread = 0, dataset }: DatasetRunOptions, emit: EventSink): number {
+  const asked = thread > 0 ? thread : dataset.thread
+  const cores = availableParallelism()
+  const threads = Math.max(1, Math.min(asked, dataset.threadLimit, cores, MOST_THREADS))
+  if (threads < asked && dataset.tellThreads(asked)) {
+    const why = threads === cores ? `this host has ${cores} cores` : `there are ${dataset.files.length} files`
+    emit({ kind: 'notice', message: `${asked} threads were asked for, ${threads} are used: ${why}.` })
+  }
+  return threads
+}
+
+function metricName({ source, name }: Variable, { minimized }: Program): string {
+  if (source.kind === 'auc') return source.measure.name
+  return minimized?.loss.name === name ? 'loss' : name
+}
+
+function checkVariables(program: Program, fetchList: readonly Variable[]): void {
+  const wrong = fetchList.find(
+    ({ source, shape, program: own }) => own !== program || (source.kind !== 'auc' && shape.join() !== '1'),
+  )
+  if (wrong)
+    throw new UserError(`"${wrong.name}" of fetchList is not a number that the program measures`, {
+      code: 'FLUID_FETCH',
+      hint: 'over a dataset, fetch what fluid.layers.auc, accuracy, mean or reduceSum returned',
+    })
+}
+
+function breakdownText({ samples, seconds, breakdown, readerSeconds }: PassResult): string {
+  const parts = Object.entries(breakdown).map(([part, spent]) => `${part} ${spent.toFixed(2)} s`)
+  return `${samples} instances, ${(samples / seconds).toFixed(0)} instances/s; waited for the reader ${readerSeconds.toFixed(2)} s; over all threads: ${parts.join(', ')}`
+}

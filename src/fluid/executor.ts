@@ -1,0 +1,186 @@
+/** @file The Executor: runs programs, batch by batch from a feed or pass by pass over a dataset. */
+import type { EventSink } from '../event/index.ts'
+import { denseLayout, type Params } from '../params/index.ts'
+import { DEFAULT_SHARDS } from '../ps/index.ts'
+import type { PassResult } from '../train/index.ts'
+import { UserError } from '../util/index.ts'
+import type { Dataset } from './dataset.ts'
+import { type DatasetRunOptions, DatasetRuns } from './dataset-runs.ts'
+import { closed, noOptimizer } from './errors.ts'
+import { type Feed, feedBatch } from './feed.ts'
+import { type Fetched, fetchedArray } from './fetched.ts'
+import { fluidSink } from './print.ts'
+import { defaultMainProgram, Program } from './program.ts'
+import { isRunnable, type Runnable } from './runnable.ts'
+import { compileStep, type FluidStep, fetchName, layoutOf, type RunKind, type StepWeights } from './step.ts'
+import { TestProgram } from './test-program.ts'
+import { aucMeasures, minimizedOf } from './traced.ts'
+import type { AucMeasure, Variable } from './variable.ts'
+import { AucCounts, startWeights, weightsOf } from './weights.ts'
+
+export interface Place {
+  readonly kind: 'cpu'
+}
+
+export const CPUPlace = (): Place => ({ kind: 'cpu' })
+
+/** What `run` can run: a program, one for testing, a startup program, or what a transpiler or loadInferenceModel gave. */
+export type AnyProgram = Program | TestProgram | Runnable
+
+export interface RunOptions {
+  /** @default the default main program */
+  readonly program?: AnyProgram
+  readonly feed?: Feed
+  readonly fetchList?: readonly Variable[]
+}
+
+export interface ExecutorOptions {
+  /** Where progress goes. @default lines on standard output, as fluid prints them */
+  readonly emit?: EventSink
+}
+
+export class Executor {
+  readonly #emit: EventSink
+  readonly #steps = new Map<Program, Map<string, FluidStep>>()
+  readonly #counts = new Map<AucMeasure, AucCounts>()
+  readonly #params = new Map<Program, Params>()
+  readonly #datasets: DatasetRuns
+  readonly #runnables = new Set<Runnable>()
+  #batches = 0
+  #closed = false
+
+  constructor(_place: Place = CPUPlace(), { emit = fluidSink() }: ExecutorOptions = {}) {
+    this.#emit = emit
+    this.#datasets = new DatasetRuns(emit)
+  }
+
+  /** Runs a program once: a startup program makes weights, any other one computes the fetches and, where it has an optimizer, trains. */
+  async run(what: RunOptions | AnyProgram = {}): Promise<Fetched[]> {
+    if (this.#closed) throw closed()
+    const options: RunOptions = isProgram(what) ? { program: what } : what
+    const { program = defaultMainProgram(), feed = {}, fetchList = [] } = options
+    if (isRunnable(program)) {
+      this.#runnables.add(program)
+      return program.run({ executor: this, feed, fetchList, emit: this.#emit })
+    }
+    if (program instanceof TestProgram) return this.step(program.of, { feed, fetchList, kind: 'test' })
+    if (program.startsUp) {
+      await this.#startUp(program.startsUp)
+      return []
+    }
+    return this.step(program, { feed, fetchList, kind: program.minimized ? 'train' : 'compute' })
+  }
+
+  /** Trains one pass over the files of a dataset, on its threads. */
+  trainFromDataset(options: DatasetRunOptions): Promise<PassResult> {
+    const { program = defaultMainProgram() } = options
+    if (!program.minimized) throw noOptimizer('trainFromDataset')
+    return this.#pass('train', options)
+  }
+
+  /** Measures one pass over the files of a dataset; weights stay as they are. */
+  inferFromDataset(options: DatasetRunOptions): Promise<PassResult> {
+    return this.#pass('infer', options)
+  }
+
+  /** Tells the servers that this trainer is done, and ends what still runs. Calling it twice is harmless. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await this.#datasets.close()
+    await Promise.all([...this.#params.values()].map((params) => params.flush()))
+    for (const runnable of this.#runnables) await runnable.close?.()
+    for (const steps of this.#steps.values()) for (const { host } of steps.values()) await host.close()
+  }
+
+  /** One batch of a program; `weights` where they are not the program's own. */
+  async step(
+    program: Program,
+    {
+      feed,
+      fetchList,
+      kind,
+      weights,
+    }: { feed: Feed; fetchList: readonly Variable[]; kind: RunKind; weights?: StepWeights },
+  ): Promise<Fetched[]> {
+    checkFetches(program, fetchList)
+    const { host, slots } = await this.#compiled(program, fetchList, kind, weights)
+    await host.run(feedBatch(slots, feed, this.#batches++))
+    const batch = host.histograms()
+    host.reset()
+    for (const measure of aucMeasures(program)) {
+      const counts = batch[measure.name]
+      if (counts) this.#countsOf(measure).add(measure, counts)
+    }
+    const outputs = host.outputs(fetchList.filter(({ source }) => source.kind !== 'auc').map(fetchName))
+    return fetchList.map((variable) => {
+      const { source } = variable
+      if (source.kind !== 'auc') return fetchedArray(outputs[fetchName(variable)]!)
+      const data = this.#countsOf(source.measure).value(source.part)
+      return fetchedArray({ data, dims: [data.length] })
+    })
+  }
+
+  async #startUp(program: Program): Promise<void> {
+    // Weights that live on servers begin there.
+    if (program.fleet?.worker) return
+    startWeights(program)
+    this.#counts.clear()
+  }
+
+  #pass(phase: 'train' | 'infer', options: DatasetRunOptions): Promise<PassResult> {
+    if (this.#closed) throw closed()
+    const { program = defaultMainProgram() } = options
+    minimizedOf(program, `${phase}FromDataset`)
+    return this.#datasets.pass(phase, { ...options, program })
+  }
+
+  async #compiled(
+    program: Program,
+    fetchList: readonly Variable[],
+    kind: RunKind,
+    weights: StepWeights | undefined,
+  ): Promise<FluidStep> {
+    const steps = this.#steps.get(program) ?? new Map<string, FluidStep>()
+    this.#steps.set(program, steps)
+    const key = [kind, ...fetchList.map(({ name }) => name)].join('\n')
+    const known = steps.get(key)
+    if (known?.version === program.version) return known
+    await known?.host.close()
+    const step = await compileStep(program, fetchList, kind, weights ?? (await this.#weightsOf(program)))
+    steps.set(key, step)
+    return step
+  }
+
+  async #weightsOf(program: Program): Promise<StepWeights> {
+    const { fleet } = program
+    const worker = fleet?.worker
+    if (!fleet || !worker) return { params: weightsOf(program).params, layout: layoutOf(program) }
+    const params = this.#params.get(program) ?? (await worker.openParams())
+    this.#params.set(program, params)
+    const layout = denseLayout(program.builder.build({}), program.minimized!.optimizer)
+    if (fleet.mode === 'geo') return { params, layout }
+    return { params, layout, placement: { servers: fleet.cluster.servers.length, shards: DEFAULT_SHARDS } }
+  }
+
+  #countsOf(measure: AucMeasure): AucCounts {
+    const known = this.#counts.get(measure) ?? new AucCounts()
+    this.#counts.set(measure, known)
+    return known
+  }
+}
+
+function isProgram(what: RunOptions | AnyProgram): what is AnyProgram {
+  return what instanceof Program || what instanceof TestProgram || isRunnable(what)
+}
+
+function checkFetches(program: Program, fetchList: readonly Variable[]): void {
+  const foreign = fetchList.find((variable) => variable.program !== program)
+  if (foreign)
+    throw new UserError(`"${foreign.name}" of fetchList is not a variable of the program that is run`, {
+      code: 'FLUID_FETCH',
+      hint: 'fetch variables of the same program, or pass it: exe.run({ program, feed, fetchList })',
+    })
+}
+
+export type { Dataset }

@@ -1,0 +1,120 @@
+/** @file A fluid program: a graph that layers append to one by one, and what it is trained with. */
+import type { FleetProgram } from '../fleet/index.ts'
+import type { OptimizerSpec } from '../optim/index.ts'
+import { Builder, type Initializer, type Tensor } from '../program/index.ts'
+import { UserError } from '../util/index.ts'
+import type { TableOptions } from './table-options.ts'
+import { programText } from './text.ts'
+import type { Variable } from './variable.ts'
+import type { Weights } from './weights.ts'
+
+/** What minimize has settled. */
+export interface Minimized {
+  readonly loss: Variable
+  readonly optimizer: OptimizerSpec
+}
+
+/** How a parameter of the graph begins and learns. */
+export interface ParameterOptions {
+  readonly name: string
+  readonly shape: readonly number[]
+  readonly init: Initializer
+  readonly trainable?: boolean
+  readonly l2?: number
+  readonly learningRate?: number
+}
+
+export class Program {
+  /** Of initial weights, new rows and dropout. */
+  randomSeed = 12345
+  readonly builder = new Builder()
+  /** A startup program: running it gives this program its first weights. */
+  startsUp: Program | undefined
+  minimized: Minimized | undefined
+  /** Set when fleet or a transpiler distributes the program. */
+  fleet: FleetProgram | undefined
+  weights: Weights | undefined
+  readonly tables = new Map<string, TableOptions>()
+  readonly #variables: Variable[] = []
+  readonly #names = new Map<string, number>()
+  readonly #parameters = new Map<string, { readonly tensor: Tensor; readonly options: ParameterOptions }>()
+
+  /** `fc_0`, `fc_1`, ... */
+  uniqueName(kind: string): string {
+    const number = this.#names.get(kind) ?? 0
+    this.#names.set(kind, number + 1)
+    return `${kind}_${number}`
+  }
+
+  add(variable: Variable): Variable {
+    this.#variables.push(variable)
+    return variable
+  }
+
+  get variables(): readonly Variable[] {
+    return this.#variables
+  }
+
+  /** Grows with every layer: what was compiled for an older one is out of date. */
+  get version(): number {
+    return this.#variables.length
+  }
+
+  /** The data in the order of its declaration. */
+  get data(): readonly Variable[] {
+    return this.#variables.filter(({ source }) => source.kind === 'data')
+  }
+
+  variable(name: string): Variable | undefined {
+    return this.#variables.find((variable) => variable.name === name)
+  }
+
+  /** A weight; the same name again is the same weight. */
+  parameter(options: ParameterOptions): Tensor {
+    const known = this.#parameters.get(options.name)
+    if (!known) {
+      const tensor = this.builder.parameter(options)
+      this.#parameters.set(options.name, { tensor, options })
+      return tensor
+    }
+    if (known.options.shape.join() === options.shape.join()) return known.tensor
+    throw new UserError(
+      `parameter "${options.name}" is shared by layers that want it as [${known.options.shape}] and as [${options.shape}]`,
+      { code: 'FLUID_PARAMETER', hint: 'give one of them another name in its paramAttr' },
+    )
+  }
+
+  /** The program as text: data, parameters, ops, and what happens to the gradients. */
+  toString(): string {
+    return programText(this)
+  }
+}
+
+/** The programs that layers append to; the original has them per process, and so have we. */
+const current = startPrograms()
+
+export function defaultMainProgram(): Program {
+  return current.main
+}
+
+export function defaultStartupProgram(): Program {
+  return current.startup
+}
+
+/** Layers called in `body` append to these programs instead of the default ones. */
+export function programGuard<T>(main: Program, startup: Program, body: () => T): T {
+  const before = { ...current }
+  startup.startsUp = main
+  Object.assign(current, { main, startup })
+  try {
+    return body()
+  } finally {
+    Object.assign(current, before)
+  }
+}
+
+function startPrograms(): { main: Program; startup: Program } {
+  const [main, startup] = [new Program(), new Program()]
+  startup.startsUp = main
+  return { main, startup }
+}
