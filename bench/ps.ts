@@ -108,7 +108,7 @@ async function latency() {
   const servers = await ServerGroup.open({ servers: cluster.servers, identity })
   const layout = denseLayout(model.train, model.optimizer)
   const params = new RemoteParams({
-    call: (server, method, body, what) => servers.request(server, method, [body], what),
+    call: (...asked) => servers.ask(...asked),
     thread: 0,
     segments: 1,
     slices: denseSlices(layout.floats, 1),

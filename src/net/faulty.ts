@@ -45,6 +45,7 @@ function faultyConnection(inner: Connection, { seed, drop = 0, repeat = 0, delay
     get queuedBytes() {
       return inner.queuedBytes
     },
+    copies: true,
     send,
     listen: inner.listen.bind(inner),
     limit: inner.limit.bind(inner),

@@ -66,7 +66,8 @@ export async function hearHello(
   own: Identity,
   /** Says why a client that belongs to the job is still not wanted. */
   objection: (peer: PeerIdentity) => Refusal | undefined = () => undefined,
-  facts: Readonly<Record<string, string>> = {},
+  /** What the client is told in turn. */
+  facts: (peer: PeerIdentity) => PeerIdentity['facts'] = () => ({}),
 ): Promise<PeerIdentity> {
   const inbox = openInbox(connection, connection.remote)
   const nonce = newNonce()
@@ -77,7 +78,7 @@ export async function hearHello(
     say(connection, problem)
     throw stranger(`${hello.role}[${hello.rank}] at ${connection.remote}`, problem.refusal, problem.hint)
   }
-  say(connection, signed(own, facts, newNonce(), hello.nonce))
+  say(connection, signed(own, facts(hello), newNonce(), hello.nonce))
   inbox.close()
   return hello
 }

@@ -38,6 +38,7 @@ type Arrival = Frame | 'end' | Error
 class MemoryConnection implements Connection {
   readonly remote: string
   readonly queuedBytes = 0
+  readonly copies = true
   other: MemoryConnection | undefined
   #listener: ConnectionListener | undefined
   #arrivals: Arrival[] = []

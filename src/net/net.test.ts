@@ -5,19 +5,26 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { testTransport } from '../../test/contracts/transport.ts'
+import { createRng } from '../util/index.ts'
 import { encodeHead, FrameReader } from './frame.ts'
 import {
   type Connection,
+  createSharedMemory,
   type Frame,
   faultyTransport,
   hearHello,
   type Identity,
+  MAX_FRAME_BYTES,
   memoryTransport,
+  openSharedMemory,
   Peer,
   type PeerOptions,
+  SharedConnection,
   sayHello,
+  sharedBytes,
   socketTransport,
   splitEndpoint,
+  type Transport,
 } from './index.ts'
 
 testTransport({ name: 'TCP', open: () => socketTransport, endpoint: () => '127.0.0.1:0' })
@@ -26,11 +33,110 @@ testTransport({
   open: () => socketTransport,
   endpoint: () => join(mkdtempSync(join(tmpdir(), 'oarfish-net-')), 'socket'),
 })
+testTransport({
+  name: 'shared memory',
+  open: sharedTransport,
+  endpoint: () => join(mkdtempSync(join(tmpdir(), 'oarfish-net-')), 'socket'),
+})
 testTransport({ name: 'in-process', open: memoryTransport, endpoint: () => 'here' })
 testTransport({
   name: 'faulty (without faults)',
   open: () => faultyTransport(memoryTransport(), { seed: 1 }),
   endpoint: () => 'here',
+})
+
+/** Sockets whose bodies go through memory, without the hello in which both sides agree on it. */
+function sharedTransport(bytes = 1024 * 1024): Transport {
+  const memory = createSharedMemory(sharedBytes(bytes))!
+  const share = (connection: Connection, side: 0 | 1) => {
+    const shared = new SharedConnection(connection, side === 0 ? memory.buffer : openSharedMemory(memory.path)!, side)
+    shared.limit(MAX_FRAME_BYTES)
+    return shared
+  }
+  return {
+    listen: async (endpoint, accept) => {
+      const listener = await socketTransport.listen(endpoint, (connection) => accept(share(connection, 1)))
+      const close = async () => {
+        memory.unlink()
+        await listener.close()
+      }
+      return { ...listener, close }
+    },
+    connect: async (endpoint, options) => share(await socketTransport.connect(endpoint, options), 0),
+  }
+}
+
+describe('shared memory', () => {
+  const head = { type: 'request', method: 1, id: 0 } as const
+  async function openPair(bytes: number) {
+    const transport = sharedTransport(bytes)
+    const frames: Frame[] = []
+    let far: Connection | undefined
+    const { endpoint, close } = await transport.listen(
+      join(mkdtempSync(join(tmpdir(), 'oarfish-net-')), 'socket'),
+      (connection) => {
+        far = connection
+        far.listen({ frame: (frame) => frames.push(frame), closed: () => undefined })
+      },
+    )
+    const near = await transport.connect(endpoint, { timeoutMs: 1000 })
+    near.listen({ frame: () => undefined, closed: () => undefined })
+    return {
+      near,
+      frames,
+      arrived: (count: number) => expect.poll(() => frames.length).toBe(count),
+      close: () => {
+        near.close()
+        far?.close()
+        return close()
+      },
+    }
+  }
+
+  test('that is full lets bodies go over the socket, and takes them again once others are done with', async () => {
+    const { near, frames, arrived, close } = await openPair(10_000)
+    for (let i = 0; i < 5; i++) near.send(head, [new Uint8Array(3000).fill(i)])
+    await arrived(5)
+    expect(frames.map(({ release }) => release !== undefined)).toEqual([true, true, true, false, false])
+    expect(frames.map(({ body }) => [body.length, body[0], body[2999]])).toEqual(
+      [0, 1, 2, 3, 4].map((i) => [3000, i, i]),
+    )
+    // The second block is free only when the first is.
+    frames[1]!.release!()
+    near.send(head, [new Uint8Array(3000).fill(5)])
+    await arrived(6)
+    expect(frames[5]!.release).toBeUndefined()
+    frames[0]!.release!()
+    near.send(head, [new Uint8Array(5000).fill(6)])
+    await arrived(7)
+    expect(frames[6]!.release).toBeDefined()
+    expect([frames[2]!.body[0], frames[6]!.body[4999]]).toEqual([2, 6])
+    await close()
+  })
+
+  test('keeps every body whole while blocks come and go in any order', async () => {
+    const { near, frames, arrived, close } = await openPair(64 * 1024)
+    const rng = createRng(5n)
+    const held: { frame: Frame; value: number }[] = []
+    let throughMemory = 0
+    for (let i = 0; i < 400; i++) {
+      near.send(head, [new Uint8Array(1025 + rng.below(20_000)).fill(i & 255)])
+      await arrived(1)
+      held.push({ frame: frames.pop()!, value: i & 255 })
+      if (held.at(-1)!.frame.release) throughMemory++
+      while (held.length > rng.below(6)) {
+        const [{ frame, value }] = held.splice(rng.below(held.length), 1) as [(typeof held)[0]]
+        expect(frame.body.every((byte) => byte === value)).toBe(true)
+        frame.release?.()
+      }
+    }
+    expect(throughMemory).toBeGreaterThan(200)
+    await close()
+  })
+
+  test('is not opened outside its folder', () => {
+    expect(openSharedMemory('/etc/hosts')).toBeUndefined()
+  })
 })
 
 describe('frames', () => {

@@ -6,11 +6,17 @@ import { type Connection, type Frame, MEGABYTE } from './transport.ts'
 
 export type Parts = readonly Uint8Array[]
 
+/** Keeps a body beyond the answer; what it returns is called when the body is done with. */
+export type Keep = () => () => void
+
 export interface PeerOptions {
   /** Names the other side in errors: `server[1] 10.0.0.4:7001`. */
   readonly who: string
-  /** Answers a request; what it throws travels back and is thrown there. */
-  readonly handle?: (method: number, body: Uint8Array<ArrayBuffer>) => Parts | Promise<Parts>
+  /**
+   * Answers a request; what it throws travels back and is thrown there. The body is the handler's until the answer is given,
+   * unless it says that it keeps it; an answer given at once may lie in memory that the next one is made in.
+   */
+  readonly handle?: (method: number, body: Uint8Array<ArrayBuffer>, keep: Keep) => Parts | Promise<Parts>
   /** Called once when the other side is gone, with the reason; not after a good-bye. */
   readonly onLost?: (error: Error) => void
   /** Called when the other side has said good-bye. */
@@ -34,7 +40,7 @@ interface Pending extends RequestOptions {
   readonly parts: Parts
   readonly since: number
   sentAt: number
-  readonly resolve: (body: Uint8Array<ArrayBuffer>) => void
+  readonly receive: (frame: Frame) => void
   readonly reject: (error: Error) => void
 }
 
@@ -69,14 +75,45 @@ export class Peer {
     this.#hold()
   }
 
-  /** Sends a request; resolves to the answer's body. `parts` must stay as they are until then. */
+  /** Sends a request; resolves to the answer's body, which is the caller's. `parts` must stay as they are until then. */
   request(method: number, parts: Parts, options: RequestOptions): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#ask(method, parts, options, ({ body, release }) => {
+      const own = release ? body.slice() : body
+      release?.()
+      return own
+    })
+  }
+
+  /** Sends a request; resolves to what `read` makes of the answer, which is gone when it returns. */
+  ask<T>(
+    method: number,
+    parts: Parts,
+    options: RequestOptions,
+    read: (body: Uint8Array<ArrayBuffer>) => T,
+  ): Promise<T> {
+    return this.#ask(method, parts, options, ({ body, release }) => {
+      try {
+        return read(body)
+      } finally {
+        release?.()
+      }
+    })
+  }
+
+  #ask<T>(method: number, parts: Parts, options: RequestOptions, read: (frame: Frame) => T): Promise<T> {
     if (this.#state !== 'open')
       return Promise.reject(peerLost(this.who, `${options.what} was asked for after the connection had ended`))
     return new Promise((resolve, reject) => {
       const now = performance.now()
       const id = this.#nextId++
-      this.#pending.set(id, { ...options, method, parts, since: now, sentAt: now, resolve, reject })
+      const receive = (frame: Frame) => {
+        try {
+          resolve(read(frame))
+        } catch (error) {
+          reject(error as Error)
+        }
+      }
+      this.#pending.set(id, { ...options, method, parts, since: now, sentAt: now, receive, reject })
       if (this.#pending.size === 1) this.#hold()
       this.#say('request', method, id, parts)
     })
@@ -93,7 +130,7 @@ export class Peer {
   abort(reason: Error): void {
     if (this.#state !== 'open') return
     this.#say('abort', 0, 0, [encodeError(reason)])
-    this.#end('left')
+    this.#end('left', reason)
   }
 
   #say(type: Frame['type'], method: number, id: number, parts: Parts): void {
@@ -106,11 +143,19 @@ export class Peer {
     }
   }
 
-  #receive({ type, method, id, body }: Frame): void {
+  #receive(frame: Frame): void {
     this.#heardAt = performance.now()
-    if (type === 'request') this.#answer(method, id, body)
-    else if (type === 'response') this.#settle(id)?.resolve(body)
-    else if (type === 'failure') this.#settle(id)?.reject(decodeError(body))
+    const pending = frame.type === 'response' ? this.#settle(frame.id) : undefined
+    if (frame.type === 'request') this.#answer(frame)
+    else if (pending) pending.receive(frame)
+    else {
+      this.#hear(frame)
+      frame.release?.()
+    }
+  }
+
+  #hear({ type, id, body }: Frame): void {
+    if (type === 'failure') this.#settle(id)?.reject(decodeError(body))
     else if (type === 'abort') this.#lose(decodeError(body))
     else if (type === 'bye') {
       this.#end('left')
@@ -118,12 +163,24 @@ export class Peer {
     }
   }
 
-  #answer(method: number, id: number, body: Uint8Array<ArrayBuffer>): void {
-    const fail = (error: unknown) => this.#say('failure', method, id, [encodeError(error)])
+  #answer({ method, id, body, release = () => undefined }: Frame): void {
+    let kept = false
+    const keep = () => {
+      kept = true
+      return release
+    }
+    const say = (parts: Parts) => {
+      this.#say('response', method, id, parts)
+      if (!kept) release()
+    }
+    const fail = (error: unknown) => {
+      this.#say('failure', method, id, [encodeError(error)])
+      if (!kept) release()
+    }
     try {
-      const answer = this.#options.handle?.(method, body) ?? []
-      if (answer instanceof Promise) answer.then((parts) => this.#say('response', method, id, parts), fail)
-      else this.#say('response', method, id, answer)
+      const answer = this.#options.handle?.(method, body, keep) ?? []
+      if (answer instanceof Promise) answer.then(say, fail)
+      else say(this.#connection.copies ? answer : answer.map((part) => Buffer.from(part)))
     } catch (error) {
       fail(error)
     }

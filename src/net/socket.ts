@@ -52,6 +52,7 @@ export const socketTransport: Transport = {
 
 class SocketConnection implements Connection {
   readonly remote: string
+  readonly copies = false
   readonly #socket: Socket
   readonly #reader: FrameReader
   #listener: ConnectionListener | undefined

@@ -10,9 +10,11 @@ export interface FrameHead {
   readonly id: number
 }
 
-/** A received frame. The body starts at a multiple of 8 bytes of a buffer of its own and belongs to the receiver. */
+/** A received frame. The body starts at a multiple of 8 bytes. */
 export interface Frame extends FrameHead {
   readonly body: Uint8Array<ArrayBuffer>
+  /** The body lies in memory that is used again: to be called when it is done with. Without it the body is the receiver's own. */
+  readonly release?: () => void
 }
 
 export interface ConnectionListener {
@@ -25,8 +27,10 @@ export interface ConnectionListener {
 export interface Connection {
   /** Where the other side is, for messages. */
   readonly remote: string
-  /** Sends one frame whose body is `parts` back to back. They must stay as they are until the frame is answered. */
+  /** Sends one frame whose body is `parts` back to back. They must stay as they are until the frame is answered, unless it `copies`. */
   send(head: FrameHead, parts: readonly Uint8Array[]): void
+  /** What was given to send may change as soon as it has returned. */
+  readonly copies: boolean
   /** Bytes given to send that the system has not taken yet. */
   readonly queuedBytes: number
   /** Starts delivery; frames that came before wait. */

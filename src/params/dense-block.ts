@@ -121,6 +121,11 @@ export class DenseBlock {
     Atomics.store(this.#header, STEPS, steps)
   }
 
+  /** The weights and state themselves, which every push changes. */
+  get weights(): Float32Array {
+    return this.#weights
+  }
+
   pull(into: Float32Array): void {
     into.set(this.#weights)
   }

@@ -91,10 +91,11 @@ export class GeoExchange {
     const sequence = ++this.#sequence
     const answers = await Promise.all(
       slices.map(async (slice, server) => {
-        const body = encodeGradients(this.#deltas(groups, share, server, slice), sequence)
+        const parts = encodeGradients(this.#deltas(groups, share, server, slice), sequence)
         const dims = this.#local.tables.map(({ dim }) => dim)
-        const answer = await call(server, METHODS.geo, body, `geo exchange ${sequence}`)
-        return decodePush(answer, 'float32', dims, slice.to - slice.from)
+        return call(server, METHODS.geo, parts, `geo exchange ${sequence}`, (answer) =>
+          decodePush(answer.slice(), 'float32', dims, slice.to - slice.from),
+        )
       }),
     )
     for (const [server, answer] of answers.entries()) this.#take(answer, slices[server]!)

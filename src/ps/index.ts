@@ -19,11 +19,17 @@ export { KernelStore } from './kernel-store.ts'
 export * from './placement.ts'
 export { encodeJoin, METHODS } from './protocol.ts'
 export { ReferenceStore } from './reference-store.ts'
-export { type GeoParamsHandle, openRemoteParams, type RemoteParamsHandle, serveThread } from './remote-handle.ts'
+export {
+  type GeoParamsHandle,
+  openRemoteParams,
+  type RemoteParamsHandle,
+  serveThread,
+  type ThreadLinks,
+} from './remote-handle.ts'
 export { type Call, RemoteParams } from './remote-params.ts'
 export { type RunServerOptions, runServer } from './run-server.ts'
 export { type OpenStoreOptions, openStore, type ServeStoreOptions, serveStore } from './serve-model.ts'
 export { type ServeOptions, serveWorkers, type WorkerService } from './serve-workers.ts'
 export { ParameterServer, type ParameterServerOptions, PS_MODES, type PsMode } from './server.ts'
-export { ServerGroup, type ServerGroupOptions } from './server-group.ts'
+export { REQUEST_TIMEOUT_MS, ServerGroup, type ServerGroupOptions } from './server-group.ts'
 export { type Touched, TouchedParams } from './touched.ts'

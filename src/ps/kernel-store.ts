@@ -36,6 +36,7 @@ export class KernelStore implements ParamStore {
   readonly #merger: SignMerger
   readonly #stateRuns: readonly StateRun[]
   readonly #limit: number
+  readonly #rows: Float32Array[]
   #scratch = new Float32Array(0)
 
   constructor({ slice, memoryLimitBytes = Number.POSITIVE_INFINITY, ...options }: KernelStoreOptions) {
@@ -45,6 +46,7 @@ export class KernelStore implements ParamStore {
     this.#merger = new SignMerger(options.segments)
     this.#stateRuns = stateRuns(options.program, this.params.dense.layout)
     this.#limit = memoryLimitBytes
+    this.#rows = this.dims.map(() => new Float32Array(0))
   }
 
   get denseSize(): number {
@@ -73,7 +75,7 @@ export class KernelStore implements ParamStore {
   pull(signs: SignGroups, insert: boolean): Float32Array[] {
     if (insert) this.#checkMemory()
     const tables = shares(signs, (distinct, t) => ({
-      rows: unfilled(distinct.signs.length * this.dims[t]!),
+      rows: this.#rowsOf(t, distinct.signs.length * this.dims[t]!),
       gradients: NOTHING,
     }))
     const next = this.steps + 1
@@ -85,9 +87,7 @@ export class KernelStore implements ParamStore {
   }
 
   pullDense(): Float32Array {
-    const weights = unfilled(this.denseSize)
-    this.params.dense.pull(weights)
-    return weights
+    return this.params.dense.weights
   }
 
   push({ gradients, dense, ...signs }: Gradients, later = (applyRows: () => void) => applyRows()): number {
@@ -159,6 +159,11 @@ export class KernelStore implements ParamStore {
   #checkMemory(): void {
     const used = this.usedBytes
     if (used > this.#limit) throw memoryLimit(used, this.#limit)
+  }
+
+  #rowsOf(table: number, values: number): Float32Array {
+    if (this.#rows[table]!.length < values) this.#rows[table] = new Float32Array(2 * values)
+    return this.#rows[table]!.subarray(0, values)
   }
 
   #room(values: number): Float32Array {

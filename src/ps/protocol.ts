@@ -1,4 +1,5 @@
 /** @file What workers and servers say to each other, as bytes: numbers first, then runs that are read in place. */
+import type { Parts } from '../net/index.ts'
 import type { ParamsShare, Values } from '../params/index.ts'
 import type { DistinctSigns } from '../table/index.ts'
 import type { Slice } from './placement.ts'
@@ -92,7 +93,7 @@ export class SharePart {
     })
   }
 
-  encodePull(thread: number, insert: boolean, dense: boolean, pushes: number): Uint8Array<ArrayBuffer> {
+  encodePull(thread: number, insert: boolean, dense: boolean, pushes: number): Parts {
     return encode(this, [thread, (insert ? INSERT : 0) | (dense ? DENSE : 0), 0, pushes], [])
   }
 
@@ -100,7 +101,7 @@ export class SharePart {
     share: ParamsShare<Values>,
     slice: Slice,
     { thread, sequence, wantsDense }: Pick<PushRequest, 'thread' | 'sequence' | 'wantsDense'>,
-  ): Uint8Array<ArrayBuffer> {
+  ): Parts {
     const rows = share.tables.map(({ gradients }, t) => gradients.subarray(this.#runs[t]!.from, this.#runs[t]!.to))
     return encode(
       this,
@@ -123,7 +124,10 @@ export class SharePart {
 }
 
 /** Rows and dense values with the signs they belong to: what geo sends both ways. */
-export function encodeGradients(gradients: SignGroups & Pick<PushRequest, 'gradients' | 'dense'>, sequence: number) {
+export function encodeGradients(
+  gradients: SignGroups & Pick<PushRequest, 'gradients' | 'dense'>,
+  sequence: number,
+): Parts {
   return encode(gradients, [0, 0, 1, sequence], [...gradients.gradients, gradients.dense])
 }
 
@@ -140,13 +144,13 @@ export function decodeJoin(body: Uint8Array<ArrayBuffer>): Join | undefined {
 }
 
 /** A contribution without samples: the thread has no batch for this step. */
-export function encodeSkip(thread: number, sequence: number): Uint8Array<ArrayBuffer> {
+export function encodeSkip(thread: number, sequence: number): Parts {
   return encode({ groups: [], tableGroups: [] }, [thread, 0, 0, sequence], [])
 }
 
 /** The answer to a push: how many steps were made, then the dense slice where it was asked for. */
-export function pushAnswer(steps: number, weights: Values | undefined): Uint8Array[] {
-  return [new Uint8Array(Uint32Array.of(steps, 0).buffer), ...pullAnswer([], weights)]
+export function pushAnswer(steps: number, weights: Values | undefined): Parts {
+  return [bytesOf(Uint32Array.of(steps, 0)), ...pullAnswer([], weights)]
 }
 
 /** Reads the answer to a push; its dense slice, if any, goes to `weights`. */
@@ -157,12 +161,8 @@ export function decodePushAnswer(body: Uint8Array<ArrayBuffer>, weights: Values,
 }
 
 /** The answer to a pull: rows of every table, then the dense slice where it was asked for. */
-export function pullAnswer(rows: readonly Values[], weights: Values | undefined): Uint8Array[] {
-  return [...rows, ...(weights ? [weights] : [])].flatMap((run) => {
-    const bytes = new Uint8Array(run.buffer, run.byteOffset, run.byteLength)
-    const padding = -bytes.byteLength & 7
-    return padding === 0 ? [bytes] : [bytes, new Uint8Array(padding)]
-  })
+export function pullAnswer(rows: readonly Values[], weights: Values | undefined): Parts {
+  return [...rows, ...(weights ? [weights] : [])].flatMap(padded)
 }
 
 export function decodePull(body: Uint8Array<ArrayBuffer>): PullRequest {
@@ -191,21 +191,27 @@ export function decodePush(
   }
 }
 
-function encode({ groups, tableGroups }: SignGroups, head: Head, values: readonly Values[]): Uint8Array<ArrayBuffer> {
+/** Views of what was given, and the numbers before them. */
+function encode({ groups, tableGroups }: SignGroups, head: Head, values: readonly Values[]): Parts {
   const segments = groups[0]?.lengths.length ?? 0
   const words = [...head, groups.length, segments, tableGroups.length, ...tableGroups]
-  const runs = [...groups.map(({ signs }) => signs), ...values]
-  const wordBytes = aligned(4 * (words.length + groups.length * segments))
-  const body = new Uint8Array(runs.reduce((bytes, run) => bytes + aligned(run.byteLength), wordBytes))
-  const head32 = new Uint32Array(body.buffer, 0, words.length + groups.length * segments)
-  head32.set(words)
-  for (const [g, { lengths }] of groups.entries()) head32.set(lengths, words.length + g * segments)
-  let at = wordBytes
-  for (const run of runs) {
-    body.set(new Uint8Array(run.buffer, run.byteOffset, run.byteLength), at)
-    at += aligned(run.byteLength)
-  }
-  return body
+  for (const { lengths } of groups) words.push(...lengths)
+  return [
+    ...padded(Uint32Array.from(words)),
+    ...groups.flatMap(({ signs }) => padded(signs)),
+    ...values.flatMap(padded),
+  ]
+}
+
+/** A run as bytes, and what it lacks to a multiple of eight. */
+function padded(run: Values | BigUint64Array | Uint32Array): Uint8Array[] {
+  const bytes = bytesOf(run)
+  const padding = -bytes.byteLength & 7
+  return padding === 0 ? [bytes] : [bytes, new Uint8Array(padding)]
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength)
 }
 
 function decodeSigns(body: Uint8Array<ArrayBuffer>) {

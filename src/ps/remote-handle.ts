@@ -1,10 +1,12 @@
 /** @file Trainer threads reach servers through the thread that owns the sockets: requests and answers change hands without a copy. */
 import type { MessagePort } from 'node:worker_threads'
+import type { Identity, Parts, Peer } from '../net/index.ts'
 import type { DenseLayout, LocalParamsHandle } from '../params/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../util/index.ts'
 import type { Slice } from './placement.ts'
 import { type Call, RemoteParams } from './remote-params.ts'
 import type { ServerGroup } from './server-group.ts'
+import { openThreadLink } from './thread-link.ts'
 
 /** Parameters on servers as plain data plus a port: goes to a trainer thread, the port by transfer. */
 export interface RemoteParamsHandle {
@@ -17,6 +19,19 @@ export interface RemoteParamsHandle {
   readonly placement: { readonly servers: number; readonly shards: number }
   /** Batches that may be asked for before the gradients of the one before are sent: 1 overlaps, 0 does not. */
   readonly pullsAhead: 0 | 1
+  /** How to reach servers of this host without the thread that owns the sockets. */
+  readonly links: ThreadLinks
+}
+
+export interface ThreadLinks {
+  readonly identity: Identity
+  /** The servers' endpoints, for errors. */
+  readonly servers: readonly string[]
+  /** Their unix sockets; undefined for those on other hosts. */
+  readonly paths: readonly (string | undefined)[]
+  /** Room for frames under way. */
+  readonly bytes: number
+  readonly timeoutMs: number
 }
 
 /** A geo worker's: its own copy to train, and the servers' model to evaluate. */
@@ -34,32 +49,68 @@ interface Ask {
   readonly what: string
 }
 
-type Answer = { readonly id: number } & ({ readonly body: Uint8Array<ArrayBuffer> } | { readonly error: PlainError })
+type Answer =
+  | { readonly id: number; readonly body: Uint8Array<ArrayBuffer> }
+  | { readonly id: number; readonly error: PlainError }
+  /** The job ends: nothing that was asked will be answered. */
+  | { readonly failure: PlainError }
 
 /** In a trainer thread: its hold on the servers. */
-export function openRemoteParams({ port, thread, segments, slices, pullsAhead }: RemoteParamsHandle): RemoteParams {
-  return new RemoteParams({ call: callsOver(port), thread, segments, slices, ahead: pullsAhead > 0 })
+export async function openRemoteParams(handle: RemoteParamsHandle): Promise<RemoteParams> {
+  const { port, thread, segments, slices, pullsAhead, links } = handle
+  const peers = await Promise.all(
+    links.paths.map((path, server) => path && openThreadLink({ ...links, path, who: whoIs(server, links) })),
+  )
+  const end = (reason: Error) => {
+    for (const peer of peers) if (peer) peer.abort(reason)
+  }
+  const call = callsTo(peers, callsOver(port, end), links.timeoutMs)
+  return new RemoteParams({ call, thread, segments, slices, ahead: pullsAhead > 0 })
 }
 
-function callsOver(port: MessagePort): Call {
-  const pending = new Map<number, { resolve: (body: Uint8Array<ArrayBuffer>) => void; reject: (e: Error) => void }>()
+const whoIs = (server: number, { servers }: ThreadLinks) => `server[${server}] ${servers[server]}`
+
+/** Straight to servers of this host, by the other way to the rest. */
+function callsTo(peers: readonly (Peer | undefined | '')[], others: Call, timeoutMs: number): Call {
+  return (server, method, parts, what, read) => {
+    const peer = peers[server]
+    return peer ? peer.ask(method, parts, { timeoutMs, what }, read) : others(server, method, parts, what, read)
+  }
+}
+
+function callsOver(port: MessagePort, onFailure: (reason: Error) => void): Call {
+  const pending = new Map<number, { receive: (body: Uint8Array<ArrayBuffer>) => void; reject: (e: Error) => void }>()
   let next = 0
   port.on('message', (answer: Answer) => {
+    if ('failure' in answer) return void onFailure(fromPlainError(answer.failure))
     const waiting = pending.get(answer.id)!
     pending.delete(answer.id)
     if ('error' in answer) waiting.reject(fromPlainError(answer.error))
-    else waiting.resolve(answer.body)
+    else waiting.receive(answer.body)
   })
-  return (server, method, body, what) =>
+  return (server, method, parts, what, read) =>
     new Promise((resolve, reject) => {
       const id = next++
-      pending.set(id, { resolve, reject })
+      const body = whole(parts)
+      pending.set(id, { receive: (answer) => resolve(read(answer)), reject })
       port.postMessage({ id, server, method, body, what } satisfies Ask, [body.buffer])
     })
 }
 
+/** One buffer of its own, which can be given to another thread. */
+function whole(parts: Parts): Uint8Array<ArrayBuffer> {
+  const body = new Uint8Array(Buffer.allocUnsafeSlow(parts.reduce((sum, part) => sum + part.byteLength, 0)).buffer)
+  let at = 0
+  for (const part of parts) {
+    body.set(part, at)
+    at += part.byteLength
+  }
+  return body
+}
+
 /** In the thread that owns the sockets: answers one trainer thread. Deadlines are the group's. */
 export function serveThread(port: MessagePort, servers: ServerGroup): void {
+  servers.onFailure((reason) => port.postMessage({ failure: toPlainError(reason) } satisfies Answer))
   port.on('message', ({ id, server, method, body, what }: Ask) => {
     servers.request(server, method, [body], what).then(
       (answer) => port.postMessage({ id, body: answer } satisfies Answer, [answer.buffer]),

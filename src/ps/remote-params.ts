@@ -1,15 +1,20 @@
 /** @file Params whose weights live on servers: a share is cut by server, travels, and comes back together. */
+import type { Parts } from '../net/index.ts'
 import type { Params, ParamsShare, Values } from '../params/index.ts'
 import type { Slice } from './placement.ts'
 import { decodePushAnswer, encodeSkip, METHODS, SharePart } from './protocol.ts'
 
-/** Sends a request to a server and resolves to its answer; the body is given away. */
-export type Call = (
+/**
+ * Sends a request to a server and resolves to what `read` makes of the answer, whose body is gone when it returns. `parts` may
+ * change as soon as the call has returned.
+ */
+export type Call = <T>(
   server: number,
   method: number,
-  body: Uint8Array<ArrayBuffer>,
+  parts: Parts,
   what: string,
-) => Promise<Uint8Array<ArrayBuffer>>
+  read: (body: Uint8Array<ArrayBuffer>) => T,
+) => Promise<T>
 
 export interface RemoteParamsOptions {
   readonly call: Call
@@ -46,11 +51,12 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
     const { call, thread, segments, slices, ahead = false } = this.#options
     const dense = !(ahead && insert && this.#begun)
     this.#begun ||= insert
-    const asked = slices.map(async (slice, server) => {
+    const asked = slices.map((slice, server) => {
       const part = new SharePart(share, server, segments)
-      const body = part.encodePull(thread, insert, dense, this.#sequence)
-      const answer = await call(server, METHODS.pull, body, `pull(${count(part)})`)
-      part.decodePull(answer, share, dense ? slice : undefined)
+      const parts = part.encodePull(thread, insert, dense, this.#sequence)
+      return call(server, METHODS.pull, parts, `pull(${count(part)})`, (answer) =>
+        part.decodePull(answer, share, dense ? slice : undefined),
+      )
     })
     return Promise.all(asked).then(() => undefined)
   }
@@ -80,12 +86,13 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
     await this.#fewUnderWay(this.#send(sequence, () => encodeSkip(this.#options.thread, sequence)))
   }
 
-  #send(sequence: number, body: (server: number) => Uint8Array<ArrayBuffer>): Promise<number> {
+  #send(sequence: number, parts: (server: number) => Parts): Promise<number> {
     const { call, slices } = this.#options
-    const sent = slices.map(async (slice, server) => {
-      const answer = await call(server, METHODS.push, body(server), `push number ${sequence}`)
-      return decodePushAnswer(answer, this.#weights ?? new Float32Array(0), slice)
-    })
+    const sent = slices.map((slice, server) =>
+      call(server, METHODS.push, parts(server), `push number ${sequence}`, (answer) =>
+        decodePushAnswer(answer, this.#weights ?? new Float32Array(0), slice),
+      ),
+    )
     const pushed = Promise.all(sent).then(([step = 0]) => step)
     pushed.catch(() => undefined) // thrown by whoever waits for it
     return pushed

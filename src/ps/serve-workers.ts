@@ -1,6 +1,15 @@
 /** @file The workers of one server: who is here, who has left, and what happens when one is gone. */
 import type { EventSink } from '../event/index.ts'
-import { type Connection, hearHello, type Identity, Peer, type PeerIdentity } from '../net/index.ts'
+import {
+  type Connection,
+  hearHello,
+  type Identity,
+  openSharedMemory,
+  Peer,
+  type PeerIdentity,
+  type PeerOptions,
+  SharedConnection,
+} from '../net/index.ts'
 import { UserError } from '../util/index.ts'
 import { workers as named, twoOfRank } from './errors.ts'
 import type { InspectAnswer, InspectRequest } from './inspect.ts'
@@ -8,6 +17,7 @@ import { LOCAL_PATH, PROBE } from './local-path.ts'
 import { METHODS } from './protocol.ts'
 import type { ParameterServer } from './server.ts'
 import { Strangers } from './strangers.ts'
+import { LINK_MEMORY } from './thread-link.ts'
 
 export interface ServeOptions {
   readonly server: ParameterServer
@@ -33,6 +43,8 @@ export function serveWorkers(options: ServeOptions): WorkerService {
   const { server, workers, identity, emit, deadAfterMs, localPath, inspect } = options
   const peers = new Map<number, { peer: Peer; remote: string }>()
   const left = new Set<number>()
+  /** Of trainer threads; whether a worker lives is told by its own connection. */
+  const links = new Set<Peer>()
   const strangers = new Strangers(emit)
   let failure: Error | undefined
   let settle: { resolve: () => void; reject: (error: Error) => void } | undefined
@@ -41,43 +53,55 @@ export function serveWorkers(options: ServeOptions): WorkerService {
     if (failure) return
     failure = reason
     for (const { peer } of peers.values()) peer.abort(reason)
+    for (const peer of links) peer.abort(reason)
     settle?.reject(reason)
+  }
+  const serve = (
+    connection: Connection,
+    rank: number,
+    options: Pick<PeerOptions, 'onLost' | 'onBye' | 'deadAfterMs'>,
+  ) =>
+    new Peer(connection, {
+      who: `worker[${rank}] ${connection.remote}`,
+      handle: (method, body, keep) => server.handle(rank, method, body, keep),
+      ...options,
+    })
+  const link = (connection: Connection, rank: number, memory: ArrayBuffer | undefined) => {
+    const ended = () => links.delete(peer)
+    const shared = memory ? new SharedConnection(connection, memory, 1) : connection
+    const peer: Peer = serve(shared, rank, { onLost: ended, onBye: ended, deadAfterMs: Number.POSITIVE_INFINITY })
+    links.add(peer)
   }
   const bye = (rank: number) => {
     left.add(rank)
     server.left(rank)
-    if (left.size === workers) settle?.resolve()
+    if (left.size < workers) return
+    for (const peer of links) peer.leave()
+    settle?.resolve()
   }
   const admit = async (connection: Connection) => {
-    const object = ({ role, rank }: PeerIdentity) => {
-      const known = peers.get(rank)
+    const object = ({ role, rank, facts }: PeerIdentity) => {
+      const known = facts[LINK_MEMORY] === undefined ? peers.get(rank) : undefined
       if (role === 'observer' && inspect) return undefined
       if (role !== 'worker' || rank >= workers)
         return { refusal: `it is not one of ${workers} workers`, hint: 'check PADDLE_TRAINER_ID' }
       return known && twoOfRank(rank, known.remote, connection.remote)
     }
-    const { rank, facts, role } = await hearHello(
-      connection,
-      identity,
-      object,
-      localPath ? { [LOCAL_PATH]: localPath } : {},
-    )
+    let memory: ArrayBuffer | undefined
+    const tell = ({ facts }: PeerIdentity): PeerIdentity['facts'] => {
+      memory = facts[LINK_MEMORY] ? openSharedMemory(facts[LINK_MEMORY]) : undefined
+      return { ...(localPath && { [LOCAL_PATH]: localPath }), ...(memory && { [LINK_MEMORY]: 'mapped' }) }
+    }
+    const { rank, facts, role } = await hearHello(connection, identity, object, tell)
     // It only asked where else it may connect.
     if (facts[PROBE]) {
       connection.close()
       return
     }
-    if (role === 'observer') {
-      observe(connection, inspect!)
-      return
-    }
-    const peer: Peer = new Peer(connection, {
-      who: `worker[${rank}] ${connection.remote}`,
-      handle: (method, body) => server.handle(rank, method, body),
-      onLost: stop,
-      onBye: () => bye(rank),
-      ...(deadAfterMs !== undefined && { deadAfterMs }),
-    })
+    if (role === 'observer') return observe(connection, inspect!)
+    if (facts[LINK_MEMORY] !== undefined) return link(connection, rank, memory)
+    const onBye = () => bye(rank)
+    const peer = serve(connection, rank, { onLost: stop, onBye, ...(deadAfterMs !== undefined && { deadAfterMs }) })
     peers.set(rank, { peer, remote: connection.remote })
     if (failure) peer.abort(failure)
   }

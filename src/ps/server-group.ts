@@ -48,18 +48,23 @@ interface Reached {
 }
 
 const START_TIMEOUT_MS = 5 * 60 * 1000
-const REQUEST_TIMEOUT_MS = 3 * 60 * 1000
+export const REQUEST_TIMEOUT_MS = 3 * 60 * 1000
 const MEETING_TIMEOUT_MS = 6 * 60 * 60 * 1000
 
 export class ServerGroup {
   readonly size: number
+  readonly endpoints: readonly string[]
+  /** Unix sockets of the servers that are on this host, by rank. */
+  readonly localPaths: (string | undefined)[] = []
   readonly #options: ServerGroupOptions
   #peers: readonly Peer[] = []
   #failure: Error | undefined
+  readonly #toTell: ((reason: Error) => void)[] = []
 
   private constructor(options: ServerGroupOptions) {
     this.#options = options
     this.size = options.servers.length
+    this.endpoints = options.servers
   }
 
   /** Connects to every server; waits for those that are not up yet. */
@@ -80,6 +85,17 @@ export class ServerGroup {
     if (this.#failure) return Promise.reject(this.#failure)
     const { requestTimeoutMs: timeoutMs = REQUEST_TIMEOUT_MS } = this.#options
     return this.#peers[server]!.request(method, parts, { timeoutMs, what })
+  }
+
+  /** Asks one server; `parts` may change as soon as this has returned, the answer is gone when `read` returns. */
+  ask<T>(
+    server: number,
+    method: number,
+    parts: Parts,
+    what: string,
+    read: (body: Uint8Array<ArrayBuffer>) => T,
+  ): Promise<T> {
+    return this.request(server, method, [Buffer.concat(parts)], what).then(read)
   }
 
   /** Asks all servers the same. */
@@ -105,6 +121,11 @@ export class ServerGroup {
     }
   }
 
+  /** Calls `tell` when the job ends before its time. */
+  onFailure(tell: (reason: Error) => void): void {
+    this.#toTell.push(tell)
+  }
+
   /** Good-bye to all servers: this worker is done. */
   close(): void {
     for (const peer of this.#peers) peer.leave()
@@ -114,6 +135,7 @@ export class ServerGroup {
   abort(reason: Error): void {
     this.#failure ??= reason
     for (const peer of this.#peers) peer.abort(reason)
+    for (const tell of this.#toTell) tell(reason)
   }
 
   async #connect(endpoint: string, rank: number): Promise<Peer> {
@@ -126,7 +148,8 @@ export class ServerGroup {
         ...{ transport, endpoint, who, timeoutMs, onWait },
         greet: (connection) => sayHello(connection, who, identity, facts),
       })
-    const local = transport === socketTransport ? await this.#locally(await over({ [PROBE]: 'yes' }), who) : undefined
+    const local =
+      transport === socketTransport ? await this.#locally(await over({ [PROBE]: 'yes' }), rank, who) : undefined
     const connection = local ?? (await over()).connection
     return new Peer(connection, {
       ...{ who, idle },
@@ -137,10 +160,12 @@ export class ServerGroup {
   }
 
   /** By the path that the server named to a probe, which ends here. */
-  async #locally({ connection, greeting }: Reached, who: string): Promise<Connection | undefined> {
+  async #locally({ connection, greeting }: Reached, rank: number, who: string): Promise<Connection | undefined> {
     connection.close()
     const path = greeting.facts[LOCAL_PATH]
-    return path ? await connectLocally(socketTransport, path, who, this.#options.identity) : undefined
+    const local = path ? await connectLocally(socketTransport, path, who, this.#options.identity) : undefined
+    if (local) this.localPaths[rank] = path
+    return local
   }
 
   #lost(error: Error): void {

@@ -1,5 +1,5 @@
 /** @file A parameter server without its sockets: answers what workers ask, by the rules of the mode. */
-import type { Parts } from '../net/index.ts'
+import type { Keep, Parts } from '../net/index.ts'
 import { Collector } from './collector.ts'
 import { GeoChanges } from './geo-changes.ts'
 import { type Meeting, Meetings } from './meetings.ts'
@@ -26,7 +26,7 @@ export interface ParameterServerOptions {
 /** More than any worker has. */
 const MAX_THREADS = 1024
 
-type Handler = (rank: number, body: Uint8Array<ArrayBuffer>) => Parts | Promise<Parts>
+type Handler = (rank: number, body: Uint8Array<ArrayBuffer>, keep: Keep) => Parts | Promise<Parts>
 
 export class ParameterServer {
   readonly store: ParamStore
@@ -54,7 +54,7 @@ export class ParameterServer {
     this.#changes = new GeoChanges(workers, options.segments ?? 1)
     this.#handlers = new Map<number, Handler>([
       [METHODS.pull, (rank, body) => this.#pull(rank, body)],
-      [METHODS.push, (rank, body) => this.#push(rank, body)],
+      [METHODS.push, (rank, body, keep) => this.#push(rank, body, keep)],
       [METHODS.leave, (rank) => this.#leave(rank)],
       [METHODS.join, (rank, body) => this.#join(rank, body)],
       [METHODS.meet, (rank, body) => this.#meet(rank, body)],
@@ -66,13 +66,18 @@ export class ParameterServer {
     ])
   }
 
-  /** Answers a request of worker `rank`. */
-  handle(rank: number, method: number, body: Uint8Array<ArrayBuffer>): Parts | Promise<Parts> {
+  /** Answers a request of worker `rank`. What is answered at once is good until the next request, and so is the body unless it is kept. */
+  handle(
+    rank: number,
+    method: number,
+    body: Uint8Array<ArrayBuffer>,
+    keep: Keep = () => () => undefined,
+  ): Parts | Promise<Parts> {
     this.#applyRows()
     if (this.#broken) throw this.#broken
     const handler = this.#handlers.get(method)
     if (!handler) throw new Error(`internal: no method ${method}`)
-    return handler(rank, body)
+    return handler(rank, body, keep)
   }
 
   #pull(rank: number, body: Uint8Array<ArrayBuffer>): Parts | Promise<Parts> {
@@ -80,30 +85,34 @@ export class ParameterServer {
     const answer = () => pullAnswer(this.store.pull(signs, insert), dense ? this.store.pullDense() : undefined)
     // In sync and half_async a thread sees weights only after the step it contributed to.
     const applied = this.#collectors[rank]?.applied(contributor(rank, thread), pushes)
-    return applied ? applied.then(answer) : answer()
+    return applied ? applied.then(() => answer().map((part) => part.slice())) : answer()
   }
 
-  #push(rank: number, body: Uint8Array<ArrayBuffer>): Parts {
+  #push(rank: number, body: Uint8Array<ArrayBuffer>, keep: Keep): Parts {
     const { store } = this
-    const request = decodePush(body, store.precision, store.dims, store.denseSize)
+    // What is merged with others later must outlive this request.
+    const own = this.#collectors[rank] ? body.slice() : body
+    const request = decodePush(own, store.precision, store.dims, store.denseSize)
     const number = contributor(rank, request.thread)
     if (this.#seenOf(number).add(request.sequence)) {
       this.updates.note(rank, store.steps + 1, request)
       const collector = this.#collectors[rank]
       if (collector) collector.add(number, request.sequence, request)
-      else store.push(request, (applyRows) => this.#afterAnswer(applyRows))
+      else store.push(request, (applyRows) => this.#afterAnswer(applyRows, keep()))
     }
     return pushAnswer(store.steps, request.wantsDense ? store.pullDense() : undefined)
   }
 
   /** The answer leaves before the rows are applied; they are, before the next request is looked at. */
-  #afterAnswer(applyRows: () => void): void {
+  #afterAnswer(applyRows: () => void, done: () => void): void {
     this.#applyRows = () => {
       this.#applyRows = () => undefined
       try {
         applyRows()
       } catch (error) {
         this.#broken = error as Error
+      } finally {
+        done()
       }
     }
     setImmediate(() => this.#applyRows())
@@ -111,13 +120,14 @@ export class ParameterServer {
 
   #geo(rank: number, body: Uint8Array<ArrayBuffer>): Parts {
     const { store } = this
-    const request = decodePush(body, store.precision, store.dims, store.denseSize)
+    // Changed signs are remembered for the other workers.
+    const request = decodePush(body.slice(), store.precision, store.dims, store.denseSize)
     const seen = this.#seenOf(contributor(rank, 0))
     if (seen.add(request.sequence)) {
       this.#changes.add(store, request)
       this.updates.note(rank, store.steps, request)
     }
-    return [encodeGradients(this.#changes.take(rank, request.sequence, store), request.sequence)]
+    return encodeGradients(this.#changes.take(rank, request.sequence, store), request.sequence)
   }
 
   #seenOf(contributor: number): SeenSequences {

@@ -33,9 +33,9 @@ export interface ParamStore {
   readonly denseSize: number
   /** Optimizer steps applied so far. */
   readonly steps: number
-  /** Copies the weights of rows; the copies belong to the caller. */
+  /** Weights of rows, as they are until the next pull. */
   pull(signs: SignGroups, insert: boolean): readonly Values[]
-  /** Copies the dense weights. */
+  /** The dense weights themselves. */
   pullDense(): Values
   /** One optimizer step; returns its number. With `later`, rows are applied when that is called: dense weights are new at once. */
   push(gradients: Gradients, later?: (applyRows: () => void) => void): number

@@ -19,18 +19,21 @@ export interface ThreadParams {
 }
 
 /** By phase: a geo worker trains its own copy and evaluates what the servers hold. */
-export function openThreadParams({ params, thread }: ThreadSettings): Readonly<Record<Phase, ThreadParams>> {
+export async function openThreadParams({
+  params,
+  thread,
+}: ThreadSettings): Promise<Readonly<Record<Phase, ThreadParams>>> {
   const both = (one: ThreadParams) => ({ train: one, infer: one })
   if (!('kind' in params)) return both(openLocal(new LocalParams(params, thread)))
-  if (params.kind === 'remote') return both(openRemote(params))
+  if (params.kind === 'remote') return both(await openRemote(params))
   const local = new LocalParams(params.local, thread)
   const recorded = new TouchedParams(local)
   const train = { ...openLocal(local), params: recorded, touched: () => recorded.take() }
-  return { train, infer: openRemote(params.remote) }
+  return { train, infer: await openRemote(params.remote) }
 }
 
-function openRemote(handle: RemoteParamsHandle): ThreadParams {
-  const remote = openRemoteParams(handle)
+async function openRemote(handle: RemoteParamsHandle): Promise<ThreadParams> {
+  const remote = await openRemoteParams(handle)
   const { layout, placement, pullsAhead } = handle
   return {
     ...{ params: remote, layout, placement, pullsAhead },

@@ -54,19 +54,24 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
   const job = { role: 'worker', rank: cluster.rank, threads: config.runner.thread_num } as const
   emit({ kind: 'start', command: 'train', model: config.dir, settings: options.settings ?? explain(config), job })
   const lost = { listener: (_: Error) => {} }
+  const identity = jobIdentity(cluster, config, model)
+  const { requestTimeoutMs } = options
   const servers = await ServerGroup.open({
     servers: cluster.servers,
-    identity: jobIdentity(cluster, config, model),
+    identity,
     onNotice: (message) => emit({ kind: 'notice', message }),
     onLost: (error) => lost.listener(error),
     ...(options.transport && { transport: options.transport }),
-    ...(options.requestTimeoutMs !== undefined && { requestTimeoutMs: options.requestTimeoutMs }),
+    ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
     ...(options.startTimeoutMs !== undefined && { startTimeoutMs: options.startTimeoutMs }),
   })
   try {
     const files = options.files ?? (await findDataFiles(config, ['train', 'infer']))
     const parts = await agreeOnInput({ servers, cluster, config, files, emit })
-    const strategy = openWorkerMode(mode, { config, model, servers, workers: cluster.workerNum })
+    const strategy = openWorkerMode(mode, {
+      ...{ config, model, servers, identity, workers: cluster.workerNum },
+      ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
+    })
     const { params, pool } = strategy
     const { rank } = cluster
     const { resume = false, checkpoints, filesOf } = options

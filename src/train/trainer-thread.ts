@@ -20,7 +20,7 @@ await run(parentPort!, workerData as ThreadSettings)
 async function run(port: MessagePort, settings: ThreadSettings): Promise<void> {
   const say = (message: FromThread) => port.postMessage(message)
   try {
-    const params = openThreadParams(settings)
+    const params = await openThreadParams(settings)
     const phases = await compile(settings, params, (message) => say({ kind: 'notice', message }))
     const inbox = openInbox(port)
     say({ kind: 'ready' })

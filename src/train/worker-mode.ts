@@ -2,13 +2,15 @@
 import { MessageChannel } from 'node:worker_threads'
 import type { JobConfig } from '../config/index.ts'
 import type { TracedModel } from '../model/index.ts'
-import { createLocalParams, denseLayout } from '../params/index.ts'
+import type { Identity } from '../net/index.ts'
+import { createLocalParams, type DenseLayout, denseLayout } from '../params/index.ts'
 import {
   denseSlices,
   GeoExchange,
   type GeoParamsHandle,
   type Placement,
   type PsMode,
+  REQUEST_TIMEOUT_MS,
   type RemoteParamsHandle,
   type ServerGroup,
   type Slice,
@@ -35,6 +37,9 @@ export interface WorkerModeOptions {
   readonly model: TracedModel
   readonly servers: ServerGroup
   readonly workers: number
+  /** How threads introduce themselves to servers of this host. */
+  readonly identity: Identity
+  readonly requestTimeoutMs?: number
 }
 
 export function openWorkerMode(mode: PsMode, options: WorkerModeOptions): WorkerMode {
@@ -51,22 +56,37 @@ const MODES: { readonly [M in PsMode]: (options: WorkerModeOptions) => WorkerMod
   geo: geoMode,
 }
 
-function remoteMode({ config, model, servers }: WorkerModeOptions, pullsAhead: 0 | 1): WorkerMode {
+function remoteMode(options: WorkerModeOptions, pullsAhead: 0 | 1): WorkerMode {
+  const { config, model, servers } = options
   const layout = denseLayout(model.train, model.optimizer)
   const slices = denseSlices(layout.floats, servers.size)
   const placement = { servers: servers.size, shards: shardsOf(config, servers.size) }
   const { table_segments: segments } = config.runner
+  const links = threadLinks(options, layout)
   return {
     ...{ slices, placement, pool: {} },
     params: (thread): RemoteParamsHandle => {
       const { port1, port2 } = new MessageChannel()
       serveThread(port1, servers)
-      return { kind: 'remote', port: port2, thread, layout, slices, segments, placement, pullsAhead }
+      return { kind: 'remote', port: port2, thread, layout, slices, segments, placement, pullsAhead, links }
     },
     afterBatch: () => undefined,
     settle: async () => undefined,
   }
 }
+
+/** Gradients of two batches and the rows of a third may be under way at a time; what finds no room goes over the socket. */
+function threadLinks({ config, model, servers, identity, requestTimeoutMs }: WorkerModeOptions, layout: DenseLayout) {
+  const { slots, train } = model
+  const signs = config.runner.train_batch_size * slots.filter(({ kind }) => kind === 'sparse').length
+  const rowBytes = train.tables.reduce((sum, { dim }) => sum + 4 * dim, 8)
+  const bytes = Math.min(MAX_LINK_BYTES, 3 * (4 * layout.floats + signs * rowBytes) + MIN_LINK_BYTES)
+  const { endpoints, localPaths: paths } = servers
+  return { identity, servers: endpoints, paths, bytes, timeoutMs: requestTimeoutMs ?? REQUEST_TIMEOUT_MS }
+}
+
+const MIN_LINK_BYTES = 64 * 1024
+const MAX_LINK_BYTES = 64 * 1024 * 1024
 
 /** Dense weights, which every batch changes, drift apart sooner than rows: they are exchanged more often. */
 const GEO_DENSE_STEP = 5
@@ -81,7 +101,7 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
   const local = createLocalParams({ program, optimizer, tableOptimizers, seed, segments, threads: threads + 2 })
   const exchange = new GeoExchange({
     ...{ program, seed, segments, local, thread: threads, placement, slices, workers },
-    call: (server, method, body, what) => servers.request(server, method, [body], what),
+    call: (...asked) => servers.ask(...asked),
   })
   const run = async (runtime: Runtime) => exchange.run(await runtime.touched())
   return {

@@ -126,7 +126,7 @@ export async function openJob(options: ExactJobOptions): Promise<ExactJob> {
   const params = groups.map(
     (group) =>
       new RemoteParams<Float64Array>({
-        call: (server, method, body, what) => group.request(server, method, [body], what),
+        call: (...asked) => group.ask(...asked),
         thread: 0,
         segments: 1,
         slices,

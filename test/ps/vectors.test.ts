@@ -6,6 +6,7 @@ import { createLocalParams, denseLayout, LocalParams } from '../../src/params/in
 import { mean, type Program } from '../../src/program/index.ts'
 import {
   ADDING,
+  type Call,
   GeoExchange,
   KernelStore,
   METHODS,
@@ -42,15 +43,11 @@ function openJob(mode: PsMode, spec: OptimizerSpec, workers: number) {
   const slice = { from: 0, to: floats }
   const store = new KernelStore({ program, optimizer: spec, seed: 1, segments: 1, slice })
   const server = new ParameterServer({ store, mode, workers, threads: 1 })
+  const whole = (parts: readonly Uint8Array[]) => new Uint8Array(Buffer.concat(parts))
   const call =
-    (rank: number) =>
-    async (...args: [number, number, Uint8Array<ArrayBuffer>]) => {
-      const parts = await server.handle(rank, args[1], args[2])
-      const all = Buffer.concat(parts)
-      const body = new Uint8Array(all.byteLength)
-      body.set(all)
-      return body
-    }
+    (rank: number): Call =>
+    async (_, method, parts, __, read) =>
+      read(whole(await server.handle(rank, method, whole(parts))))
   return { program, floats, slice, store, server, call }
 }
 
@@ -114,9 +111,9 @@ describe('gradients 1 and 3 of two workers', () => {
 
 test('a push that arrives twice counts once', async () => {
   const job = openJob('async', SGD, 1)
-  const twice = async (server: number, method: number, body: Uint8Array<ArrayBuffer>) => {
-    if (method === METHODS.push) await job.call(0)(server, method, body)
-    return job.call(0)(server, method, body)
+  const twice: Call = async (server, method, ...rest) => {
+    if (method === METHODS.push) await job.call(0)(server, method, ...rest)
+    return job.call(0)(server, method, ...rest)
   }
   const worker = openWorker({ ...job, call: () => twice }, 0)
   await worker.push(1, 1)
