@@ -23,6 +23,7 @@ export const CLUSTER_ENV = {
   SYS_JOB_ID: "the job's name, where OARFISH_JOB_ID is not set",
   OARFISH_JOB_ID: 'names the job, so that processes of another are refused',
   OARFISH_JOB_TOKEN: "the job's shared secret; without it one is derived from the server list and the worker count",
+  PADDLE_TRAINING_ROLE: 'what this process of a collective job is: TRAINER, as all of them',
   OARFISH_LISTEN_FDS: 'listening sockets inherited from the launcher, as port:fd,port:fd',
 } as const
 export type ClusterVariable = keyof typeof CLUSTER_ENV

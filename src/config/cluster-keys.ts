@@ -6,6 +6,7 @@ import { EXAMPLE_COUNT_METHODS } from './runner-keys.ts'
 export const SYNC_MODES = ['sync', 'async', 'half_async', 'geo', 'gpubox'] as const
 export type SyncMode = (typeof SYNC_MODES)[number]
 export const COLLECTIVES = ['auto', 'mpi', 'ring'] as const
+export type Collective = (typeof COLLECTIVES)[number]
 
 export const CLUSTER = group('Parameter servers and collective training', 'No effect on a run of one process.', {
   sync_mode: choice(SYNC_MODES, 'async', 'When gradients travel between workers and servers.').meta({

@@ -125,7 +125,7 @@ export function jobSecrets(env: Env, { servers, workerNum }: Pick<Job, 'servers'
   }
 }
 
-function inheritedSockets(env: Env): Readonly<Record<number, number>> {
+export function inheritedSockets(env: Env): Readonly<Record<number, number>> {
   const pairs = (env['OARFISH_LISTEN_FDS'] ?? '').split(',').filter(Boolean)
   return Object.fromEntries(
     pairs.map((pair) => {

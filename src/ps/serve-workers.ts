@@ -4,16 +4,17 @@ import {
   type Connection,
   hearHello,
   type Identity,
+  LOCAL_PATH,
   openSharedMemory,
   Peer,
   type PeerIdentity,
   type PeerOptions,
+  PROBE,
   SharedConnection,
 } from '../net/index.ts'
 import { UserError } from '../util/index.ts'
 import { workers as named, twoOfRank } from './errors.ts'
 import type { InspectAnswer, InspectRequest } from './inspect.ts'
-import { LOCAL_PATH, PROBE } from './local-path.ts'
 import { METHODS } from './protocol.ts'
 import type { ParameterServer } from './server.ts'
 import { Strangers } from './strangers.ts'

@@ -2,17 +2,19 @@
 import { performance } from 'node:perf_hooks'
 import {
   type Connection,
+  connectLocally,
   type Identity,
+  LOCAL_PATH,
   type Parts,
   Peer,
   type PeerIdentity,
+  PROBE,
   reach,
   sayHello,
   socketTransport,
   type Transport,
 } from '../net/index.ts'
 import { missingWorkers, workers, workersApart } from './errors.ts'
-import { connectLocally, LOCAL_PATH, PROBE } from './local-path.ts'
 import type { MeetingAnswer } from './meetings.ts'
 import { METHODS } from './protocol.ts'
 

@@ -2,7 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Connection, type Identity, sayHello, type Transport } from '../net/index.ts'
+import { type Identity, sayHello } from './hello.ts'
+import type { Connection, Transport } from './transport.ts'
 
 /** Facts of the hello: what a client asks for, what a server tells. */
 export const PROBE = 'probe'

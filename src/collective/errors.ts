@@ -1,0 +1,59 @@
+/** @file What goes wrong in a group, in words: who, doing what, and what to do about it. Each code has a section in docs/errors.md. */
+import { UserError } from '../util/index.ts'
+
+/** A rank is gone while others count on it. */
+export function rankLost(who: string, why: string, during: string | undefined, cause?: unknown): UserError {
+  const when = during ? ` during ${during}` : ''
+  return new UserError(`${who} is gone${when}: ${why}`, {
+    code: 'COLLECTIVE_RANK_LOST',
+    hint: `see the log of ${who} for its last lines; every process of the job stops now`,
+    cause,
+  })
+}
+
+/** A rank tells why it stops; the other ranks stop for it. */
+export function rankStopped(who: string, reason: Error): UserError {
+  return new UserError(`${who} stopped: ${reason.message}`, {
+    code: 'COLLECTIVE_RANK_STOPPED',
+    hint: `see the log of ${who}; every process of the job stops now`,
+    cause: reason,
+  })
+}
+
+/** Ranks do different things at the same time: the program is not the same on all of them. */
+export function ordersDiffer(one: string, its: string, other: string, others: string): UserError {
+  return new UserError(`${one} is at ${its}, while ${other} is at ${others}`, {
+    code: 'COLLECTIVE_ORDER',
+    hint: 'every rank must make the same calls in the same order: start all of them with the same program, configuration and data',
+  })
+}
+
+export function portTaken(endpoint: string, cause: unknown): UserError {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new UserError(`this rank could not listen on ${endpoint}: ${reason}`, {
+    code: 'COLLECTIVE_PORT',
+    hint: 'another process has the port: end it, or start the job with another --start_port',
+    cause,
+  })
+}
+
+export function ranksMissing(missing: readonly string[], timeoutMs: number): UserError {
+  return new UserError(`${missing.join(', ')} did not come in ${timeoutMs} ms`, {
+    code: 'COLLECTIVE_RANK_MISSING',
+    hint: 'start every rank, and check that the hosts reach each other at these addresses',
+  })
+}
+
+export function notUnderMpi(): UserError {
+  return new UserError('runner.collective is mpi, but no mpirun or srun started this process', {
+    code: 'COLLECTIVE_START',
+    hint: 'start it with: mpirun -np 4 oarfish train -m config.yaml -o runner.use_fleet=True, or set runner.collective to auto',
+  })
+}
+
+export function noEndpoints(by: string): UserError {
+  return new UserError(`runner.collective is ring, but ${by} does not tell its processes where the others are`, {
+    code: 'COLLECTIVE_START',
+    hint: 'set runner.collective to mpi, or start the processes with: oarfish launch --ips=10.0.0.1,10.0.0.2 SCRIPT',
+  })
+}

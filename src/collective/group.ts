@@ -1,0 +1,67 @@
+/** @file A group of processes that compute together. The interface alone: it does not know what carries the numbers. */
+import type { MessagePort } from 'node:worker_threads'
+
+/** Sums and means add in the order of ranks or of the ring: the same on every rank, and in every run. */
+export const REDUCTIONS = ['sum', 'mean', 'max'] as const
+export type Reduction = (typeof REDUCTIONS)[number]
+
+export const GROUP_KINDS = ['mpi', 'ring', 'alone'] as const
+export type GroupKind = (typeof GROUP_KINDS)[number]
+
+/** What travels: float32, float64, int32, int64, uint8. In shared memory it is worked on in place, other memory is copied. */
+export type Numbers = Float32Array | Float64Array | Int32Array | BigInt64Array | Uint8Array
+
+/** Values of all ranks, those of rank 0 first. They are the group's memory and hold until the next call. */
+export interface Gathered<T extends Numbers> {
+  readonly values: T
+  /** How many are of each rank. */
+  readonly counts: readonly number[]
+}
+
+/** What calls return: promises on a thread that must stay awake, the value itself on one that may wait. */
+type Outcome<Way extends 'promise' | 'blocking', T> = Way extends 'promise' ? Promise<T> : T
+
+/** Every rank makes the same calls in the same order, with the same types; counts may differ where the call says so. */
+export interface Operations<Way extends 'promise' | 'blocking'> {
+  readonly rank: number
+  readonly size: number
+  /** In place; the same bits on every rank. A mean of integers drops the fraction. */
+  allReduce(values: Numbers, reduction: Reduction): Outcome<Way, void>
+  /** What `root` has, everywhere; in place. @default root 0 */
+  broadcast(values: Numbers, root?: number): Outcome<Way, void>
+  /** Reduces `values` and leaves part r (of `counts[r]`, default: as even as can be) with rank r: the group's memory. */
+  reduceScatter<T extends Numbers>(values: T, reduction: Reduction, counts?: readonly number[]): Outcome<Way, T>
+  /** Brings together what each rank has; how much that is may differ, and is found out when `counts` does not say it. */
+  allGather<T extends Numbers>(own: T, counts?: readonly number[]): Outcome<Way, Gathered<T>>
+  /** Sends `counts[r]` of `values` to rank r, in order; returns what came. */
+  allToAll<T extends Numbers>(values: T, counts: readonly number[]): Outcome<Way, Gathered<T>>
+  /** Returns when every rank has called it. */
+  barrier(): Outcome<Way, void>
+}
+
+/** The group as a thread sees that may wait, like a trainer thread. */
+export type BlockingGroup = Operations<'blocking'>
+
+/** The group as the main thread sees it. */
+export interface Group extends Operations<'promise'> {
+  readonly kind: GroupKind
+  /** For people: `ring of 4 over shared memory`, `Open MPI 4.1.4, 4 ranks`. */
+  readonly description: string
+  /** A place for another thread, which opens it by `openSeat`. All threads together still keep one order of calls. */
+  seat(): SeatHandle
+  /** In good order: every rank closes. With a reason all other ranks are told it and stop. */
+  close(reason?: Error): Promise<void>
+}
+
+/** What a thread needs to take part; `port` goes into the transfer list of the message that carries it. */
+export interface SeatHandle {
+  readonly rank: number
+  readonly size: number
+  /** The call under way. */
+  readonly control: SharedArrayBuffer
+  /** Counts calls of all seats; the communication thread sleeps on it. */
+  readonly bell: SharedArrayBuffer
+  readonly port: MessagePort
+  /** The communication thread does not sleep but listens to sockets: it is woken by a message. */
+  readonly wakeByMessage: boolean
+}

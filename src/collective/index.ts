@@ -1,0 +1,5 @@
+/** @file The public face of collective/: processes that compute as one group. */
+export { groupPlan } from './choose.ts'
+export * from './group.ts'
+export { openGroup, openSeat } from './open-group.ts'
+export type { GroupPlan, MpiPlan, RingPlan } from './plan.ts'

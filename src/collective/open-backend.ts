@@ -1,0 +1,8 @@
+/** @file The backend of a plan. */
+import type { Backend } from './backend.ts'
+import type { GroupPlan } from './plan.ts'
+
+export async function openBackend(plan: GroupPlan, notice: (message: string) => void): Promise<Backend> {
+  if (plan.kind === 'ring') return (await import('./ring/open-ring.ts')).openRing(plan, notice)
+  throw new Error(`internal: no backend of kind ${plan.kind}`)
+}

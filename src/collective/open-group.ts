@@ -1,0 +1,92 @@
+/** @file Joins the group of a plan: starts the communication thread, and hands out seats. */
+import { MessageChannel, Worker } from 'node:worker_threads'
+import { fromPlainError, toPlainError } from '../util/index.ts'
+import { aloneGroup, aloneSeat } from './alone.ts'
+import { newControl } from './control.ts'
+import type { BlockingGroup, Group, SeatHandle } from './group.ts'
+import { blockingOperations, promisedOperations } from './operations.ts'
+import type { GroupPlan } from './plan.ts'
+import { type FromThread, Seat } from './seat.ts'
+import type { FromCommunication, NewSeat, ThreadData, ToCommunication } from './thread.ts'
+
+/** Resolves when every rank is there. `notice` is told what takes long. */
+export async function openGroup(plan: GroupPlan, notice: (message: string) => void = () => undefined): Promise<Group> {
+  if (plan.kind === 'alone') return aloneGroup()
+  const bell = new SharedArrayBuffer(4)
+  const workerData: ThreadData = { plan, bell }
+  // dist/ lies two folders up from both src/collective and dist/collective.
+  const entry = new URL('../../dist/collective/thread.js', import.meta.url)
+  const worker = new Worker(entry, { workerData, execArgv: [], name: 'communication' })
+  const ready = await news(worker, 'ready', notice)
+  const { rank, size } = ready
+
+  const ring = (message: ToCommunication, transfer: readonly NewSeat['port'][] = []) => {
+    worker.postMessage(message, transfer)
+    Atomics.add(new Int32Array(bell), 0, 1)
+    Atomics.notify(new Int32Array(bell), 0)
+  }
+  const seat = (byMessage: boolean): SeatHandle => {
+    const control = newControl(size)
+    const { port1, port2 } = new MessageChannel()
+    ring({ kind: 'seat', control, port: port2, byMessage }, [port2])
+    return { rank, size, control, bell, port: port1, wakeByMessage: !ready.blocks }
+  }
+  const own = new Seat(seat(true))
+  const close = async (reason?: Error) => {
+    ring({ kind: 'close', ...(reason && { reason: toPlainError(reason) }) })
+    await news(worker, 'closed', notice)
+    own.port.close()
+    await worker.terminate()
+  }
+  const through = answersOf(own)
+  worker.unref()
+  return {
+    ...promisedOperations(own, through),
+    kind: plan.kind,
+    description: ready.description,
+    seat: () => seat(false),
+    close,
+  }
+}
+
+/** The group for a thread that may wait. */
+export function openSeat(handle: SeatHandle): BlockingGroup {
+  return handle.size === 1 ? aloneSeat() : blockingOperations(new Seat(handle))
+}
+
+type News<K extends FromCommunication['kind']> = Extract<FromCommunication, { kind: K }>
+
+/** The next message of a kind; the thread keeps the process alive until then. */
+function news<K extends 'ready' | 'closed'>(
+  worker: Worker,
+  kind: K,
+  notice: (message: string) => void,
+): Promise<News<K>> {
+  worker.ref()
+  return new Promise<News<K>>((resolve, reject) => {
+    const onMessage = (message: FromCommunication) => {
+      if (message.kind === 'notice') notice(message.message)
+      else if (message.kind === 'failed') settle(() => reject(fromPlainError(message.failure)))
+      else if (message.kind === kind) settle(() => resolve(message as News<K>))
+    }
+    const onError = (error: unknown) => settle(() => reject(error as Error))
+    const settle = (end: () => void) => {
+      worker.off('message', onMessage).off('error', onError)
+      end()
+    }
+    worker.on('message', onMessage).on('error', onError)
+  })
+}
+
+/** The process stays alive while a call is under way. */
+function answersOf({ port }: Seat): () => Promise<FromThread> {
+  port.unref()
+  return () =>
+    new Promise((resolve) => {
+      port.ref()
+      port.once('message', (message: FromThread) => {
+        port.unref()
+        resolve(message)
+      })
+    })
+}

@@ -1,0 +1,182 @@
+/**
+ * @file What every group must do, as cases that each rank runs: what a rank gives is a function of its number, so that every
+ * rank can say what must come out. A case throws what is wrong and returns the bytes that must be the same on every rank.
+ */
+const TYPES = {
+  float32: Float32Array,
+  float64: Float64Array,
+  int32: Int32Array,
+  int64: BigInt64Array,
+  uint8: Uint8Array,
+}
+/** Odd ones, less than there are ranks, and (where loops are quick) more than goes in one piece. */
+const lengthsOf = (type) => [0, 1, 2, 7, 1001, type === 'float32' ? 300_001 : 20_011]
+const REDUCTIONS = ['sum', 'mean', 'max']
+
+/** Numbers of rank `rank`: small whole ones whose sum is exact in every type; in uint8 sums wrap around. */
+function given(type, rank, length, seed = 0) {
+  const values = new TYPES[type](length)
+  for (let i = 0; i < length; i++) {
+    const value = ((i * 7 + rank * 13 + seed * 29) % 50) - (type === 'uint8' ? 0 : 25)
+    values[i] = type === 'int64' ? BigInt(value) * 1_000_000_007n : value
+  }
+  return values
+}
+
+const larger = (a, b) => [a, b].sort((x, y) => (x < y ? 1 : -1))[0]
+
+function reduced(type, size, length, reduction) {
+  const ranks = Array.from({ length: size }, (_, rank) => given(type, rank, length))
+  const out = new TYPES[type](length)
+  for (let i = 0; i < length; i++) {
+    out[i] = ranks[0][i]
+    for (const values of ranks.slice(1)) out[i] = reduction === 'max' ? larger(values[i], out[i]) : out[i] + values[i]
+    if (reduction === 'mean') out[i] = type === 'int64' ? out[i] / BigInt(size) : out[i] / size
+  }
+  return out
+}
+
+function same(what, got, expected) {
+  if (got.length !== expected.length) throw new Error(`${what}: ${got.length} numbers, expected ${expected.length}`)
+  for (let i = 0; i < got.length; i++) {
+    const near =
+      typeof got[i] === 'bigint'
+        ? got[i] === expected[i]
+        : Math.abs(got[i] - expected[i]) <= 1e-6 * Math.abs(expected[i])
+    if (!near) throw new Error(`${what}[${i}]: ${got[i]}, expected ${expected[i]}`)
+  }
+}
+
+const bytes = (values) => Buffer.from(new Uint8Array(values.buffer, values.byteOffset, values.byteLength))
+const even = (length, size) =>
+  Array.from({ length: size }, (_, r) => Math.floor(length / size) + (r < length % size ? 1 : 0))
+const start = (counts, rank) => counts.slice(0, rank).reduce((sum, count) => sum + count, 0)
+/** Uneven, with ranks that have nothing. */
+const uneven = (size, scale) => Array.from({ length: size }, (_, rank) => (rank % 2 === 1 ? 0 : rank * scale + 3))
+
+const cases = {}
+for (const type of Object.keys(TYPES)) {
+  for (const reduction of REDUCTIONS) {
+    cases[`all-reduce of ${type} by ${reduction}`] = async (group) => {
+      const out = []
+      for (const length of lengthsOf(type)) {
+        const values = given(type, group.rank, length)
+        await group.allReduce(values, reduction)
+        same(`length ${length}`, values, reduced(type, group.size, length, reduction))
+        out.push(bytes(values))
+      }
+      return Buffer.concat(out)
+    }
+    cases[`reduce-scatter of ${type} by ${reduction}`] = async (group) => {
+      for (const length of lengthsOf(type)) {
+        for (const counts of [undefined, uneven(group.size, 111)]) {
+          const parts = counts ?? even(length, group.size)
+          const total = start(parts, group.size)
+          const values = given(type, group.rank, total)
+          const own = await group.reduceScatter(values, reduction, counts)
+          const from = start(parts, group.rank)
+          same(
+            `part of ${parts}`,
+            own,
+            reduced(type, group.size, total, reduction).subarray(from, from + parts[group.rank]),
+          )
+          same('what was given', values, given(type, group.rank, total))
+        }
+      }
+    }
+  }
+  cases[`broadcast of ${type} from every rank`] = async (group) => {
+    for (const length of lengthsOf(type)) {
+      for (let root = 0; root < group.size; root++) {
+        const values = given(type, group.rank, length, root)
+        await group.broadcast(values, root)
+        same(`from ${root}`, values, given(type, root, length, root))
+      }
+    }
+  }
+  cases[`all-gather of ${type}, sizes by rank and empty ranks`] = async (group) => {
+    const out = []
+    for (const scale of [0, 1, 30_000]) {
+      const sizes = uneven(group.size, scale)
+      for (const counts of [undefined, sizes]) {
+        const got = await group.allGather(given(type, group.rank, sizes[group.rank]), counts)
+        same('counts', got.counts, sizes)
+        for (let rank = 0; rank < group.size; rank++) {
+          const from = start(sizes, rank)
+          same(`of rank ${rank}`, got.values.subarray(from, from + sizes[rank]), given(type, rank, sizes[rank]))
+        }
+        out.push(bytes(got.values))
+      }
+    }
+    await group.allGather(given(type, group.rank, 0))
+    return Buffer.concat(out)
+  }
+  cases[`all-to-all of ${type}, sizes by rank and empty ranks`] = async (group) => {
+    for (const scale of [0, 1, 30_000]) {
+      const amount = (from, to) => (from === to && scale === 1 ? 0 : ((from + 2 * to) % 3) * scale)
+      const ranks = Array.from({ length: group.size }, (_, rank) => rank)
+      const counts = ranks.map((to) => amount(group.rank, to))
+      const values = new TYPES[type](start(counts, group.size))
+      for (const to of ranks) values.set(given(type, group.rank, counts[to], to), start(counts, to))
+      const got = await group.allToAll(values, counts)
+      same(
+        'counts',
+        got.counts,
+        ranks.map((from) => amount(from, group.rank)),
+      )
+      for (const from of ranks) {
+        const at = start(got.counts, from)
+        same(
+          `from ${from}`,
+          got.values.subarray(at, at + got.counts[from]),
+          given(type, from, got.counts[from], group.rank),
+        )
+      }
+    }
+  }
+}
+
+cases['sums that round are the same bits on every rank, and again when repeated'] = async (group) => {
+  const run = async (Type, length) => {
+    const values = new Type(length)
+    for (let i = 0; i < length; i++) values[i] = Math.sin(i * 1.1 + group.rank * 17.3) * 10 ** ((i + group.rank) % 9)
+    await group.allReduce(values, 'sum')
+    return Buffer.from(bytes(values))
+  }
+  const all = []
+  for (const Type of [Float32Array, Float64Array]) {
+    for (const length of [1, 5, 100, 4099, 100_003, 400_000]) {
+      const [once, again] = [await run(Type, length), await run(Type, length)]
+      if (!once.equals(again)) throw new Error(`another result of the same sum, length ${length}`)
+      all.push(once)
+    }
+  }
+  return Buffer.concat(all)
+}
+cases['shared memory is worked on in place, also where it does not start at 0'] = async (group) => {
+  const values = new Float32Array(new SharedArrayBuffer(4096), 128, 500)
+  values.fill(group.rank + 1)
+  await group.allReduce(values, 'sum')
+  same('values', values, new Float32Array(500).fill((group.size * (group.size + 1)) / 2))
+  same('before', new Float32Array(values.buffer, 0, 32), new Float32Array(32))
+  return bytes(values)
+}
+cases['what rounds to nothing and what is not a number'] = async (group) => {
+  const values = new Float32Array([
+    group.rank === 0 ? Number.NaN : 1,
+    group.rank === 1 ? Number.POSITIVE_INFINITY : 0,
+    1e-42,
+  ])
+  await group.allReduce(values, 'sum')
+  if (!Number.isNaN(values[0]) || values[1] !== Number.POSITIVE_INFINITY) throw new Error(`got ${values}`)
+}
+cases['barriers, and many small calls in a row'] = async (group) => {
+  for (let i = 0; i < 50; i++) {
+    await group.barrier()
+    const values = new Int32Array(3).fill(i)
+    await group.allReduce(values, 'sum')
+    same('values', values, new Int32Array(3).fill(i * group.size))
+  }
+}
+
+export { cases }

@@ -1,0 +1,79 @@
+/**
+ * @file One rank of a group in a process of its own. Argument: JSON `{ plan, work }`. Prints one JSON line per case, and
+ * `failure` when the group fails. Work: `cases` in the main thread, `cases-in-thread` in a thread that blocks, or a trial of failure.
+ */
+import { createHash } from 'node:crypto'
+import { writeSync } from 'node:fs'
+import { isMainThread, Worker, workerData } from 'node:worker_threads'
+import { openGroup, openSeat } from '../../dist/collective/index.js'
+import { cases } from './cases.mjs'
+
+const say = (line) => writeSync(1, `${JSON.stringify(line)}\n`)
+
+async function runCases(group) {
+  for (const [name, run] of Object.entries(cases)) {
+    try {
+      const result = await run(group)
+      const digest = result && createHash('sha256').update(result).digest('hex').slice(0, 16)
+      say({ rank: group.rank, case: name, ok: true, digest })
+    } catch (error) {
+      say({ rank: group.rank, case: name, ok: false, error: String(error) })
+      throw error
+    }
+  }
+}
+
+const works = {
+  cases: runCases,
+  'cases-in-thread': (group) => {
+    const handle = group.seat()
+    const worker = new Worker(new URL(import.meta.url), { workerData: { handle }, transferList: [handle.port] })
+    return new Promise((resolve, reject) => {
+      worker.once('error', reject)
+      worker.once('exit', resolve)
+    })
+  },
+  /** Reduces for ever; the test kills a rank. */
+  forever: async (group) => {
+    const values = new Float32Array(100_000)
+    for (let i = 0; ; i++) {
+      await group.allReduce(values, 'sum')
+      if (i === 20) say({ rank: group.rank, running: process.pid })
+    }
+  },
+  /** The last rank does not come to the call. */
+  absent: async (group) => {
+    await group.barrier()
+    say({ rank: group.rank, running: process.pid })
+    if (group.rank === group.size - 1) await new Promise((resolve) => setTimeout(resolve, 60_000))
+    await group.allReduce(new Float32Array(1000), 'sum')
+  },
+  /** The last rank fails for a reason of its own. */
+  fails: async (group) => {
+    await group.barrier()
+    if (group.rank === group.size - 1) throw new Error('the data of this rank is broken')
+    await group.allReduce(new Float32Array(1000), 'sum')
+  },
+  differ: async (group) => {
+    if (group.rank === 1) await group.allReduce(new Int32Array(10), 'sum')
+    else await group.allReduce(new Float32Array(10), 'sum')
+  },
+}
+
+async function main({ plan, work }) {
+  let group
+  try {
+    group = await openGroup(plan, (message) => say({ notice: message }))
+    say({ rank: group.rank, size: group.size, kind: group.kind, description: group.description })
+    await works[work](group)
+    await group.close()
+    say({ rank: group.rank, closed: true })
+  } catch (error) {
+    say({ failure: error.message, code: error.code, hint: error.hint })
+    await group?.close(error)
+    process.exitCode = 3
+  }
+}
+
+if (isMainThread) await main(JSON.parse(process.argv[2]))
+else await runCases(openSeat(workerData.handle))

@@ -1,0 +1,111 @@
+/** @file Starts the ranks of a group as processes and reads what they say. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import type { RingPlan } from '../../src/collective/index.ts'
+
+export const RANK_PROGRAM = fileURLToPath(new URL('./rank.mjs', import.meta.url))
+
+/** A line of test/collective/rank.mjs. */
+export interface Line {
+  readonly rank?: number
+  readonly case?: string
+  readonly ok?: boolean
+  readonly digest?: string
+  readonly error?: string
+  readonly running?: number
+  readonly closed?: boolean
+  readonly failure?: string
+  readonly code?: string
+  readonly hint?: string
+  readonly size?: number
+  readonly kind?: string
+  readonly description?: string
+}
+
+export interface Ended {
+  readonly code: number | null
+  readonly signal: string | null
+  readonly lines: readonly Line[]
+  /** What was said otherwise, and by whom it was started. */
+  readonly text: string
+  readonly ms: number
+}
+
+export interface Running {
+  readonly process: ChildProcess
+  readonly lines: Line[]
+  readonly ended: Promise<Ended>
+  /** Resolves at the first line that fits. */
+  until(fits: (line: Line) => boolean): Promise<Line>
+}
+
+const PATIENCE_MS = 120_000
+
+export function startProcess(command: readonly string[], env: NodeJS.ProcessEnv = process.env): Running {
+  const started = performance.now()
+  const child = spawn(command[0]!, command.slice(1), { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const lines: Line[] = []
+  const watchers = new Set<() => void>()
+  let [text, rest] = ['', '']
+  const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
+  child.stdout.on('data', (piece: Buffer) => {
+    const all = (rest + piece).split('\n')
+    rest = all.pop()!
+    for (const line of all) {
+      // mpirun of Open MPI may put ranks' lines after others of its own.
+      const at = line.indexOf('{"')
+      if (at >= 0) lines.push(JSON.parse(line.slice(at)) as Line)
+      else text += `${line}\n`
+    }
+    for (const watch of [...watchers]) watch()
+  })
+  child.stderr.on('data', (piece: Buffer) => {
+    text += piece
+  })
+  const ended = new Promise<Ended>((resolve) => {
+    child.once('error', (error) => {
+      text += error.message
+    })
+    child.once('close', (code, signal) => {
+      clearTimeout(timer)
+      resolve({ code, signal, lines, text, ms: performance.now() - started })
+    })
+  })
+  const until = (fits: (line: Line) => boolean) =>
+    new Promise<Line>((resolve, reject) => {
+      const watch = () => {
+        const found = lines.find(fits)
+        if (!found) return
+        watchers.delete(watch)
+        resolve(found)
+      }
+      watchers.add(watch)
+      watch()
+      void ended.then(({ text }) => reject(new Error(`ended before: ${JSON.stringify(lines.at(-1))} ${text}`)))
+    })
+  return { process: child, lines, ended, until }
+}
+
+/** Ranks of a ring on this host, all of them or those that `only` names. */
+export async function startRing(size: number, work: string, more: Partial<RingPlan> = {}): Promise<readonly Running[]> {
+  const ports = await freePorts(size)
+  const endpoints = ports.map((port) => `127.0.0.1:${port}`)
+  const plan = { kind: 'ring', endpoints, identity: { jobId: 'test', token: 'secret' }, ...more }
+  return endpoints.map((_, rank) =>
+    startProcess([process.execPath, RANK_PROGRAM, JSON.stringify({ plan: { ...plan, rank }, work })]),
+  )
+}
+
+export async function freePorts(count: number): Promise<readonly number[]> {
+  const servers = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const server = createServer()
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      return server
+    }),
+  )
+  const ports = servers.map((server) => (server.address() as { port: number }).port)
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
+  return ports
+}
