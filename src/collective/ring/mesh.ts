@@ -156,18 +156,17 @@ async function connect(
   notice: (message: string) => void,
 ): Promise<Connection> {
   const who = nameOf(plan, other)
-  const options = {
-    transport: socketTransport,
-    endpoint: plan.endpoints[other]!,
-    who,
-    timeoutMs,
-    onWait: (reason: string) => notice(`Waiting for ${who}: ${reason}`),
-  }
-  const local = await connectLocally(socketTransport, await reach(options), who, identity)
-  if (local) return local
-  const connection = await reach(options)
-  await sayHello(connection, who, identity)
-  return connection
+  const over = async (facts: Readonly<Record<string, string>>) =>
+    reach({
+      ...{ transport: socketTransport, endpoint: plan.endpoints[other]!, who, timeoutMs },
+      greet: (connection) => sayHello(connection, who, identity, facts),
+      onWait: (reason) => notice(`Waiting for ${who}: ${reason}`),
+    })
+  const { connection, greeting } = await over({ [PROBE]: 'yes' })
+  connection.close()
+  const path = greeting.facts[LOCAL_PATH]
+  const local = path ? await connectLocally(socketTransport, path, who, identity) : undefined
+  return local ?? (await over({})).connection
 }
 
 async function within(timeoutMs: number, work: Promise<unknown>): Promise<boolean> {
