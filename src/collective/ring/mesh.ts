@@ -124,7 +124,7 @@ async function listen(
     return { refusal: `rank ${peer.rank} is not expected here, or is here already`, hint: 'check PADDLE_TRAINER_ID' }
   }
   const accept = (connection: Connection) => {
-    hearHello(connection, identity, object, path ? { [LOCAL_PATH]: path } : {})
+    hearHello(connection, identity, object, () => (path ? { [LOCAL_PATH]: path } : {}))
       .then(({ rank: other, facts }) => {
         if (facts[PROBE]) {
           connection.close()
