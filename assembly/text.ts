@@ -9,6 +9,8 @@ import { NEWLINE, skipSpace } from "./text-number"
 import { slotLine } from "./text-slot"
 import { BAD, DONE, FULL, outcome, setState, Slot, slots, slotsEnd, state } from "./text-state"
 
+export { checksum } from "./text-sum"
+
 /** The first byte that the layout may use. */
 export function heapBase(): usize {
   return __heap_base

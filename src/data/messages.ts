@@ -3,8 +3,10 @@ import type { TextFormat } from '../kernel/index.ts'
 import type { PlainError } from '../util/index.ts'
 import type { ParsedChunk, Slot } from './batch.ts'
 import type { ColumnsOptions } from './column-spec.ts'
-import type { PipeOptions, ProcessNote } from './pipe.ts'
+import type { FifoPaths } from './fifo.ts'
+import type { PipeOptions } from './pipe.ts'
 import type { Chunk } from './plan.ts'
+import type { ProcessNote } from './process-note.ts'
 
 export interface UserReaderOptions {
   /** The module that exports RecDataset. */
@@ -32,7 +34,11 @@ export interface ThreadSettings {
 }
 
 /** What one thread is started with. */
-export type ThreadData = ThreadSettings & { readonly process: ProcessNote }
+export type ThreadData = ThreadSettings & {
+  readonly process: ProcessNote
+  /** Where commands print to, if the system has named pipes. */
+  readonly fifos?: FifoPaths | undefined
+}
 
 /** Parts of a chunk that a thread may be ahead of its consumer. */
 export const PARTS_AHEAD = 4

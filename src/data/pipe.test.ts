@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
@@ -139,6 +139,52 @@ describe('a pipe', () => {
       await pool.close()
     },
   )
+
+  test('may say as much on stderr as it likes, before, during and after its output', async () => {
+    const much = 'head -c 3000000 /dev/zero | tr "\\0" x >&2'
+    expect(await samplesOf(`${much}; cat; ${much}`)).toEqual(samples)
+    expect(await samplesOf(`cat; exec 1>&-; ${much}; sleep 0.3`)).toEqual(samples)
+    expect(await errorOf(`${much}; echo "the end" >&2; exit 5`)).toMatch(/exit status 5[\s\S]*x\n? *the end/)
+  })
+
+  test('in a folder that does not exist says that it could not be started', async () => {
+    expect(await errorOf('cat', { pipe: { command: 'cat', dir: join(folder, 'gone') } })).toMatch(
+      /could not be started/,
+    )
+  })
+
+  test('that leaves a process behind which keeps its output open holds nobody up', async () => {
+    const command = 'setsid sleep 30 & echo $! > behind; cat ten; sleep 1000'
+    put(folder, 'ten', textOf(randomSamples(20)))
+    const pool = openReaderPool({ slots: SLOTS, threads: 1, pipe: { command, dir: folder } })
+    const began = performance.now()
+    try {
+      for (let round = 0; round < 2; round++) {
+        const reader = pool.read({ files: [data], batchSize: 4, epoch: 0 })
+        await setTimeout(700)
+        await reader.close()
+      }
+      await pool.close()
+      expect(performance.now() - began).toBeLessThan(10_000)
+    } finally {
+      process.kill(Number(readFileSync(join(folder, 'behind'), 'utf8')), 'SIGKILL')
+    }
+  })
+
+  test('leaves nothing in the folder of temporary files', async () => {
+    const before = fifoFolders()
+    const pool = openReaderPool({ slots: SLOTS, threads: 2, pipe: { command: 'cat', dir: folder } })
+    await collect(pool.read({ files: [data], batchSize: 4, epoch: 0 }))
+    await pool.close()
+    expect(fifoFolders().filter((name) => !before.includes(name) && owner(name) === process.pid)).toEqual([])
+  })
+
+  function fifoFolders(): readonly string[] {
+    return readdirSync(tmpdir()).filter((name) => name.startsWith('oarfish-fifo-'))
+  }
+  function owner(name: string): number {
+    return Number(name.split('-')[2])
+  }
 
   function pid(): number {
     try {

@@ -1,10 +1,14 @@
 /** @file A pipe_command as a process: one file on its stdin, text on its stdout, killed with everything it started. */
-import { type ChildProcessByStdio, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
-import type { Readable, Writable } from 'node:stream'
+import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { gunzipFile, localFiles } from '../fs/index.ts'
+import type { FifoPaths } from './fifo.ts'
 import { pipeFailed, pipePrintedNothing } from './pipe-errors.ts'
+import { fifoOutput, streamOutput } from './pipe-output.ts'
+import { isOver, noteProcess, type ProcessNote } from './process-note.ts'
+import type { ByteSource } from './text-stream.ts'
 
 export interface PipeOptions {
   /** What the shell runs for each file, its last arguments included. */
@@ -17,34 +21,32 @@ export interface PipeOptions {
   readonly setup?: string
 }
 
-/** [0]: the process a thread runs, 0 for none, so that the thread's owner can end it. [1]: 1 when no other may be started. */
-export type ProcessNote = Int32Array<SharedArrayBuffer>
-
-export interface Pipe {
-  /** The command's output as it comes: a slow consumer makes the command wait. Leaving it early kills the command. */
-  readonly output: AsyncGenerator<Uint8Array, void>
+/** A command that runs. */
+export interface Pipe extends ByteSource {
   /** The last of what it said on stderr so far. */
-  readonly stderr: () => string
+  stderr(): string
+  /** Kills it, with all it started, unless it has ended. */
+  close(): void
 }
 
-const STDERR_KEPT = 4 * 1024
+export interface PipePlace {
+  readonly note: ProcessNote
+  /** The read it belongs to. */
+  readonly read: number
+  readonly fifos?: FifoPaths | undefined
+}
 
-/** Starts the command for one file. It fails with the command's status, or if it printed nothing for a file that is not empty. */
-export function startPipe(pipe: PipeOptions, file: string, note: ProcessNote): Pipe {
-  if (Atomics.load(note, 1) > 0) throw new Error('The reader pool is closing.')
+/**
+ * Starts the command for one file. Reading its output makes it wait for a slow consumer; the end of the output is an error
+ * where it did not end with status 0, or printed nothing for a file that is not empty.
+ */
+export function startPipe(pipe: PipeOptions, file: string, { note, read, fifos }: PipePlace): Pipe {
   const gzip = file.endsWith('.gz')
-  const input = gzip ? undefined : openSync(file, 'r')
-  // A process group of its own: killing it ends what the shell started too, and Ctrl+C does not reach it before us.
-  const child = spawn(shellText(pipe), {
-    cwd: pipe.dir,
-    shell: true,
-    detached: process.platform !== 'win32',
-    windowsHide: true,
-    stdio: [input ?? 'pipe', 'pipe', 'pipe'],
-  }) as ChildProcessByStdio<Writable | null, Readable, Readable>
-  if (input !== undefined) closeSync(input)
-  Atomics.store(note, 0, child.pid ?? 0)
-  const stderr = lastOf(child.stderr)
+  // A thread that unpacks a file into the command must not sleep until the command prints.
+  const fifo = fifos && !gzip ? fifoOutput(fifos) : undefined
+  const child = startShell(pipe, gzip ? undefined : file, fifo?.given)
+  const output = fifo ?? streamOutput(child.stdout!, child.stderr!)
+  noteProcess(note, child.pid ?? 0)
   const ended = new Promise<Ended>((resolve) => {
     child.on('error', (error) => resolve({ code: null, signal: null, error }))
     child.on('close', (code, signal) => resolve({ code, signal }))
@@ -53,27 +55,45 @@ export function startPipe(pipe: PipeOptions, file: string, note: ProcessNote): P
   // Its failure is looked at when the output ends; until then it must not count as unhandled.
   fed.catch(() => killTree(child.pid))
 
-  const output = async function* () {
-    let bytes = 0
-    let whole = false
-    try {
-      for await (const data of child.stdout as AsyncIterable<Uint8Array>) {
-        bytes += data.length
-        yield data
-      }
+  let bytes = 0
+  let whole = false
+  return {
+    read: async (into) => {
+      const more = isOver(note, read) ? 0 : await output.read(into)
+      if (isOver(note, read)) throw new Error('The read is over.')
+      bytes += more
+      if (more > 0) return more
       const hadInput = await fed
       const status = await ended
       whole = true
-      const end = { ...pipe, file, ...status, stderr: stderr() }
+      const end = { ...pipe, file, ...status, stderr: output.stderr() }
       if (status.error || status.code !== 0) throw pipeFailed(end)
       if (bytes === 0 && hadInput) throw pipePrintedNothing(end)
-    } finally {
+      return 0
+    },
+    stderr: () => output.stderr(),
+    close: () => {
       if (!whole) killTree(child.pid)
-      Atomics.store(note, 0, 0)
-    }
+      output.close()
+      noteProcess(note, 0)
+    },
   }
-  return { output: output(), stderr }
 }
+
+/** The file, if any, is the command's standard input; the descriptors given to it are closed here. */
+function startShell(pipe: PipeOptions, file: string | undefined, outputs?: readonly [number, number]): ChildProcess {
+  const input = file === undefined ? 'pipe' : openSync(file, 'r')
+  const given: ('pipe' | number)[] = [input, ...(outputs ?? (['pipe', 'pipe'] as const))]
+  try {
+    // A process group of its own: killing it ends what the shell started too, and Ctrl+C does not reach it before us.
+    const options: SpawnOptions = { cwd: pipe.dir, shell: true, detached: IS_POSIX, windowsHide: true, stdio: given }
+    return spawn(shellText(pipe), options)
+  } finally {
+    for (const own of given) if (typeof own === 'number') closeSync(own)
+  }
+}
+
+const IS_POSIX = process.platform !== 'win32'
 
 interface Ended {
   readonly code: number | null
@@ -85,7 +105,7 @@ interface Ended {
 export function killTree(pid: number | undefined): void {
   if (!pid) return
   try {
-    if (process.platform === 'win32') spawnSync('taskkill', ['/pid', String(pid), '/T', '/F'])
+    if (!IS_POSIX) spawnSync('taskkill', ['/pid', String(pid), '/T', '/F'])
     else process.kill(-pid, 'SIGKILL')
   } catch {
     // It ended by itself.
@@ -99,7 +119,7 @@ export function quoted(text: string): string {
 
 /** The shell reads the environment itself. Python hashes text differently in each process unless told a seed. */
 function shellText({ command, pythonPath, setup = '' }: PipeOptions): string {
-  if (process.platform === 'win32') return command
+  if (!IS_POSIX) return command
   const python =
     pythonPath === undefined ? '' : `export PYTHONPATH="\${PYTHONPATH:+$PYTHONPATH:}"${quoted(pythonPath)}\n`
   return `${python}export PYTHONHASHSEED="\${PYTHONHASHSEED:-0}"\n${setup}\n${command}`
@@ -121,12 +141,4 @@ async function feed(file: string, stdin: Writable): Promise<boolean> {
       throw error
   }
   return bytes > 0
-}
-
-function lastOf(stream: Readable): () => string {
-  let text = ''
-  stream.setEncoding('utf8').on('data', (more: string) => {
-    text = (text + more).slice(-STDERR_KEPT)
-  })
-  return () => text
 }

@@ -6,6 +6,7 @@ import { type FromThread, PARTS_AHEAD, type ThreadData, type ToThread } from './
 import { packColumns } from './pack.ts'
 import { killTree } from './pipe.ts'
 import { createPipeSource } from './pipe-source.ts'
+import { notedProcess } from './process-note.ts'
 import type { TableSources } from './table-source.ts'
 import { createTextSources, type Source } from './text-source.ts'
 
@@ -25,7 +26,7 @@ serve(parentPort!, settings, await sourcesOf(settings))
 type OpenSource = (job: ChunkJob) => Source
 
 async function sourcesOf(settings: ThreadData): Promise<OpenSource> {
-  const { slots, onBadLine, userReader, pipe, columns, process } = settings
+  const { slots, onBadLine, userReader, pipe, columns } = settings
   if (userReader) {
     // Loaded only here: jiti takes longer to start than the rest of the thread.
     const { createUserSource } = await import('./user-source.ts')
@@ -33,7 +34,7 @@ async function sourcesOf(settings: ThreadData): Promise<OpenSource> {
     return ({ chunk }) => user(chunk)
   }
   const text = createTextSources(slots, onBadLine, settings)
-  const piped = pipe && createPipeSource(text, pipe, process)
+  const piped = pipe && createPipeSource(text, { ...settings, pipe })
   let tables: TableSources | undefined
   const table = async function* ({ chunk }: ChunkJob): Source {
     const { createTableSources } = await import('./table-source.ts')
@@ -43,7 +44,7 @@ async function sourcesOf(settings: ThreadData): Promise<OpenSource> {
   const open: Readonly<Record<ChunkJob['chunk']['kind'], OpenSource>> = {
     range: ({ chunk, format }) => text.range(chunk, format),
     gzip: ({ chunk, format }) => text.gzip(chunk, format),
-    pipe: ({ chunk, format }) => piped!(chunk, format),
+    pipe: ({ chunk, format, read }) => piped!(chunk, format, read),
     csv: table,
     parquet: table,
     user: () => {
@@ -113,7 +114,7 @@ function serve(
       if (running?.job.read !== message.read) return
       running.cancelled = true
       // A source that waits for a process would not see the cancel: its end wakes it.
-      killTree(Atomics.load(settings.process, 0))
+      killTree(notedProcess(settings.process))
       running.wake()
     } else if (running?.job.read === message.read && running.job.chunk.number === message.chunk) {
       running.ahead--

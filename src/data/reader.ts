@@ -102,7 +102,7 @@ export class Reader implements BatchReader {
     if (this.#state === 'closed') return
     this.#state = 'closed'
     const { threads, read } = this.#context
-    for (let thread = 0; thread < threads.count; thread++) threads.post(thread, { kind: 'cancel', read })
+    threads.cancel(read)
     threads.unlisten()
     for (const number of this.#inFlight.keys()) this.#tell(number, { kind: 'closed' })
   }

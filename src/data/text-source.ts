@@ -1,5 +1,4 @@
 /** @file Text sources on a reader thread: a byte range of a plain file, a gzip file or a stream, parsed to parts in order. */
-import { crc32 } from 'node:zlib'
 import { gunzipFile, localFiles, type ReadFile } from '../fs/index.ts'
 import { createTextParser, type TextFormat, type TextParser } from '../kernel/index.ts'
 import { UserError } from '../util/index.ts'
@@ -9,6 +8,7 @@ import { takeLeading } from './leading.ts'
 import type { ThreadSettings } from './messages.ts'
 import type { Columns } from './pack.ts'
 import { CHUNK_BYTES, type Chunk } from './plan.ts'
+import { fromPieces, type TextStream } from './text-stream.ts'
 
 /** Samples parsed from one stretch of a source. Columns are valid until the next part is asked for. */
 export interface SourcePart {
@@ -30,19 +30,15 @@ export type Source = AsyncGenerator<SourcePart, void>
 export interface TextSources {
   range(chunk: Chunk, format: TextFormat): Source
   gzip(chunk: Chunk, format: TextFormat): Source
-  /** Text that comes piece by piece, such as a pipe's; its parts carry checksums if asked. */
-  stream(chunk: Chunk, format: TextFormat, pieces: AsyncIterable<TextPiece>, checked?: boolean): Source
-}
-
-export interface TextPiece {
-  readonly data: Uint8Array
-  /** Bytes of the input that are read so far. */
-  readonly bytesRead: number
+  /** Text that comes bit by bit, such as a pipe's; its parts carry checksums if asked. */
+  stream(chunk: Chunk, format: TextFormat, text: TextStream, checked?: boolean): Source
 }
 
 const NEWLINE = 10
-/** Whole stretches of about a chunk of a stream: larger parts, and a piece more still fits into the parser. */
+/** Text of a stream that is parsed at a time. */
 const STREAM_BYTES = CHUNK_BYTES - 256 * 1024
+/** Read beyond that at a time, until a line ends. */
+const MORE_BYTES = 256 * 1024
 /** Read beyond a range's end, where its last line mostly ends. */
 const OVERRUN = 8 * 1024
 const MAX_LINE_BYTES = 256 * 1024 * 1024
@@ -89,18 +85,25 @@ export function createTextSources(
         await file.close()
       }
     },
-    gzip: (chunk, format) => stream(chunk, format, gunzipped(chunk.file)),
+    gzip: async function* (chunk, format) {
+      const text = gunzipped(chunk.file)
+      try {
+        yield* stream(chunk, format, text)
+      } finally {
+        await text.leave()
+      }
+    },
     stream,
   }
 
-  async function* stream(chunk: Chunk, format: TextFormat, pieces: AsyncIterable<TextPiece>, checked = false): Source {
+  async function* stream(chunk: Chunk, format: TextFormat, text: TextStream, checked = false): Source {
     let used = 0
     let lines = 0
     let read = 0
     let checksum = 0
     const stretch = async function* (to: number, upTo: number, from: number): Source {
       const before = lines
-      if (checked) checksum = crc32(parser.text.subarray(from, to), checksum)
+      if (checked) checksum = parser.checksum(from, to, checksum)
       lines += yield* parse({
         file: chunk.file,
         format,
@@ -113,19 +116,20 @@ export function createTextSources(
       read = upTo
     }
     let start = true
-    for await (const { data, bytesRead } of pieces) {
-      reserve(used + data.length + 1, used, chunk.file)
-      parser.text.set(data, used)
-      used += data.length
+    for (;;) {
+      // As much as is parsed at a time; more only where a line is longer.
+      reserve(used < STREAM_BYTES ? STREAM_BYTES + 1 : used + MORE_BYTES + 1, used, chunk.file)
+      const got = await text.read(parser.text.subarray(used, used < STREAM_BYTES ? STREAM_BYTES : used + MORE_BYTES))
+      if (got === 0) break
+      used += got
+      if (used < STREAM_BYTES) continue
       // Cut by the text alone, whatever sizes it comes in: checksums of the same text must be the same.
-      while (used >= STREAM_BYTES) {
-        const to = endOfStretch(parser.text.subarray(0, used))
-        if (to === 0) break
-        yield* stretch(to, bytesRead, start ? afterMark(parser.text) : 0)
-        start = false
-        parser.text.copyWithin(0, to, used)
-        used -= to
-      }
+      const to = endOfStretch(parser.text.subarray(0, used))
+      if (to === 0) continue
+      yield* stretch(to, text.inputBytes(), start ? afterMark(parser.text) : 0)
+      start = false
+      parser.text.copyWithin(0, to, used)
+      used -= to
     }
     if (used > 0) {
       reserve(used + 1, used, chunk.file)
@@ -239,13 +243,19 @@ export async function countLines(file: ReadFile, end: number): Promise<number> {
   return lines
 }
 
-async function* gunzipped(file: string): AsyncGenerator<TextPiece> {
-  try {
-    for await (const { data, compressedBytes } of gunzipFile(localFiles, file))
-      yield { data, bytesRead: compressedBytes }
-  } catch (cause) {
-    throw damagedGzip(cause, file)
+function gunzipped(file: string) {
+  let compressed = 0
+  const pieces = async function* () {
+    try {
+      for await (const { data, compressedBytes } of gunzipFile(localFiles, file)) {
+        compressed = compressedBytes
+        yield data
+      }
+    } catch (cause) {
+      throw damagedGzip(cause, file)
+    }
   }
+  return { ...fromPieces(pieces()), inputBytes: () => compressed }
 }
 
 /** zlib's error in words; any other as it is. */

@@ -120,3 +120,20 @@ function parseInteger(
   if (value < min || value > max) throw new BadLine(kind, offset, slot)
   return value
 }
+
+const PRIME = 0x9e3779b1
+const LANES = 16
+
+/** The checksum of `bytes` that goes on from `seed`: sixteen chains over words, folded, then the bytes that are left. */
+export function checksumReference(bytes: Uint8Array, seed: number): number {
+  const step = (sum: number, word: number) => {
+    const product = Math.imul(sum ^ word, PRIME)
+    return (product ^ (product >>> 15)) >>> 0
+  }
+  const whole = bytes.length - (bytes.length % (4 * LANES))
+  const words = new DataView(bytes.buffer, bytes.byteOffset, whole)
+  const chains = Array.from({ length: LANES }, (_, i) => (seed + (i >> 2)) >>> 0)
+  for (let at = 0; at < whole; at += 4)
+    chains[(at / 4) % LANES] = step(chains[(at / 4) % LANES]!, words.getUint32(at, true))
+  return [...chains, ...bytes.subarray(whole)].reduce(step, bytes.length)
+}

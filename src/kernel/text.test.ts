@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createTextParser, type TextFormat, type TextParser, type TextSlot } from './text.ts'
-import { parseLineReference, type ReferenceSample } from './text-reference.ts'
+import { checksumReference, parseLineReference, type ReferenceSample } from './text-reference.ts'
 
 const SLOTS: readonly TextSlot[] = [
   { kind: 'dense', name: 'click', width: 1, dtype: 'int64' },
@@ -229,4 +229,21 @@ test('any number of undeclared slots, with names of any length, is skipped; the 
     expect(new Set(parser.signs.subarray(0, result.signs))).toEqual(new Set([7n]))
     expect(parser.takeIgnored()).toHaveLength(round === 0 ? 1000 : 0)
   }
+})
+
+test('the checksum of a text is that of the plain version, wherever it lies, and changes with every byte', () => {
+  const parser = createTextParser(SLOTS, 4096)
+  const bytes = fc.uint8Array({ minLength: 0, maxLength: 400 })
+  fc.assert(
+    fc.property(bytes, fc.nat({ max: 40 }), fc.integer({ min: 0, max: 2 ** 32 - 1 }), (text, at, seed) => {
+      parser.text.set(text, at)
+      const sum = parser.checksum(at, at + text.length, seed)
+      expect(sum).toBe(checksumReference(text, seed))
+      for (let i = 0; i < text.length; i += 37) {
+        parser.text[at + i]! ^= 16
+        expect(parser.checksum(at, at + text.length, seed)).not.toBe(sum)
+        parser.text[at + i]! ^= 16
+      }
+    }),
+  )
 })

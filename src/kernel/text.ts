@@ -57,6 +57,8 @@ export interface TextParser {
   readonly dense: readonly (Float32Array<ArrayBuffer> | BigInt64Array<ArrayBuffer>)[]
   /** Parses the lines in [from, to) of the text area, each ended by a newline. */
   parse(format: TextFormat, from: number, to: number): TextResult
+  /** A checksum of [from, to) of the text area that goes on from `seed`, the checksum of what was before. */
+  checksum(from: number, to: number, seed: number): number
   /** Names of slots in the text that are not declared, each given once. */
   takeIgnored(): string[]
 }
@@ -66,6 +68,7 @@ interface TextExports {
   configure(state: number): void
   parseSlotText(from: number, to: number): number
   parseMultiSlotText(from: number, to: number): number
+  checksum(from: number, to: number, seed: number): number
 }
 
 /** What the kernel's own constants may take at the start of memory. */
@@ -90,6 +93,7 @@ export function createTextParser(slots: readonly TextSlot[], capacity: number, r
     ...columns(buffer, layout),
     parse: (format, from, to) =>
       readResult(state, parseWith[format](layout.text + from, layout.text + to), layout.text),
+    checksum: (from, to, seed) => kernel.checksum(layout.text + from, layout.text + to, seed) >>> 0,
     takeIgnored: () => {
       const found = field(state, 'ignored')
       const names = Array.from({ length: found - ignoredTaken }, (_, i) => layout.ignoredName(buffer, ignoredTaken + i))
