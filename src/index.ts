@@ -1,4 +1,6 @@
 /** @file The public API: what a model, a reader or a program of a user imports from 'oarfish'. */
+import { Fleet } from './fleet/index.ts'
+
 export { z } from 'zod'
 export { type JobConfig, type LoadedConfig, type LoadedRunConfig, loadConfig, loadRunConfig } from './config/index.ts'
 export {
@@ -14,6 +16,20 @@ export {
 } from './data/index.ts'
 export type { Event, EventSink } from './event/index.ts'
 export * as fluid from './fluid/index.ts'
+export {
+  type ASyncConfigs,
+  communicatorFlags,
+  type DistributedOptimizer,
+  DistributedStrategy,
+  Fleet,
+  PaddleCloudRoleMaker,
+  Role,
+  type RoleMaker,
+  type Strategy,
+  StrategyFactory,
+  type TrainerStrategy,
+  UserDefinedRoleMaker,
+} from './fleet/index.ts'
 export {
   type DygraphModel,
   type Feeds,
@@ -38,3 +54,6 @@ export {
   type TrainResult,
   train,
 } from './train/index.ts'
+
+/** The job that this process belongs to, as Paddle's `fleet`. */
+export const fleet: Fleet = new Fleet()

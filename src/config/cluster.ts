@@ -41,6 +41,11 @@ export const LOCAL_CLUSTER: Cluster = {
   inherited: {},
 }
 
+/** The environment of this process: programs of users, unlike commands, are not handed one. */
+export function processEnv(): Env {
+  return process.env
+}
+
 /** PaddleCloudRoleMaker's reading of the environment, parameter-server side; `local` when there is no server list. */
 export function clusterFromEnv(env: Env): Cluster {
   if (!env['PADDLE_PSERVERS_IP_PORT_LIST']) {

@@ -1,4 +1,24 @@
 /** @file The public face of fleet/. */
+export { A_SYNC_CONFIGS, type ASyncConfigs } from './a-sync-configs.ts'
+export { DistributedStrategy, type DistributedStrategyOptions } from './distributed-strategy.ts'
+export { type DistributedOptimizer, Fleet, type FleetInitOptions, type FleetOptions } from './fleet.ts'
+export {
+  PaddleCloudRoleMaker,
+  type PaddleCloudRoleMakerOptions,
+  Role,
+  type RoleMaker,
+  UserDefinedRoleMaker,
+  type UserDefinedRoleMakerOptions,
+} from './role-maker.ts'
+export type { SaveInferenceModelOptions, SavePersistablesOptions } from './saving.ts'
+export { estimatedBytes, type Strategy, settleStrategy } from './settle-strategy.ts'
+export {
+  communicatorFlags,
+  StrategyFactory,
+  type TrainerStrategy,
+  type TranspilerModes,
+  transpilerPlan,
+} from './trainer-strategy.ts'
 export type {
   Distributable,
   FleetProgram,
@@ -7,3 +27,4 @@ export type {
   FleetWorker,
   TrainingProgram,
 } from './training-program.ts'
+export type { CommWorld, Numbers, Reduction } from './util.ts'

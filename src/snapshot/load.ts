@@ -81,8 +81,6 @@ async function loadDense(snapshot: Snapshot, params: LocalParams): Promise<void>
   if (same) dense.restoreSteps(manifest.steps)
 }
 
-const BLOCK_BYTES = 4 * 1024 * 1024
-
 async function loadTable(
   snapshot: Snapshot,
   saved: ManifestTable,
@@ -90,10 +88,24 @@ async function loadTable(
   { same, steps, emit }: { readonly same: boolean; readonly steps: number; readonly emit: EventSink },
 ): Promise<void> {
   const tell = tableProgress(emit, 'load', table.name, saved.rows)
+  let done = 0
+  for await (const { signs, rows } of savedRows(snapshot, saved)) {
+    table.load(signs, same ? rows : withoutState(rows, saved.rowBytes, table, steps))
+    done += signs.length
+    tell(done)
+  }
+}
+
+const BLOCK_BYTES = 4 * 1024 * 1024
+
+/** The rows of a saved table, block by block; views that are valid until the next block. */
+export async function* savedRows(
+  snapshot: Snapshot,
+  saved: ManifestTable,
+): AsyncGenerator<{ readonly signs: BigUint64Array; readonly rows: Uint8Array }> {
   const perBlock = Math.max(1, Math.floor(BLOCK_BYTES / saved.rowBytes))
   const signs = new BigUint64Array(perBlock)
   const values = new Uint8Array(perBlock * saved.rowBytes)
-  let done = 0
   for (const part of saved.parts) {
     const [signsFile, valuesFile] = [await checked(snapshot, part.signs), await checked(snapshot, part.values)]
     try {
@@ -101,11 +113,8 @@ async function loadTable(
         const n = Math.min(left, perBlock)
         await signsFile.fill(new Uint8Array(signs.buffer, 0, 8 * n))
         await valuesFile.fill(values.subarray(0, n * saved.rowBytes))
-        const rows = values.subarray(0, n * saved.rowBytes)
-        table.load(signs.subarray(0, n), same ? rows : withoutState(rows, saved.rowBytes, table, steps))
+        yield { signs: signs.subarray(0, n), rows: values.subarray(0, n * saved.rowBytes) }
         left -= n
-        done += n
-        tell(done)
         await setImmediate() // reading blocks: let signals and timers have their turn
       }
       signsFile.end()

@@ -15,4 +15,5 @@ export { createParams, type DataFiles, findDataFiles, Runtime, type RuntimeOptio
 export { type TrainOptions, type TrainResult, train } from './train.ts'
 export { type TrainWorkerOptions, trainWorker } from './train-worker.ts'
 export type { StepReport } from './trainer-pool.ts'
+export { openWorkerMode, type WorkerMode } from './worker-mode.ts'
 export type { JobCheckpoints } from './worker-model.ts'

@@ -1,0 +1,204 @@
+/** @file A worker that is connected to its servers: threads and steps over their weights, meetings with the other workers. */
+import type { Cluster, JobConfig } from '../config/index.ts'
+import type { EventSink } from '../event/index.ts'
+import { createLocalParams, denseLayout, LocalParams, type Params } from '../params/index.ts'
+import {
+  ADDING,
+  DEFAULT_SHARDS,
+  denseSlices,
+  encodeJoin,
+  gatherParams,
+  METHODS,
+  type Placement,
+  RemoteParams,
+  ServerGroup,
+  type Slice,
+  scatterParams,
+} from '../ps/index.ts'
+import { openWorkerMode, Runtime, type WorkerMode } from '../train/index.ts'
+import { strategyError } from './errors.ts'
+import { openGeoParams } from './geo-params.ts'
+import { DEFAULT_SEGMENTS, fleetIdentity } from './identity.ts'
+import type { SettledStrategy } from './settle-strategy.ts'
+import type { FleetRuntime, FleetWorker, TrainingProgram } from './training-program.ts'
+
+export interface WorkerJob {
+  readonly cluster: Cluster
+  readonly program: TrainingProgram
+  readonly strategy: SettledStrategy
+  readonly emit: EventSink
+  /** How long a live server may take to answer. @default 3 minutes */
+  readonly requestTimeoutMs?: number
+}
+
+export class ConnectedWorker implements FleetWorker {
+  readonly #job: WorkerJob
+  readonly #servers: ServerGroup
+  readonly #segments: number
+  readonly #slices: readonly Slice[]
+  readonly #placement: Placement
+  /** Those hear that a process of the job is gone. */
+  readonly #runtimes: Set<Runtime>
+  /** Steps of this thread, whose gradients may be under way. */
+  readonly #steps = new Set<Params>()
+  /** How often each kind of meeting took place: all workers count alike. */
+  readonly #met = new Map<string, number>()
+  /** A geo worker's copy, which outlives the threads that train it. */
+  #geo: { readonly mode: WorkerMode; readonly threads: number } | undefined
+
+  private constructor(job: WorkerJob, servers: ServerGroup, runtimes: Set<Runtime>) {
+    const { model, segments = DEFAULT_SEGMENTS } = job.program
+    this.#job = job
+    this.#servers = servers
+    this.#runtimes = runtimes
+    this.#segments = segments
+    this.#slices = denseSlices(denseLayout(model.train, model.optimizer).floats, servers.size)
+    this.#placement = { servers: servers.size, shards: DEFAULT_SHARDS }
+  }
+
+  /** Connects to every server, waiting for those that are not up yet, and meets the other workers. */
+  static async open(job: WorkerJob): Promise<ConnectedWorker> {
+    const { cluster, program, strategy, emit, requestTimeoutMs } = job
+    const runtimes = new Set<Runtime>()
+    const servers = await ServerGroup.open({
+      servers: cluster.servers,
+      identity: fleetIdentity(cluster, program, strategy),
+      // A program that ends without stopWorker is not kept alive by its connections.
+      idle: true,
+      onNotice: (message) => emit({ kind: 'notice', message }),
+      onLost: (error) => {
+        for (const runtime of runtimes) runtime.fail(error)
+      },
+      ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
+    })
+    const worker = new ConnectedWorker(job, servers, runtimes)
+    await worker.meet('initWorker', null)
+    return worker
+  }
+
+  /** Meets all workers at a call that each of them makes: brings something, gets what each has brought, by rank. */
+  meet<T>(call: string, what: T): Promise<readonly T[]> {
+    const count = (this.#met.get(call) ?? 0) + 1
+    this.#met.set(call, count)
+    return this.#servers.meet(count === 1 ? call : `${call} number ${count}`, what, { blocking: true })
+  }
+
+  async openRuntime(options: Parameters<FleetWorker['openRuntime']>[0]): Promise<FleetRuntime> {
+    const { model } = this.#job.program
+    const config = this.#configured(options.config)
+    const { thread_num: threads } = config.runner
+    const mode = this.#mode(config)
+    const runtime = await Runtime.open({ ...options, config, model, threads, params: mode.params, pool: mode.pool })
+    this.#runtimes.add(runtime)
+    let begin = true
+    return {
+      pass: async (phase, epoch, changes = {}) => {
+        if (phase === 'infer') return runtime.pass(phase, epoch, undefined, changes)
+        await this.#join(threads, begin)
+        begin = false
+        return runtime.pass(phase, epoch, undefined, {
+          ...changes,
+          afterBatch: (index) => mode.afterBatch(runtime, index),
+          together: async (own) => {
+            await mode.settle(runtime)
+            await this.#leave()
+            return changes.together ? changes.together(own) : own
+          },
+        })
+      },
+      close: async () => {
+        this.#runtimes.delete(runtime)
+        await runtime.close()
+      },
+    }
+  }
+
+  async openParams(): Promise<Params> {
+    const { program, strategy, cluster } = this.#job
+    const [segments, slices, placement] = [this.#segments, this.#slices, this.#placement]
+    const call = (server: number, method: number, body: Uint8Array, what: string) =>
+      this.#servers.request(server, method, [body], what)
+    await this.#join(1, true)
+    const params =
+      strategy.mode === 'geo'
+        ? openGeoParams({ ...{ program, segments, slices, placement, call }, ...strategy, workers: cluster.workerNum })
+        : new RemoteParams({ call, thread: 0, segments, slices })
+    this.#steps.add(params)
+    return params
+  }
+
+  async gather(): Promise<LocalParams> {
+    await this.#flush()
+    const params = this.blank()
+    await gatherParams(this.#servers, this.#slices, params)
+    return params
+  }
+
+  scatter(params: LocalParams): Promise<void> {
+    return scatterParams(this.#servers, this.#slices, this.#placement, params)
+  }
+
+  /** Says good-bye to the servers once they have everything. */
+  async close(): Promise<void> {
+    await this.#flush()
+    await this.#servers.requestAll(METHODS.leave, [], 'leave(stopWorker)')
+    this.#servers.close()
+  }
+
+  /** Tells the servers why this worker ends. */
+  abort(reason: Error): void {
+    this.#servers.abort(reason)
+  }
+
+  async #flush(): Promise<void> {
+    for (const params of this.#steps) await params.flush()
+  }
+
+  /** This worker's threads take part in steps from now on. In sync nobody may begin before all do. */
+  async #join(threads: number, begin: boolean): Promise<void> {
+    await this.#servers.requestAll(METHODS.join, [encodeJoin({ threads, begin })], 'join(training)')
+    if (this.#job.strategy.mode === 'sync') await this.meet('begin of training', null)
+  }
+
+  /** Steps of the others go on without this worker. */
+  async #leave(): Promise<void> {
+    await this.#servers.requestAll(METHODS.leave, [], 'leave(training)')
+    if (this.#job.strategy.mode === 'sync') await this.meet('end of training', null)
+  }
+
+  /** What the job has settled wins over what a runtime's configuration says. */
+  #configured(config: JobConfig): JobConfig {
+    const { program, strategy } = this.#job
+    const own = { seed: program.seed, table_segments: this.#segments, geo_step: strategy.geoStep }
+    return { ...config, runner: { ...config.runner, ...own } }
+  }
+
+  #mode(config: JobConfig): WorkerMode {
+    const { program, strategy, cluster } = this.#job
+    const { thread_num: threads } = config.runner
+    const open = () =>
+      openWorkerMode(strategy.mode, {
+        config,
+        model: program.model,
+        servers: this.#servers,
+        workers: cluster.workerNum,
+      })
+    if (strategy.mode !== 'geo') return open()
+    this.#geo ??= { mode: open(), threads }
+    if (threads <= this.#geo.threads) return this.#geo.mode
+    throw strategyError(
+      `a geo worker that began with ${this.#geo.threads} threads cannot go on with ${threads}`,
+      'give every dataset the same number of threads: dataset.setThread(n)',
+    )
+  }
+
+  /** Weights as the servers keep them, at their first values: to load a model into. */
+  blank(): LocalParams {
+    const { program, strategy } = this.#job
+    const { train, optimizer, tableOptimizers } = program.model
+    // Geo's servers hold weights only: the optimizers' state lives with each worker.
+    const rules = strategy.mode === 'geo' ? { optimizer: ADDING } : { optimizer, tableOptimizers }
+    const options = { program: train, ...rules, seed: program.seed, segments: this.#segments, threads: 1 }
+    return new LocalParams(createLocalParams(options), 0)
+  }
+}

@@ -1,0 +1,72 @@
+/** @file Which mode a job trains in: what its strategy says, or what fits the program and the memory of this host. */
+import { freemem } from 'node:os'
+import { denseLayout } from '../params/index.ts'
+import type { PsMode } from '../ps/index.ts'
+import { DistributedStrategy, NO_GEO_STEP, type StrategyPlan } from './distributed-strategy.ts'
+import { strategyError } from './errors.ts'
+import { type TrainerStrategy, type TranspilerModes, transpilerPlan } from './trainer-strategy.ts'
+import type { TrainingProgram } from './training-program.ts'
+
+/** A strategy in any of Paddle's forms. */
+export type Strategy = DistributedStrategy | TrainerStrategy | TranspilerModes
+
+export interface SettledStrategy {
+  readonly mode: PsMode
+  readonly geoStep: number
+  /** Why, where it was chosen by itself. */
+  readonly reason?: string
+}
+
+export interface SettleOptions {
+  /** @default what the system says */
+  readonly freeBytes?: number
+}
+
+/** Without a strategy it is async, as fleet 1.x and runner.sync_mode have it. */
+export function settleStrategy(
+  strategy: Strategy | undefined,
+  program: TrainingProgram,
+  { freeBytes = freemem() }: SettleOptions = {},
+): SettledStrategy {
+  const plan = planOf(strategy)
+  if (plan.kind === 'mode') return { mode: plan.mode, geoStep: plan.geoStep }
+  const { kind } = program.model.optimizer
+  if (kind !== 'sgd') return { mode: 'async', geoStep: NO_GEO_STEP, reason: `the optimizer is ${kind}, not sgd` }
+  const needed = estimatedBytes(program)
+  const [neededMb, freeMb] = [needed, freeBytes].map((bytes) => Math.ceil(bytes / 2 ** 20))
+  const sizes = `a copy of the model takes about ${neededMb} MB, ${freeMb} MB are free`
+  return needed < freeBytes
+    ? { mode: 'geo', geoStep: AUTO_GEO_STEP, reason: `the optimizer is sgd and ${sizes}` }
+    : { mode: 'async', geoStep: NO_GEO_STEP, reason: sizes }
+}
+
+const AUTO_GEO_STEP = 800
+
+function planOf(strategy: Strategy | undefined): StrategyPlan {
+  if (strategy === undefined) return { kind: 'mode', mode: 'async', geoStep: NO_GEO_STEP }
+  if (strategy instanceof DistributedStrategy) return strategy.plan
+  if (typeof strategy === 'object' && 'syncMode' in strategy) return transpilerPlan(strategy)
+  if (typeof strategy === 'object' && 'mode' in strategy) return strategy
+  throw strategyError(
+    `distributedOptimizer: ${JSON.stringify(strategy)} is no strategy`,
+    'pass a DistributedStrategy, a DistributeTranspilerConfig or one of StrategyFactory',
+  )
+}
+
+const BATCH = 1024
+/** Weights, gradients and the optimizer's state. */
+const COPIES = 5
+
+/** Memory of a worker that trains a copy of its own, as Paddle reckons it. Tables count with the rows they were declared with. */
+export function estimatedBytes({ model, tableRows = {} }: TrainingProgram): number {
+  const { train, optimizer } = model
+  const rows = train.tables.reduce((sum, { name, dim }) => sum + (tableRows[name] ?? 0) * dim, 0)
+  const weights = denseLayout(train, optimizer).floats + rows
+  const activations = train.nodes.reduce((sum, { shape }) => sum + sizeOf(shape), 0)
+  return 4 * (COPIES * weights + activations)
+}
+
+/** Symbols of the shape count as a batch. */
+function sizeOf(shape: readonly unknown[]): number {
+  return shape.reduce<number>((size, dim) => size * (typeof dim === 'number' ? dim : BATCH), 1)
+}

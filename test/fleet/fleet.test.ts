@@ -1,0 +1,188 @@
+/** @file The Fleet API with servers and workers: training in every mode, saving together, exchanging numbers. */
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { openExport } from '../../src/export/index.ts'
+import { DistributedStrategy, StrategyFactory } from '../../src/fleet/index.ts'
+import { tinyFolder, trainTiny } from '../train/tiny.testing.ts'
+import { fleetJob, type Member } from './job.testing.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+let folder: string
+beforeAll(async () => {
+  folder = await tinyFolder()
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const SYNC = StrategyFactory.createSyncStrategy()
+
+async function digestOf({ program }: Member): Promise<string> {
+  return (await program.worker!.gather()).digest()
+}
+
+describe('training', () => {
+  test('one worker in sync trains bit for bit what one process trains, whichever the number of servers', async () => {
+    const { result } = await trainTiny(folder, ['runner.epochs=2', 'runner.model_save_path='])
+    for (const servers of [1, 3]) {
+      const [digest] = await fleetJob({ folder, workers: 1, servers, strategy: SYNC }, async (member) => {
+        await member.pass('train', 0)
+        await member.reopen()
+        await member.pass('train', 1)
+        return digestOf(member)
+      })
+      expect(digest).toBe(result.digest)
+    }
+  })
+
+  test.each([
+    ['sync', SYNC],
+    ['async', new DistributedStrategy({ aSync: true })],
+    ['half_async', StrategyFactory.createHalfAsyncStrategy()],
+    ['geo', StrategyFactory.createGeoStrategy(2)],
+  ])('two workers with two threads learn in mode %s, each on its own files', async (mode, strategy) => {
+    const options = { folder, workers: 2, servers: 2, strategy, overrides: ['runner.thread_num=2'] }
+    const results = await fleetJob(options, async (member) => {
+      expect(member.program.mode).toBe(mode)
+      const { auc: before } = await member.pass('infer', 0)
+      await member.fleet.barrierWorker()
+      let samples = 0
+      for (let epoch = 0; epoch < 4; epoch++) samples += (await member.pass('train', epoch)).samples!
+      await member.fleet.barrierWorker()
+      const { auc } = await member.pass('infer', 1)
+      return { before, auc, samples: samples / 4 }
+    })
+    // Three files over two workers.
+    expect(results.map(({ samples }) => samples)).toEqual([640, 320])
+    for (const { before, auc } of results) expect(auc! - before!).toBeGreaterThan(0.1)
+  })
+})
+
+describe('saving', () => {
+  test('what is saved over two servers begins a job of three, by loadModel, with the same weights', async () => {
+    const dirname = join(folder, 'saved')
+    const trained = await fleetJob({ folder, workers: 2, servers: 2, strategy: SYNC }, async (member) => {
+      await member.pass('train', 0)
+      await member.fleet.savePersistables({ dirname })
+      return digestOf(member)
+    })
+    const loaded = await fleetJob({ folder, workers: 1, servers: 3, strategy: SYNC }, async (member) => {
+      expect(await digestOf(member)).not.toBe(trained[0])
+      await member.fleet.loadModel(dirname)
+      return digestOf(member)
+    })
+    expect(loaded[0]).toBe(trained[0])
+  })
+
+  test('initServer(dirname) loads tables and leaves dense weights as they begin', async () => {
+    const dirname = join(folder, 'tables')
+    const state = async (member: Member) => {
+      const { dense, tables } = await member.program.worker!.gather()
+      const rows = tables.map(({ rowCount }) => rowCount)
+      return { dense: Buffer.from(dense.bytes()).toString('base64'), rows }
+    }
+    const job = { folder, workers: 1, strategy: SYNC }
+    const [first] = await fleetJob({ ...job, servers: 1 }, async (member) => {
+      const begin = await state(member)
+      await member.pass('train', 0)
+      await member.fleet.savePersistables({ dirname })
+      return { begin, end: await state(member) }
+    })
+    const [second] = await fleetJob({ ...job, servers: 3, initServer: dirname }, state)
+    expect(second!.rows).toEqual(first!.end.rows)
+    expect(second!.rows[0]).toBeGreaterThan(0)
+    expect(second!.dense).toBe(first!.begin.dense)
+  })
+
+  test('saveInferenceModel writes an export', async () => {
+    const dirname = join(folder, 'inference')
+    await fleetJob({ folder, workers: 2, servers: 2 }, async ({ fleet, pass }) => {
+      await pass('train', 0)
+      await fleet.saveInferenceModel({ dirname })
+    })
+    const { manifest } = await openExport(dirname)
+    expect(manifest.outputs.length).toBeGreaterThan(0)
+    expect(await readdir(dirname)).toContain('model.onnx')
+  })
+
+  test('a save that only worker 0 calls ends when the other waits elsewhere, and says who is missing', async () => {
+    const [first, second] = await fleetJob({ folder, workers: 2, servers: 1 }, async ({ fleet, rank }) => {
+      const call = rank === 0 ? fleet.savePersistables({ dirname: join(folder, 'alone') }) : fleet.barrierWorker()
+      return call.then(
+        () => 'no error',
+        (error: Error & { code: string }) => `${error.code}: ${error.message}`,
+      )
+    })
+    const places = `worker[0] waits at savePersistables(${join(folder, 'alone')}), worker[1] waits at barrierWorker`
+    expect(first).toContain(`PS_WORKERS_APART: savePersistables(${join(folder, 'alone')}): not all workers take part`)
+    expect(first).toContain(places)
+    expect(second).toContain(places)
+  })
+
+  test('a save that only worker 0 calls ends when the other has left', async () => {
+    const [first] = await fleetJob({ folder, workers: 2, servers: 1 }, async ({ fleet, rank }) => {
+      if (rank === 1) return ''
+      return fleet.savePersistables({ dirname: join(folder, 'alone') }).then(
+        () => 'no error',
+        (error: Error) => error.message,
+      )
+    })
+    expect(first).toContain('worker[1] has left')
+  })
+
+  test('a save that fails on worker 0 fails on every worker, with its reason', async () => {
+    const dirname = join(folder, 'file')
+    await mkdir(folder, { recursive: true })
+    await writeFile(dirname, 'in the way')
+    const failures = await fleetJob({ folder, workers: 2, servers: 1 }, ({ fleet }) =>
+      fleet.savePersistables({ dirname: join(dirname, 'below') }).then(
+        () => 'no error',
+        (error: Error & { code: string }) => error.code,
+      ),
+    )
+    expect(failures).toEqual(['SNAPSHOT_WRITE', 'SNAPSHOT_WRITE'])
+  })
+
+  test.each([1, 3])('save mode %i needs an accessor', async (mode) => {
+    await fleetJob({ folder, workers: 1, servers: 1 }, async ({ fleet }) => {
+      await expect(fleet.savePersistables({ dirname: 'x', mode })).rejects.toMatchObject({ code: 'FLEET_SAVE_MODE' })
+    })
+  })
+})
+
+describe('fleet.util', () => {
+  test('workers reduce, gather and wait for each other', async () => {
+    const results = await fleetJob({ folder, workers: 3, servers: 1 }, async ({ fleet, rank }) => {
+      const { util } = fleet
+      await util.barrier()
+      return {
+        sum: await util.allReduce(rank + 0.1),
+        most: await util.allReduce([[rank, 1 - rank], [Number.POSITIVE_INFINITY]], 'max'),
+        least: await util.allReduce(Float32Array.of(rank, 7), 'min'),
+        all: await util.allGather({ rank, name: `w${rank}` }),
+      }
+    })
+    const all = [0, 1, 2].map((rank) => ({ rank, name: `w${rank}` }))
+    for (const { sum, most, least, all: gathered } of results) {
+      expect(sum).toBeCloseTo(3.3, 12)
+      expect(most).toEqual([[2, 1], [Number.POSITIVE_INFINITY]])
+      expect(least).toEqual(Float32Array.of(0, 7))
+      expect(gathered).toEqual(all)
+    }
+  })
+
+  test('shapes that differ between workers are refused, naming the worker', async () => {
+    const failures = await fleetJob({ folder, workers: 2, servers: 1 }, ({ fleet, rank }) =>
+      fleet.util.allReduce(rank === 0 ? [1] : [1, 2]).catch((error: Error) => error.message),
+    )
+    expect(failures[0]).toBe('allReduce: worker[1] brought 2 numbers, this one 1')
+  })
+
+  test('servers have no group: the input comes back with a warning', async () => {
+    await fleetJob({ folder, workers: 1, servers: 1 }, async ({ fleet, events }) => {
+      expect(await fleet.util.allReduce(5, 'sum', 'all')).toBe(5)
+      const message = 'gloo is not initialized, will not communicator with other nodes'
+      expect(events).toContainEqual({ kind: 'warning', message })
+    })
+  })
+})
