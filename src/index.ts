@@ -15,7 +15,6 @@ export {
   type Sample,
 } from './data/index.ts'
 export type { Event, EventSink } from './event/index.ts'
-export * as fluid from './fluid/index.ts'
 export {
   type ASyncConfigs,
   communicatorFlags,
@@ -30,6 +29,7 @@ export {
   type TrainerStrategy,
   UserDefinedRoleMaker,
 } from './fleet/index.ts'
+export * as fluid from './fluid/index.ts'
 export {
   type DygraphModel,
   type Feeds,

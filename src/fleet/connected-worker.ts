@@ -4,6 +4,7 @@ import type { EventSink } from '../event/index.ts'
 import { createLocalParams, denseLayout, LocalParams, type Params } from '../params/index.ts'
 import {
   ADDING,
+  type Call,
   DEFAULT_SHARDS,
   denseSlices,
   encodeJoin,
@@ -116,8 +117,7 @@ export class ConnectedWorker implements FleetWorker {
   async openParams(): Promise<Params> {
     const { program, strategy, cluster } = this.#job
     const [segments, slices, placement] = [this.#segments, this.#slices, this.#placement]
-    const call = (server: number, method: number, body: Uint8Array, what: string) =>
-      this.#servers.request(server, method, [body], what)
+    const call: Call = (...asked) => this.#servers.ask(...asked)
     await this.#join(1, true)
     const params =
       strategy.mode === 'geo'
@@ -174,14 +174,13 @@ export class ConnectedWorker implements FleetWorker {
   }
 
   #mode(config: JobConfig): WorkerMode {
-    const { program, strategy, cluster } = this.#job
+    const { program, strategy, cluster, requestTimeoutMs } = this.#job
     const { thread_num: threads } = config.runner
     const open = () =>
       openWorkerMode(strategy.mode, {
-        config,
-        model: program.model,
-        servers: this.#servers,
-        workers: cluster.workerNum,
+        ...{ config, model: program.model, servers: this.#servers, workers: cluster.workerNum },
+        identity: fleetIdentity(cluster, program, strategy),
+        ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
       })
     if (strategy.mode !== 'geo') return open()
     this.#geo ??= { mode: open(), threads }
