@@ -1,2 +1,3 @@
-/** @file The public face of agent/: one node of a submitted job. */
+/** @file The public face of agent/: the nodes of a submitted job. */
+export { type LocalOptions, runNodesHere } from './local.ts'
 export { type NodeOptions, runNode } from './node.ts'

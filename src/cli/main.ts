@@ -1,6 +1,7 @@
 /** @file The `oarfish` command line: finds the command, hands over, turns its end into an exit code. Knows nothing of what commands do. */
 import { Command } from 'commander'
 import { checkCommand } from './check.ts'
+import { cloudCommand } from './cloud.ts'
 import { dataCommand } from './data.ts'
 import { execCommand } from './exec.ts'
 import { exportCommand } from './export.ts'
@@ -9,7 +10,9 @@ import { fleetrunCommand } from './fleetrun.ts'
 import { inferCommand } from './infer.ts'
 import { inspectCommand } from './inspect.ts'
 import { type CliIo, processIo } from './io.ts'
+import { jobsCommand, logsCommand, statusCommand, stopCommand } from './jobs.ts'
 import { launchPsCommand } from './launch-ps.ts'
+import { paddlecloudCommand } from './paddlecloud.ts'
 import { predictCommand } from './predict.ts'
 import { readerCommand } from './reader.ts'
 import { runCommand } from './run.ts'
@@ -26,6 +29,11 @@ const COMMANDS = [
   predictCommand,
   serveCommand,
   inspectCommand,
+  jobsCommand,
+  statusCommand,
+  logsCommand,
+  stopCommand,
+  cloudCommand,
   checkCommand,
   dataCommand,
   (io: CliIo) => fleetrunCommand(io),
@@ -69,7 +77,18 @@ export async function runFleetrun(argv: readonly string[], io: CliIo = processIo
   return await parse(fleetrunCommand(io, 'fleetrun').version(packageVersion()), argv, io)
 }
 
-async function parse(program: Command, argv: readonly string[], io: CliIo): Promise<number> {
+/** The `paddlecloud` command: PaddleCloud's client. */
+export async function runPaddlecloud(argv: readonly string[], io: CliIo = processIo()): Promise<number> {
+  // Its --json is about what a submission prints.
+  return await parse(paddlecloudCommand(io).version(packageVersion()), argv, io, { json: false })
+}
+
+async function parse(
+  program: Command,
+  argv: readonly string[],
+  io: CliIo,
+  { json = argv.includes('--json') } = {},
+): Promise<number> {
   for (const command of withChildren(program)) {
     command
       .exitOverride()
@@ -80,7 +99,7 @@ async function parse(program: Command, argv: readonly string[], io: CliIo): Prom
     await program.parseAsync(argv.length === 0 ? ['--help'] : argv, { from: 'user' })
     return 0
   } catch (error) {
-    return reportFailure(error, io, { json: argv.includes('--json') })
+    return reportFailure(error, io, { json })
   }
 }
 

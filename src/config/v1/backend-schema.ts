@@ -8,6 +8,8 @@ export const CLUSTER_TYPES = ['mpi', 'k8s'] as const
 export type ClusterType = (typeof CLUSTER_TYPES)[number]
 export const PRIORITIES = ['normal', 'high', 'very_high'] as const
 export type Priority = (typeof PRIORITIES)[number]
+/** The first comes first. */
+export const PRIORITY_ORDER: readonly Priority[] = ['very_high', 'high', 'normal']
 
 /** The seven flags of `config.communicator`; those without a number take the largest thread_num. */
 const COMMUNICATOR = group('config.communicator', 'Flags of the parameter server, given to each process.', {

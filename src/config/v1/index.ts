@@ -2,7 +2,14 @@
 export { checkSlotsV1, type DeclaredSlot } from './agree.ts'
 export { type Backend, type LoadedBackend, loadBackend, parseBackend } from './backend.ts'
 export { checkSubmission, JOB_KINDS, type JobKind, type Submission } from './backend-check.ts'
-export { BACKEND_GROUPS, type BackendName, type ClusterType, type Priority } from './backend-schema.ts'
+export {
+  BACKEND_GROUPS,
+  type BackendName,
+  type ClusterType,
+  PRIORITIES,
+  PRIORITY_ORDER,
+  type Priority,
+} from './backend-schema.ts'
 export { withoutSecrets } from './backend-secrets.ts'
 export { checkRun, readsSlots, selectedRunners } from './files.ts'
 export { type PhaseJob, phaseJob } from './job.ts'

@@ -1,0 +1,132 @@
+/** @file `oarfish cloud`: the job server, its groups and users. */
+import { homedir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Command } from 'commander'
+import { PRIORITIES, type Priority } from '../config/index.ts'
+import { type CliIo, STOP_SIGNALS } from './io.ts'
+import { oneOf, wholeNumber } from './options.ts'
+import { packageVersion } from './version.ts'
+
+const EXECUTORS = { local: { name: 'local', kinds: ['_MPI'], atOnce: 1 } } as const
+const MEBI = 1 << 20
+
+interface ServeOptions {
+  readonly dir: string
+  readonly port: number
+  readonly host: string
+  readonly executor: string
+  readonly maxFileMb: number
+  readonly maxJobMb: number
+}
+
+export function cloudCommand(io: CliIo): Command {
+  const dir = [
+    '--dir <folder>',
+    'where jobs and accounts are kept',
+    join(homedir(), '.local/share/oarfish/cloud'),
+  ] as const
+  const cloud = new Command('cloud').description('The job server behind `oarfish run -b`, its groups and users.')
+  cloud
+    .command('serve')
+    .description('Take jobs, queue them by group and priority, run them.')
+    .option(...dir)
+    .option('--port <n>', 'where to listen', wholeNumber, 8180)
+    .option('--host <address>', 'the address to listen on; 0.0.0.0 for all', '127.0.0.1')
+    .option('--executor <name>', 'what runs jobs: local (nodes on this host, one job at a time)', 'local')
+    .option('--max-file-mb <n>', 'larger files are refused', wholeNumber, 256)
+    .option('--max-job-mb <n>', 'larger jobs are refused', wholeNumber, 1024)
+    .action((options: ServeOptions) => serve(options, io))
+  cloud
+    .command('supervise', { hidden: true })
+    .argument('<folder>')
+    .action((folder: string) => supervise(folder, io))
+  const group = cloud.command('group').description('Who shares what.')
+  group
+    .command('add')
+    .description('Add a group, or change it.')
+    .argument('<name>')
+    .option(...dir)
+    .requiredOption('--quota <n>', 'nodes that its jobs may hold at one time', wholeNumber)
+    .option('--priorities <list>', 'which its jobs may have', PRIORITIES.join(','))
+    .action(async (name: string, options: { dir: string; quota: number; priorities: string }) => {
+      const { addGroup } = await import('../cloud/index.ts')
+      const priorities = options.priorities
+        .split(',')
+        .map((word) => oneOf('--priorities', PRIORITIES, word) as Priority)
+      await addGroup(accountsFile(options.dir), name, { quota: options.quota, priorities })
+      io.out.write(`group ${name}: ${options.quota} nodes, priorities ${priorities.join(', ')}\n`)
+    })
+  const user = cloud.command('user').description('Who may submit.')
+  user
+    .command('add')
+    .description('Add a user and print the keys, this once.')
+    .argument('<name>')
+    .option(...dir)
+    .requiredOption('--group <names>', 'groups, separated by commas')
+    .option('--uid <n>', 'user id that the processes of the jobs get; without it they run as the server', wholeNumber)
+    .action(async (name: string, options: { dir: string; group: string; uid?: number }) => {
+      const { addUser } = await import('../cloud/index.ts')
+      const { ak, sk } = await addUser(accountsFile(options.dir), {
+        name,
+        groups: options.group.split(','),
+        uid: options.uid,
+      })
+      io.out.write(`user ${name}\nak: ${ak}\nsk: ${sk}\n`)
+    })
+  user
+    .command('rotate')
+    .description('Give a user new keys and print them, this once.')
+    .argument('<name>')
+    .option(...dir)
+    .action(async (name: string, options: { dir: string }) => {
+      const { rotateKeys } = await import('../cloud/index.ts')
+      const { ak, sk } = await rotateKeys(accountsFile(options.dir), name)
+      io.out.write(`user ${name}\nak: ${ak}\nsk: ${sk}\n`)
+    })
+  return cloud
+}
+
+const accountsFile = (dir: string) => join(dir, 'accounts.json')
+const QUEUE_MS = 300
+
+async function serve(options: ServeOptions, io: CliIo): Promise<void> {
+  const { accountsReader, createDispatcher, createJobServer, openStore } = await import('../cloud/index.ts')
+  const executor = EXECUTORS[oneOf('--executor', ['local'] as const, options.executor)]
+  const store = await openStore(options.dir)
+  const bin = fileURLToPath(new URL('../../bin', import.meta.url))
+  const dispatcher = createDispatcher({
+    store,
+    executor,
+    accounts: accountsReader(accountsFile(options.dir)),
+    supervisor: [process.execPath, join(bin, 'oarfish.js'), 'cloud', 'supervise'],
+    env: { ...io.env, PATH: [join(bin, 'path'), io.env['PATH']].join(delimiter) },
+    warn: (message) => void io.err.write(`${message}\n`),
+  })
+  const limits = { fileBytes: options.maxFileMb * MEBI, jobBytes: options.maxJobMb * MEBI }
+  const server = createJobServer({
+    ...{ store, dispatcher, executor, limits, accountsFile: accountsFile(options.dir) },
+    version: packageVersion(),
+  })
+  await new Promise<void>((done, fail) => server.once('error', fail).listen(options.port, options.host, done))
+  const address = server.address()
+  const port = typeof address === 'object' && address ? address.port : options.port
+  io.out.write(`The job server listens at http://${options.host}:${port}; jobs are kept in ${options.dir}\n`)
+  const timer = setInterval(() => void dispatcher.turn(), QUEUE_MS)
+  await new Promise<void>((done) => {
+    let signals = 0
+    io.onSignal((signal) => (signals++ > 0 ? io.exit(STOP_SIGNALS[signal]) : done()))
+  })
+  clearInterval(timer)
+  server.close()
+  server.closeAllConnections()
+  await store.close()
+  io.out.write('Stopped. Jobs that run go on, and are found again by the next server.\n')
+}
+
+async function supervise(folder: string, io: CliIo): Promise<void> {
+  const { superviseCloudJob } = await import('../cloud/index.ts')
+  const stop = new AbortController()
+  io.onSignal(() => stop.abort())
+  await superviseCloudJob({ folder, env: io.env, signal: stop.signal })
+}

@@ -1,0 +1,78 @@
+/** @file `oarfish jobs | status | logs | stop`: jobs that were submitted, by their ids. */
+import { Command } from 'commander'
+import type { JobSummary } from '../cloud/index.ts'
+import { type ClientOptions, clientFor } from './cloud-client.ts'
+import type { CliIo } from './io.ts'
+import { wholeNumber } from './options.ts'
+
+export function jobsCommand(io: CliIo): Command {
+  return withClient(new Command('jobs'))
+    .description('List the jobs you submitted, newest first.')
+    .option('-n, --limit <n>', 'how many', wholeNumber, 20)
+    .option('--json', 'print JSON')
+    .action(async ({ limit, json, ...options }: ClientOptions & { limit: number; json?: boolean }) => {
+      const { total, jobs } = await (await clientFor(options, io)).list(limit)
+      if (json) io.out.write(`${JSON.stringify({ total, jobs })}\n`)
+      else io.out.write(jobs.length === 0 ? 'No jobs yet.\n' : `${table(jobs)}${more(total, jobs.length)}`)
+    })
+}
+
+export function statusCommand(io: CliIo): Command {
+  return withClient(new Command('status'))
+    .description('Show one job: its phase, and why where that is not plain.')
+    .argument('<job>', 'id of the job')
+    .option('--json', 'print JSON')
+    .action(async (id: string, { json, ...options }: ClientOptions & { json?: boolean }) => {
+      const job = await (await clientFor(options, io, id)).info(id)
+      io.out.write(json ? `${JSON.stringify(job)}\n` : `${table([job])}${job.reason ? `${job.reason}\n` : ''}`)
+    })
+}
+
+export function logsCommand(io: CliIo): Command {
+  return withClient(new Command('logs'))
+    .description('Print the logs of a job.')
+    .argument('<job>', 'id of the job')
+    .option('-f, --follow', 'until the job is over')
+    .option('--role <name>', 'trainer or pserver')
+    .option('--rank <n>', 'of that role', wholeNumber)
+    .action(async (id: string, { follow, role, rank, ...options }) => {
+      const client = await clientFor(options, io, id)
+      for await (const text of client.logs(id, { follow, role, rank })) io.out.write(text)
+    })
+}
+
+export function stopCommand(io: CliIo): Command {
+  return withClient(new Command('stop'))
+    .description('Stop a job.')
+    .argument('<job>', 'id of the job')
+    .action(async (id: string, options: ClientOptions) => {
+      const { phase } = await (await clientFor(options, io, id)).stop(id)
+      io.out.write(`${id} ${phase === 'starting' || phase === 'running' ? 'is being stopped' : `is ${phase}`}\n`)
+    })
+}
+
+const withClient = (command: Command) =>
+  command
+    .option('--profile <name>', 'credentials of ~/.config/oarfish/credentials; default: those of the submission')
+    .option('--server <url>', 'address of the job server; default: that of the submission')
+
+function table(jobs: readonly JobSummary[]): string {
+  const rows = jobs.map(({ jobId, name, group, kind, phase, submittedAt }) => [
+    ...[jobId, name, group, kind, phase],
+    new Date(submittedAt).toISOString().slice(0, 19).replace('T', ' '),
+  ])
+  const all = [['job', 'name', 'group', 'kind', 'phase', 'submitted (UTC)'], ...rows]
+  const widths = all[0]!.map((_, column) => Math.max(...all.map((row) => row[column]!.length)))
+  return all
+    .map(
+      (row) =>
+        `${row
+          .map((cell, i) => cell.padEnd(widths[i]!))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('')
+}
+
+const more = (total: number, shown: number) =>
+  total > shown ? `${total - shown} older ones: oarfish jobs -n ${total}\n` : ''

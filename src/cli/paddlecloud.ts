@@ -1,0 +1,124 @@
+/** @file `paddlecloud`: PaddleCloud's client, for the job server of this package. */
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { basename } from 'node:path'
+import { Command } from 'commander'
+import { UserError } from '../util/index.ts'
+import { type ClientOptions, clientFor, remember } from './cloud-client.ts'
+import type { CliIo } from './io.ts'
+import { wholeNumber } from './options.ts'
+
+export function paddlecloudCommand(io: CliIo): Command {
+  const job = new Command('job')
+    .description('Submit and watch jobs.')
+    .option('--ak <key>', 'access key')
+    .option('--sk <key>', 'secret key; better kept in a profile, since other users of this machine see command lines')
+    .option('--profile <name>', 'credentials of ~/.config/oarfish/credentials')
+    .option('--server <url>', 'address of the job server')
+    .enablePositionalOptions()
+  const options = () => job.opts<ClientOptions>()
+  job.addCommand(trainCommand(io, options))
+  for (const [name, description, run] of [
+    ['info', 'Show one job.', info],
+    ['kill', 'Stop a job.', kill],
+  ] as const) {
+    job
+      .command(name)
+      .description(description)
+      .argument('<job>')
+      .action((id: string) => run(id, options(), io))
+  }
+  job
+    .command('logs')
+    .description('Print the logs of a job.')
+    .argument('<job>')
+    .option('-f, --follow', 'until the job is over')
+    .option('--role <name>', 'trainer or pserver')
+    .option('--rank <n>', 'of that role', wholeNumber)
+    .action(async (id: string, query) => {
+      for await (const text of (await clientFor(options(), io, id)).logs(id, query)) io.out.write(text)
+    })
+  job
+    .command('list')
+    .description('List your jobs.')
+    .action(async () => {
+      io.out.write(`${JSON.stringify(await (await clientFor(options(), io)).list(), undefined, 4)}\n`)
+    })
+  return new Command('paddlecloud').description('Jobs of a job server.').enablePositionalOptions().addCommand(job)
+}
+
+async function info(id: string, options: ClientOptions, io: CliIo): Promise<void> {
+  io.out.write(`${JSON.stringify(await (await clientFor(options, io, id)).info(id), undefined, 4)}\n`)
+}
+
+async function kill(id: string, options: ClientOptions, io: CliIo): Promise<void> {
+  const { phase } = await (await clientFor(options, io, id)).stop(id)
+  io.out.write(`${id} ${phase === 'stopped' ? 'is stopped' : 'is being stopped'}\n`)
+}
+
+function trainCommand(io: CliIo, client: () => ClientOptions): Command {
+  const count = ['mpi-nodes', 'k8s-trainers', 'k8s-cpu-cores', 'k8s-gpu-cards', 'k8s-ps-num', 'k8s-ps-cores']
+  const words = [
+    'mpi-priority',
+    'mpi-wall-time',
+    'k8s-priority',
+    'wall-time',
+    'k8s-memory',
+    'k8s-ps-memory',
+    'is-standalone',
+  ]
+  const command = new Command('train')
+    .description('Submit a job: files, config.ini and a command.')
+    .requiredOption('--job-name <name>', 'name of the job')
+    .requiredOption('--group-name <name>', 'whose resources are used')
+    .requiredOption('--start-cmd <line>', 'what each process runs')
+    .option('--job-conf <file>', 'environment and data of the job', 'config.ini')
+    .option('--files <files...>', 'files for the nodes', [])
+  for (const name of count) command.option(`--${name} <n>`, 'as PaddleCloud has it', wholeNumber)
+  for (const name of [...words, 'job-version', 'permission', 'distribute-job-type', 'job-remark'])
+    command.option(`--${name} <value>`, 'as PaddleCloud has it')
+  return command
+    .option('--json', 'print the ids of the job as JSON (always done)')
+    .action((flags) => train(flags, client(), io))
+}
+
+interface TrainOptions {
+  readonly jobName: string
+  readonly groupName: string
+  readonly startCmd: string
+  readonly jobConf: string
+  readonly files: readonly string[]
+}
+
+/** Stay where they are: they belong to the submitting side, and may hold keys. */
+const STAY = ['job.sh', 'backend.yaml']
+
+async function train(flags: TrainOptions, options: ClientOptions, io: CliIo): Promise<void> {
+  const { checkHook, parseConfigIni, requestFrom } = await import('../cloud/index.ts')
+  io.out.write('Start checking your job configuration, please be patient.\n')
+  if (!existsSync(flags.jobConf))
+    throw new UserError(`There is no ${flags.jobConf}.`, { code: 'SUBMIT_FLAGS', hint: 'Name it with --job-conf.' })
+  const ini = parseConfigIni(readFileSync(flags.jobConf, 'utf8'), flags.jobConf)
+  const files = filesOf(flags.files, io)
+  for (const { path } of files.filter(({ name }) => name === 'before_hook.sh')) checkHook(readFileSync(path, 'utf8'))
+  const request = requestFrom(
+    flags,
+    ini,
+    files.map(({ name }) => name),
+  )
+  const client = await clientFor(options, io)
+  const admitted = () => void io.out.write('Congratulations! Job configuration check passed!\n')
+  const job = await client.submit({ request, files, fsUgi: client.fsUgi(ini.fsUgi), onAdmitted: admitted })
+  await remember(job.jobId, client, io)
+  io.out.write('Congratulations! The new job is ready for training.\n')
+  io.out.write(`${JSON.stringify(job, undefined, 4)}\n`)
+}
+
+function filesOf(paths: readonly string[], io: CliIo) {
+  return paths.flatMap((path) => {
+    const [name, stats] = [basename(path), statSync(path, { throwIfNoEntry: false })]
+    if (!stats) throw new UserError(`--files: there is no ${path}.`, { code: 'SUBMIT_FILES', hint: 'Check the path.' })
+    if (stats.isFile()) return STAY.includes(name) ? [] : [{ name, path }]
+    io.err.write(`${path} is a folder and stays here\n`)
+    return []
+  })
+}

@@ -1,0 +1,93 @@
+/** @file Jobs from the queue to their supervisors, and how they end. A job is started at most once, whatever happens to this process. */
+import { spawn } from 'node:child_process'
+import { chownSync, mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Accounts } from './accounts.ts'
+import { type ExecutorTraits, startable } from './admission.ts'
+import { jobFolder, readOutcome, supervisorOf, writeRequest } from './job-folder.ts'
+import { type CloudJob, isActive } from './jobs.ts'
+import type { Store } from './store.ts'
+
+export interface DispatchOptions {
+  readonly store: Store
+  readonly accounts: () => Accounts
+  readonly executor: ExecutorTraits
+  /** The words that run a supervisor; the job's folder is added. */
+  readonly supervisor: readonly string[]
+  readonly env: NodeJS.ProcessEnv
+  readonly warn: (message: string) => void
+}
+
+export interface Dispatcher {
+  /** Looks at all jobs now: ends what has ended, starts what may start. */
+  turn(): Promise<void>
+  stop(id: string): Promise<void>
+}
+
+const START_MS = 10_000 // a supervisor that has not claimed its job by then never will
+
+export function createDispatcher(options: DispatchOptions): Dispatcher {
+  const { store, accounts, executor } = options
+  const turn = async () => {
+    for (const job of store.jobs.values()) if (isActive(job.phase)) await follow(job, store)
+    for (const job of startable(store.jobs.values(), accounts(), executor)) await start(job, options)
+  }
+  // One turn at a time: two would start the same job.
+  let last: Promise<void> = Promise.resolve()
+  const next = () => {
+    last = last.then(turn).catch((error: Error) => options.warn(`the queue could not be served: ${error.message}`))
+    return last
+  }
+  return { turn: next, stop: async (id) => await stop(id, store) }
+}
+
+/** On the disk the job is starting before anything starts: after a crash it is followed, never started again. */
+async function start(job: CloudJob, { store, accounts, supervisor, env }: DispatchOptions): Promise<void> {
+  const folder = store.folderOf(job.id)
+  writeRequest(folder, job.request)
+  mkdirSync(jobFolder(folder).logs, { recursive: true })
+  const uid = accounts().users[job.user]?.uid
+  if (uid !== undefined) giveTo(folder, uid)
+  await store.setPhase(job.id, 'starting')
+  const [program, ...words] = supervisor as [string, ...string[]]
+  const ugi = store.secretOf(job.id)
+  const child = spawn(program, [...words, folder], {
+    detached: true,
+    stdio: 'ignore',
+    env: { ...env, OARFISH_JOB_ID: job.id, ...(ugi !== undefined && { OARFISH_FS_UGI: ugi }) },
+    ...(uid !== undefined && { uid, gid: uid }),
+  })
+  child.on('error', () => undefined) // found by follow(), as any other that never claimed its job
+  child.unref()
+}
+
+async function follow(job: CloudJob, store: Store): Promise<void> {
+  const folder = store.folderOf(job.id)
+  const outcome = readOutcome(folder)
+  if (outcome) return await store.setPhase(job.id, outcome.phase, outcome.reason)
+  const supervisor = supervisorOf(folder)
+  if (supervisor?.alive) {
+    if (job.phase === 'starting') await store.setPhase(job.id, 'running')
+  } else if (supervisor) {
+    // Between its outcome and its end there is a moment in which only the first look is too early.
+    const late = readOutcome(folder)
+    await store.setPhase(
+      job.id,
+      late?.phase ?? 'failed',
+      late ? late.reason : 'its supervisor was killed; its logs are kept',
+    )
+  } else if (Date.now() - job.changedAt > START_MS)
+    await store.setPhase(job.id, 'failed', 'its supervisor could not be started')
+}
+
+async function stop(id: string, store: Store): Promise<void> {
+  const job = store.jobs.get(id)!
+  if (job.phase === 'queued' || job.phase === 'uploading') return await store.setPhase(id, 'stopped')
+  const supervisor = supervisorOf(store.folderOf(id))
+  if (isActive(job.phase) && supervisor?.alive) process.kill(supervisor.pid, 'SIGTERM')
+}
+
+function giveTo(folder: string, uid: number): void {
+  chownSync(folder, uid, uid)
+  for (const name of readdirSync(folder, { recursive: true }) as string[]) chownSync(join(folder, name), uid, uid)
+}

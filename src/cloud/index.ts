@@ -1,0 +1,20 @@
+/** @file The public face of cloud/: the job server and its client. */
+export { accountsReader, addGroup, addUser, type Group, type NewUser, rotateKeys, type User } from './accounts.ts'
+export type { ExecutorTraits, Limits } from './admission.ts'
+export {
+  type CloudClient,
+  cloudClient,
+  type JobList,
+  type JobSummary,
+  type LogQuery,
+  type Submission,
+} from './client.ts'
+export { parseConfigIni } from './config-ini.ts'
+export { createDispatcher, type Dispatcher } from './dispatch.ts'
+export type { JobRequest } from './jobs.ts'
+export { openApi } from './openapi.ts'
+export { createJobServer, type ServerOptions } from './server.ts'
+export type { Keys } from './sign.ts'
+export { openStore, type Store } from './store.ts'
+export { type SuperviseJobOptions, superviseCloudJob } from './supervise.ts'
+export { checkHook, requestFrom, type TrainFlags } from './train-flags.ts'

@@ -1,0 +1,69 @@
+/** @file The folder in which server and supervisor of a job meet: what is to run, that it was started, how it ended. */
+import { closeSync, existsSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { JobRequest } from './jobs.ts'
+
+/** How a job ended, as its supervisor saw it. */
+export interface Outcome {
+  readonly phase: 'succeeded' | 'failed' | 'stopped'
+  readonly reason?: string
+}
+
+export interface JobFolder {
+  readonly files: string
+  readonly logs: string
+  readonly work: string
+}
+
+export const jobFolder = (folder: string): JobFolder => ({
+  files: join(folder, 'files'),
+  logs: join(folder, 'logs'),
+  work: join(folder, 'work'),
+})
+
+export const writeRequest = (folder: string, request: JobRequest) => writeWhole(join(folder, 'job.json'), request)
+export const readRequest = (folder: string) => JSON.parse(readFileSync(join(folder, 'job.json'), 'utf8')) as JobRequest
+
+/** True once in the life of a job: whoever gets it runs the job, nobody else ever will. */
+export function claim(folder: string): boolean {
+  try {
+    const fd = openSync(join(folder, 'started'), 'wx')
+    writeFileSync(fd, `${process.pid} ${startTime(process.pid)}\n`)
+    closeSync(fd)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** The supervisor that claimed a job, if it still runs; a process that got its number later has another start time. */
+export function supervisorOf(folder: string): { readonly pid: number; readonly alive: boolean } | undefined {
+  const file = join(folder, 'started')
+  if (!existsSync(file)) return undefined
+  const [pid, started] = readFileSync(file, 'utf8').trim().split(' ')
+  return { pid: Number(pid), alive: started !== undefined && startTime(Number(pid)) === started }
+}
+
+export const writeOutcome = (folder: string, outcome: Outcome) => writeWhole(join(folder, 'outcome.json'), outcome)
+
+export function readOutcome(folder: string): Outcome | undefined {
+  const file = join(folder, 'outcome.json')
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Outcome) : undefined
+}
+
+function writeWhole(file: string, value: unknown): void {
+  writeFileSync(`${file}.part`, `${JSON.stringify(value, undefined, 2)}\n`)
+  renameSync(`${file}.part`, file)
+}
+
+/** In clock ticks since the machine started; empty where there is no such process. A zombie is none. */
+function startTime(pid: number): string {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+    return fields[0] === 'Z' ? '' : fields[19]!
+  } catch {
+    return ''
+  }
+}

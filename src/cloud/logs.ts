@@ -1,0 +1,56 @@
+/** @file The logs of a job as one stream: those of one process, or all of them one after the other; followed until the job is over. */
+import { open, readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+
+export interface LogSelection {
+  readonly role?: string | undefined
+  readonly rank?: number | undefined
+}
+
+const POLL_MS = 200
+
+/** Lines as they come; `isOver` ends following once everything that was written has been given. */
+export async function* readLogs(
+  folder: string,
+  selection: LogSelection,
+  isOver: () => boolean,
+): AsyncGenerator<string> {
+  const positions = new Map<string, number>()
+  let shown = ''
+  for (;;) {
+    const over = isOver()
+    for (const name of await logNames(folder, selection)) {
+      const text = await readFrom(join(folder, name), positions.get(name) ?? 0)
+      if (text.length === 0) continue
+      positions.set(name, (positions.get(name) ?? 0) + Buffer.byteLength(text))
+      const heading = name === shown || isOne(selection) ? '' : `==> ${name.replace(/\.log$/, '')} <==\n`
+      shown = name
+      yield heading + text
+    }
+    if (over) return
+    await new Promise((done) => setTimeout(done, POLL_MS))
+  }
+}
+
+const isOne = ({ role, rank }: LogSelection) => role !== undefined && rank !== undefined
+
+async function logNames(folder: string, { role, rank }: LogSelection): Promise<readonly string[]> {
+  const names = await readdir(folder).catch(() => [])
+  const wanted = (name: string) =>
+    (role === undefined || name.startsWith(`${role}.`)) && (rank === undefined || name.endsWith(`.${rank}.log`))
+  return names.filter((name) => name.endsWith('.log') && wanted(name)).sort()
+}
+
+/** Whole lines only, so that no character is cut in two; the rest comes with the next look. */
+async function readFrom(path: string, position: number): Promise<string> {
+  const file = await open(path, 'r')
+  try {
+    const { size } = await file.stat()
+    const buffer = Buffer.alloc(Math.min(size - position, 1 << 20))
+    const { bytesRead } = await file.read(buffer, 0, buffer.length, position)
+    const end = buffer.subarray(0, bytesRead).lastIndexOf(10) + 1
+    return buffer.subarray(0, end > 0 ? end : bytesRead).toString('utf8')
+  } finally {
+    await file.close()
+  }
+}
