@@ -77,6 +77,17 @@ export interface WorkspaceKernel {
     length: number,
     merged: number,
   ): void
+  countShown(
+    inverse: number,
+    counts: number,
+    samples: number,
+    slots: number,
+    numbers: number,
+    shows: number,
+    clicks: number,
+    out: number,
+  ): void
+  mergeShown(inverse: number, n: number, shown: number, merged: number): void
   histogram(predictions: number, stride: number, labels: number, n: number, thresholds: number, buckets: number): number
   sumSquares(values: number, n: number): number
   scale(values: number, n: number, factor: number): void

@@ -3,7 +3,15 @@ import { createHash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import { type OptimizerSpec, stepFactors } from '../optim/index.ts'
 import type { Program } from '../program/index.ts'
-import { createTable, digestTable, SparseTable, type TableHandle } from '../table/index.ts'
+import {
+  checkTableNames,
+  createTable,
+  digestTable,
+  SparseTable,
+  type TableHandle,
+  type TablesParameters,
+  tableAccessor,
+} from '../table/index.ts'
 import { createDense, DenseBlock, type DenseHandle } from './dense-block.ts'
 import { rowInit } from './init.ts'
 import type { Params, ParamsShare } from './params.ts'
@@ -13,6 +21,10 @@ export interface LocalParamsOptions {
   readonly optimizer: OptimizerSpec
   /** Optimizers of single tables, by name; others use `optimizer`. */
   readonly tableOptimizers?: Readonly<Record<string, OptimizerSpec>>
+  /** Accessors and entry policies, by table. @default rows as the optimizers want them */
+  readonly tableParameters?: TablesParameters
+  /** Tables hold weights and optimizer state alone, whatever their entry policies say. @default false */
+  readonly plainTables?: boolean
   readonly seed: number
   readonly threads: number
   readonly segments?: number
@@ -36,6 +48,8 @@ export function createLocalParams({
   program,
   optimizer,
   tableOptimizers = {},
+  tableParameters = {},
+  plainTables = false,
   seed,
   threads,
   segments,
@@ -43,17 +57,21 @@ export function createLocalParams({
   together = false,
   inFlight = 0,
 }: LocalParamsOptions): LocalParamsHandle {
+  checkTableNames(tableParameters, program.tables)
   return {
     inFlight,
     dense: createDense({ program, optimizer, seed, threads, together, ...(denseSlice && { slice: denseSlice }) }),
-    tables: program.tables.map(({ name, dim, init }) => {
+    tables: program.tables.map((table) => {
+      const { name, dim, init } = table
       const own = tableOptimizers[name] ?? optimizer
+      const parameters = tableParameters[name]
       const options = {
         name,
         dim,
         init: rowInit(init, dim),
         optimizer: own,
         seed,
+        accessor: plainTables ? undefined : tableAccessor({ table, optimizer: own, parameters }),
         ...(segments !== undefined && { segments }),
       }
       return { ...createTable(options), optimizer: own }
@@ -91,12 +109,15 @@ export class LocalParams implements Params {
     })
   }
 
-  push({ tables, gradients, dense, samples = 0, slices }: Wanted<'gradients'>): number {
+  push(share: Wanted<'gradients'>): number {
+    const { tables, gradients, dense, samples = 0, batchSamples = samples, slices } = share
     // Slices of one batch are one step: it is counted when all have come.
     const step = slices === undefined ? this.dense.nextStep() : this.dense.steps + 1
-    for (const { table, distinct, gradients: merged } of tables) {
+    for (const { table, distinct, gradients: merged, shown } of tables) {
       const { optimizer } = this.handle.tables[table]!
-      this.tables[table]!.update(distinct, merged, stepFactors(optimizer, step), optimizer.l2)
+      const own = this.tables[table]!
+      if (own.accessor) own.push(distinct, { gradients: merged, shown: counted(shown), samples: batchSamples, step })
+      else own.update(distinct, merged, stepFactors(optimizer, step), optimizer.l2)
     }
     const factors = stepFactors(this.handle.dense.optimizer, step)
     this.#timed('push', () => {
@@ -122,4 +143,10 @@ export class LocalParams implements Params {
     for (const table of this.tables) digestTable(table, hash.update(table.name))
     return hash.digest('hex')
   }
+}
+
+/** An accessor's rows cannot be pushed without show and click. */
+export function counted(shown: Float32Array | undefined): Float32Array {
+  if (!shown) throw new Error('internal: a push to an accessor without show and click')
+  return shown
 }

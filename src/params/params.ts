@@ -10,6 +10,8 @@ export interface TableShare<V extends Values = Float32Array> {
   readonly distinct: DistinctSigns
   readonly rows: V
   readonly gradients: V
+  /** Slot, show and click of each sign, [distinct, 3]: read by push where the table has an accessor. */
+  readonly shown?: Float32Array
 }
 
 /** A batch as parameters see it. Buffers belong to the caller and are reused for the next batch. */
@@ -18,6 +20,8 @@ export interface ParamsShare<V extends Values = Float32Array> {
   readonly slices?: number
   /** How many samples the gradients are the mean of. */
   readonly samples: number
+  /** Of the whole batch, where this is a slice of it. @default samples */
+  readonly batchSamples?: number
   readonly tables: readonly TableShare<V>[]
   /** All dense weights and state, laid out as the dense layout says: filled by pull. */
   readonly weights: V

@@ -54,7 +54,10 @@ export class GeoExchange {
       const layout = { ...table.layout, rule: { ...table.layout.rule, rule: 'sgd' as const } }
       return new SparseTable({ ...table, layout }, thread + 1)
     })
-    this.#old = new LocalParams(createLocalParams({ program, optimizer: ADDING, seed, segments, threads: 1 }), 0)
+    this.#old = new LocalParams(
+      createLocalParams({ program, optimizer: ADDING, plainTables: true, seed, segments, threads: 1 }),
+      0,
+    )
     const { buffer, byteOffset } = this.#local.dense.bytes()
     this.#denseWeights = new Float32Array(buffer, byteOffset, this.#local.dense.layout.floats)
     this.#oldDense = Float32Array.from(this.#denseWeights)

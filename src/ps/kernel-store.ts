@@ -2,6 +2,7 @@
 
 import { type OptimizerSpec, stepFactors } from '../optim/index.ts'
 import {
+  counted,
   createLocalParams,
   LocalParams,
   type LocalParamsHandle,
@@ -90,18 +91,25 @@ export class KernelStore implements ParamStore {
     return this.params.dense.weights
   }
 
-  push({ gradients, dense, ...signs }: Gradients, later = (applyRows: () => void) => applyRows()): number {
+  push(pushed: Gradients, later = (applyRows: () => void) => applyRows()): number {
+    const { gradients, dense, shown, samples = 1, ...signs } = pushed
     const tables = shares(signs, (_, t) => ({ rows: NOTHING, gradients: gradients[t] as Float32Array }))
     const step = this.params.dense.nextStep()
     this.params.dense.push(dense as Float32Array, stepFactors(this.#handle.dense.optimizer, step))
     later(() => {
       for (const { table, distinct, gradients: merged } of tables) {
         const { optimizer } = this.#handle.tables[table]!
+        const own = this.params.tables[table]!
+        if (own.accessor) {
+          const counts = counted(shown?.[signs.tableGroups[table]!])
+          own.push(distinct, { gradients: merged, shown: counts, samples, step })
+          continue
+        }
         const factors = stepFactors(optimizer, step)
         // Rows are looked up again: other batches were served since this one's pull.
         const rows = this.#room(distinct.signs.length * this.dims[table]!)
-        this.params.tables[table]!.lookup(distinct, rows, true, factors)
-        this.params.tables[table]!.update(distinct, merged, factors, optimizer.l2)
+        own.lookup(distinct, rows, true, factors)
+        own.update(distinct, merged, factors, optimizer.l2)
       }
     })
     return step
@@ -118,6 +126,10 @@ export class KernelStore implements ParamStore {
     const weights = new Float32Array(this.dims[table]!)
     this.params.tables[table]!.lookup(this.#merger.distinct([BigUint64Array.of(sign)]), weights, false)
     return weights
+  }
+
+  shrink(table: number): number {
+    return this.params.tables[table]!.shrink()
   }
 
   scan(table: number): Generator<RowBlock> {
@@ -143,7 +155,7 @@ export class KernelStore implements ParamStore {
     if (parts.length === 1) return parts[0]!
     const total = parts.reduce((sum, { samples }) => sum + samples, 0)
     const weights = parts.map(({ samples }) => samples / total)
-    const { groups, gradients } = this.#merger.merge(parts, weights, this.dims)
+    const { groups, gradients, shown } = this.#merger.merge(parts, weights, this.dims)
     const before = unfilled(this.denseSize)
     if (this.#stateRuns.length > 0) this.params.dense.pull(before)
     const dense = mergeDense(
@@ -153,7 +165,7 @@ export class KernelStore implements ParamStore {
       before,
       unfilled(this.denseSize),
     )
-    return { groups, tableGroups: parts[0]!.tableGroups, gradients, dense }
+    return { groups, tableGroups: parts[0]!.tableGroups, gradients, dense, samples: total, ...(shown && { shown }) }
   }
 
   #checkMemory(): void {

@@ -47,6 +47,8 @@ export interface PushRequest extends SignGroups {
   readonly samples: number
   /** By table, [signs, dim]. */
   readonly gradients: readonly Values[]
+  /** By group, [signs, 3]: slot, show and click. Only where tables have accessors. */
+  readonly shown?: readonly Float32Array[]
   /** The server's slice of dense gradients and new state. */
   readonly dense: Values
 }
@@ -57,9 +59,10 @@ export interface Join {
 }
 
 // u32 words: thread, flags, samples, pushes | sequence, groups, segments, tables; group of each table; lengths of each group
-// by segment. Then, each run starting at a multiple of 8 bytes: signs of each group, gradients of each table, dense values.
+// by segment. Then, each run starting at a multiple of 8 bytes: signs of each group, slot, show and click of each group's
+// signs where flagged, gradients of each table, dense values.
 const FIXED_WORDS = 7
-const [INSERT, DENSE] = [1, 2]
+const [INSERT, DENSE, SHOWN] = [1, 2, 4]
 
 /** The numbers at the head of a request. */
 type Head = readonly [thread: number, flags: number, samples: number, count: number]
@@ -70,6 +73,8 @@ export class SharePart {
   readonly tableGroups: readonly number[]
   /** By table: its rows in the share, [first, last) in values. */
   readonly #runs: readonly Slice[]
+  /** By group: the first of its signs in the share. */
+  readonly #starts: readonly number[]
 
   constructor({ tables }: ParamsShare<Values>, server: number, segments: number) {
     const known: DistinctSigns[] = []
@@ -85,6 +90,7 @@ export class SharePart {
       const own = lengths.subarray(server * segments, (server + 1) * segments)
       return { lengths: own, signs: signs.subarray(starts[g]!, starts[g]! + sum(own, 0, segments)) }
     })
+    this.#starts = starts
     this.#runs = tables.map(({ distinct, rows }, t) => {
       const dim = distinct.signs.length === 0 ? 0 : rows.length / distinct.signs.length
       const group = this.tableGroups[t]!
@@ -103,11 +109,23 @@ export class SharePart {
     { thread, sequence, wantsDense }: Pick<PushRequest, 'thread' | 'sequence' | 'wantsDense'>,
   ): Parts {
     const rows = share.tables.map(({ gradients }, t) => gradients.subarray(this.#runs[t]!.from, this.#runs[t]!.to))
+    const shown = this.#shown(share)
+    const flags = (wantsDense ? DENSE : 0) | (shown.length > 0 ? SHOWN : 0)
     return encode(
       this,
-      [thread, wantsDense ? DENSE : 0, share.samples, sequence],
-      [...rows, share.gradients.subarray(slice.from, slice.to)],
+      [thread, flags, share.samples, sequence],
+      [...shown, ...rows, share.gradients.subarray(slice.from, slice.to)],
     )
+  }
+
+  /** By group; none where no table counts what is shown, zeros for a group whose tables do not. */
+  #shown({ tables }: ParamsShare<Values>): Float32Array[] {
+    if (!tables.some(({ shown }) => shown)) return []
+    return this.groups.map(({ signs }, g) => {
+      const shown = tables.find((_, t) => this.tableGroups[t] === g)!.shown
+      const from = 3 * this.#starts[g]!
+      return shown?.subarray(from, from + 3 * signs.length) ?? new Float32Array(3 * signs.length)
+    })
   }
 
   /** Puts the answer to a pull where the share wants it; without a slice there are no dense weights in it. */
@@ -179,6 +197,8 @@ export function decodePush(
   dense: number,
 ): PushRequest {
   const { words, signs, runs } = decodeSigns(body)
+  const shown =
+    words[1]! & SHOWN ? signs.groups.map((group) => runs.values('float32', 3 * group.signs.length)) : undefined
   const gradients = signs.tableGroups.map((group, t) =>
     runs.values(precision, signs.groups[group]!.signs.length * dims[t]!),
   )
@@ -186,6 +206,7 @@ export function decodePush(
   return {
     ...signs,
     ...{ thread, samples, sequence, gradients },
+    ...(shown && { shown: shown as Float32Array[] }),
     wantsDense: (flags & DENSE) > 0,
     dense: runs.values(precision, samples === 0 ? 0 : dense),
   }

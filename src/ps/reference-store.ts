@@ -1,6 +1,7 @@
 /** @file A server's weights in float64 and plain arithmetic: slow, exact, what distributed training is proved with. Rows move only when touched. */
 import { applyReference, kernelRule, type OptimizerSpec, type StepFactors, stepFactors } from '../optim/index.ts'
 import { createLocalParams, denseLayout, initialDense, LocalParams, sliceLayout } from '../params/index.ts'
+import { AccessorReference } from '../table/index.ts'
 import type { KernelStoreOptions } from './kernel-store.ts'
 import { mergeDense, stateRuns } from './merge-dense.ts'
 import type { SignGroups } from './protocol.ts'
@@ -18,6 +19,8 @@ export class ReferenceStore implements ParamStore {
   /** Asked only how a new row begins. */
   readonly #initial: LocalParams
   readonly #tables: readonly Map<bigint, Row>[]
+  /** By table, where it has one; its rows are kept there. */
+  readonly #accessors: readonly (AccessorReference | undefined)[]
   readonly #dense: Row
 
   constructor(options: KernelStoreOptions) {
@@ -26,6 +29,9 @@ export class ReferenceStore implements ParamStore {
     this.#initial = new LocalParams(createLocalParams({ ...options, threads: 1, segments: 1 }), 0)
     this.dims = program.tables.map(({ dim }) => dim)
     this.#tables = program.tables.map(() => new Map())
+    this.#accessors = this.#initial.handle.tables.map(
+      ({ layout: { accessor, seed: own } }) => accessor && new AccessorReference(accessor, own, (value) => value),
+    )
     this.denseSize = slice.to - slice.from
     const { states, stateInit } = kernelRule(optimizer)
     this.#dense = new Float64Array(this.denseSize * (1 + states))
@@ -37,8 +43,7 @@ export class ReferenceStore implements ParamStore {
     return tableGroups.map((group, t) => {
       const { signs } = groups[group]!
       const values = new Float64Array(signs.length * this.dims[t]!)
-      for (const [i, sign] of signs.entries())
-        values.set(this.#row(t, sign, insert).subarray(0, this.dims[t]), i * this.dims[t]!)
+      for (const [i, sign] of signs.entries()) values.set(this.#weights(t, sign, insert), i * this.dims[t]!)
       return values
     })
   }
@@ -47,14 +52,19 @@ export class ReferenceStore implements ParamStore {
     return this.#dense.slice(0, this.denseSize)
   }
 
-  push({ groups, tableGroups, gradients, dense }: Gradients): number {
+  push({ groups, tableGroups, gradients, dense, shown, samples = 1 }: Gradients): number {
     const step = ++this.steps
     const { program, optimizer, slice } = this.#options
     for (const [t, group] of tableGroups.entries()) {
       const dim = this.dims[t]!
       const rule = { optimizer: this.#optimizer(t), factors: stepFactors(this.#optimizer(t), step) }
-      for (const [i, sign] of groups[group]!.signs.entries())
-        apply(this.#row(t, sign, true), dim, 0, gradients[t]!.subarray(i * dim, (i + 1) * dim), rule)
+      const accessor = this.#accessors[t]
+      for (const [i, sign] of groups[group]!.signs.entries()) {
+        const own = gradients[t]!.subarray(i * dim, (i + 1) * dim)
+        const [slot = 0, show = 0, click = 0] = shown?.[group]?.subarray(3 * i) ?? []
+        if (accessor) accessor.push(sign, [...own], [slot, show, click], samples, BigInt(step))
+        else apply(this.#row(t, sign, true), dim, 0, own, rule)
+      }
     }
     const layout = sliceLayout(denseLayout(program, optimizer), slice.from, slice.to)
     const factors = stepFactors(optimizer, step)
@@ -92,10 +102,25 @@ export class ReferenceStore implements ParamStore {
       this.#dense,
       into,
     )
-    return { groups: merged, tableGroups, gradients, dense }
+    const shown = parts[0]!.shown?.map((_, g) => {
+      const sum = new Float32Array(3 * merged[g]!.signs.length)
+      for (const [p, part] of parts.entries()) {
+        for (const [i, at] of merged[g]!.places[p]!.entries()) {
+          const [slot = 0, show = 0, click = 0] = part.shown![g]!.subarray(3 * i)
+          sum.set([slot, sum[3 * at + 1]! + show, sum[3 * at + 2]! + click], 3 * at)
+        }
+      }
+      return sum
+    })
+    return { groups: merged, tableGroups, gradients, dense, samples: total, ...(shown && { shown }) }
+  }
+
+  shrink(table: number): number {
+    return this.#accessors[table]?.shrink() ?? 0
   }
 
   *scan(table: number): Generator<RowBlock> {
+    if (this.#accessors[table]) throw new Error("internal: the exact store has no bytes for an accessor's rows")
     for (const [sign, row] of this.#tables[table]!)
       yield { signs: BigUint64Array.of(sign), rows: new Uint8Array(row.slice().buffer) }
   }
@@ -113,6 +138,11 @@ export class ReferenceStore implements ParamStore {
   loadDense({ bytes, steps }: DenseState): void {
     new Uint8Array(this.#dense.buffer).set(bytes)
     this.steps = steps
+  }
+
+  #weights(table: number, sign: bigint, insert: boolean): ArrayLike<number> {
+    const accessor = this.#accessors[table]
+    return accessor ? accessor.pull(sign) : this.#row(table, sign, insert).subarray(0, this.dims[table])
   }
 
   #optimizer(table: number): OptimizerSpec {

@@ -40,7 +40,7 @@ export async function runServer({
   const job = { role: 'server', rank: cluster.rank, threads } as const
   emit({ kind: 'start', command: 'train', model: config.dir, settings, job })
   const limit = memoryLimitBytes === undefined ? {} : { memoryLimitBytes }
-  const store = openStore({ cluster, model, mode, seed, segments, ...limit })
+  const store = openStore({ cluster, model, mode, seed, segments, tableParameters: config.table_parameters, ...limit })
   const identity = jobIdentity(cluster, config, model)
   const shards = shardsOf(config, cluster.servers.length)
   await serveStore({ cluster, store, mode, segments, shards, threads, identity, emit, ...service })

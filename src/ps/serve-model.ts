@@ -5,6 +5,7 @@ import type { EventSink } from '../event/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { type Identity, newLocalPath, socketTransport, splitEndpoint, type Transport } from '../net/index.ts'
 import { denseLayout } from '../params/index.ts'
+import { refuseAccessors, type TablesParameters } from '../table/index.ts'
 import { UserError } from '../util/index.ts'
 import { ADDING } from './geo-changes.ts'
 import { type InspectRequest, inspectStore } from './inspect.ts'
@@ -19,17 +20,29 @@ export interface OpenStoreOptions {
   readonly mode: PsMode
   readonly seed: number
   readonly segments: number
+  /** Accessors and entry policies, by table. @default those of the model */
+  readonly tableParameters?: TablesParameters
   /** New rows are refused when tables take more. @default 90 % of the memory of the host or container */
   readonly memoryLimitBytes?: number
 }
 
 /** This server's part of a model, at its initial values. */
 export function openStore(options: OpenStoreOptions): KernelStore {
-  const { cluster, model, mode, seed, segments, memoryLimitBytes = defaultMemoryLimit() } = options
+  const {
+    cluster,
+    model,
+    mode,
+    seed,
+    segments,
+    memoryLimitBytes = defaultMemoryLimit(),
+    tableParameters = {},
+  } = options
   const { train: program, optimizer, tableOptimizers } = model
   const layout = denseLayout(program, optimizer)
   const slice = denseSlices(layout.floats, cluster.servers.length)[cluster.rank]!
-  const rules = mode === 'geo' ? { optimizer: ADDING } : { optimizer, tableOptimizers }
+  if (mode === 'geo') refuseAccessors(program.tables, tableParameters)
+  const rules =
+    mode === 'geo' ? { optimizer: ADDING, plainTables: true } : { optimizer, tableOptimizers, tableParameters }
   return new KernelStore({ program, ...rules, seed, segments, slice, memoryLimitBytes })
 }
 

@@ -26,15 +26,17 @@ export class SignMerger {
     parts: readonly Contribution[],
     weights: readonly number[],
     dims: readonly number[],
-  ): Pick<Gradients, 'groups' | 'gradients'> {
+  ): Pick<Gradients, 'groups' | 'gradients' | 'shown'> {
     const tableGroups = parts[0]!.tableGroups
     const groups: DistinctSigns[] = []
     const gradients: Float32Array[] = []
+    const shown: Float32Array[] = []
     for (let g = 0; g < parts[0]!.groups.length; g++) {
       const tables = tableGroups.flatMap((group, t) => (group === g ? [t] : []))
       const total = parts.reduce((sum, part) => sum + part.groups[g]!.signs.length, 0)
-      const room = this.#fit(total, Math.max(1, ...tables.map((t) => dims[t]!)))
+      const room = this.#fit(total, Math.max(3, ...tables.map((t) => dims[t]!)))
       groups.push(room.distinct(parts.map((part) => part.groups[g]!.signs)))
+      if (parts[0]!.shown) shown.push(room.addShown(parts.map((part) => part.shown![g]!)))
       for (const t of tables)
         gradients[t] = room.add(
           parts.map((part) => part.gradients[t] as Float32Array),
@@ -42,7 +44,7 @@ export class SignMerger {
           dims[t]!,
         )
     }
-    return { groups, gradients }
+    return { groups, gradients, ...(parts[0]!.shown && { shown }) }
   }
 
   #fit(signs: number, dim: number): Room {
@@ -100,6 +102,16 @@ class Room {
       signs: new BigUint64Array(buffer, distinct, this.#found).slice(),
       lengths: new Uint32Array(buffer, lengths, this.#groups).slice(),
     }
+  }
+
+  /** Adds show and click of the signs last made distinct. */
+  addShown(parts: readonly Float32Array[]): Float32Array {
+    const { kernel, buffer } = this.#workspace
+    concat(new Float32Array(buffer, this.#rowsAt, 3 * this.signs), parts)
+    const merged = new Float32Array(buffer, this.#mergedAt, 3 * this.#found)
+    merged.fill(0)
+    kernel.mergeShown(this.#at.inverse, this.#count, this.#rowsAt, this.#mergedAt)
+    return merged.slice()
   }
 
   /** Adds the rows of the signs last made distinct. */

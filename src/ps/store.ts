@@ -6,6 +6,10 @@ import type { Precision, SignGroups } from './protocol.ts'
 export interface Gradients extends SignGroups {
   /** By table, [signs, dim]. */
   readonly gradients: readonly Values[]
+  /** By group, [signs, 3]: slot, show and click, for tables with accessors. */
+  readonly shown?: readonly Float32Array[]
+  /** Samples that the gradients are the mean of: accessors take their sum. @default 1 */
+  readonly samples?: number
   /** This server's slice of dense gradients and new state. */
   readonly dense: Values
 }
@@ -39,6 +43,8 @@ export interface ParamStore {
   pullDense(): Values
   /** One optimizer step; returns its number. With `later`, rows are applied when that is called: dense weights are new at once. */
   push(gradients: Gradients, later?: (applyRows: () => void) => void): number
+  /** A day has passed for a table: show and click fade, rows that are worth too little go. Returns how many. */
+  shrink(table: number): number
   /** Whole rows of a table with their state, block by block; views that are valid until the next block. */
   scan(table: number): Generator<RowBlock>
   /** Stores whole rows as scan gives them. */

@@ -2,6 +2,7 @@
 import { crc32 } from 'node:zlib'
 import { z } from 'zod'
 import type { LocalParamsHandle } from '../params/index.ts'
+import type { AccessorConfig } from '../table/index.ts'
 
 export const FORMAT = 'oarfish-checkpoint'
 export const VERSION = 1
@@ -26,6 +27,8 @@ const table = z.object({
   states: whole,
   clocked: z.boolean(),
   optimizer,
+  /** What the rows do besides holding weights; absent: nothing. */
+  accessor: z.custom<AccessorConfig>((value) => typeof value === 'object').exactOptional(),
   parts: z.array(z.object({ rows: whole, signs: z.string(), values: z.string() })),
 })
 

@@ -8,14 +8,20 @@ type Optimizer = Manifest['dense']['optimizer']
 /** Names and shapes that differ, one sentence each; none: the weights fit. */
 export function weightDifferences(manifest: Manifest, params: LocalParams): string[] {
   const tables = compare(
-    params.tables.map(({ name, dim }) => [`table ${name}`, `dim ${dim}`]),
-    manifest.tables.map(({ name, dim }) => [`table ${name}`, `dim ${dim}`]),
+    params.tables.map((table) => [`table ${table.name}`, rowText(table)]),
+    manifest.tables.map((table) => [`table ${table.name}`, rowText(table)]),
   )
   const dense = compare(
     params.dense.layout.entries.map(({ name, kind, shape }) => [`${kind} ${name}`, `shape [${shape.join(', ')}]`]),
     manifest.dense.entries.map(({ name, kind, shape }) => [`${kind} ${name}`, `shape [${shape.join(', ')}]`]),
   )
   return [...tables, ...dense]
+}
+
+/** What rows consist of: rows of another kind cannot be taken, not even their weights. */
+function rowText({ dim, accessor }: Pick<SparseTable, 'dim' | 'accessor'> | ManifestTable): string {
+  if (!accessor) return `dim ${dim}`
+  return `dim ${dim} with ${accessor.accessor} (${accessor.embed.name}, ${accessor.embedx.name})`
 }
 
 /** Optimizers whose state means something else; none: optimizer state fits too. */

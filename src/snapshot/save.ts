@@ -123,6 +123,7 @@ async function saveTable(
   const { name, dim, rowBytes, rule } = table
   return {
     ...{ name, dim, dtype: 'float32', rows: count, rowBytes, states: rule.states, clocked: rule.clocked, optimizer },
+    ...(table.accessor && { accessor: table.accessor }),
     parts: [{ rows: count, signs: signsFile, values: valuesFile }],
   }
 }

@@ -1,13 +1,14 @@
 /** @file From `table_parameters` to what a table does: defaults filled as Paddle fills them, widths checked. */
-import type { TableParameters } from '../config/index.ts'
+import type { DeepReadonly, TableParameters } from '../config/index.ts'
 import { ACCESSORS, type AccessorConfig, type AccessorName, type SparseRule } from '../kernel/index.ts'
 import type { OptimizerSpec } from '../optim/index.ts'
-import type { Initializer, TableSpec } from '../program/index.ts'
+import type { EntryPolicy, Initializer, TableSpec } from '../program/index.ts'
 import { suggest, UserError } from '../util/index.ts'
 import { admissionOf, parseEntry } from './entry.ts'
 
-type DeepReadonly<T> = { readonly [K in keyof T]: DeepReadonly<T[K]> }
 type Parameters = DeepReadonly<TableParameters>
+/** `table_parameters`, by table. */
+export type TablesParameters = Readonly<Record<string, Parameters>>
 
 export interface TableAccessorOptions {
   readonly table: TableSpec
@@ -17,7 +18,7 @@ export interface TableAccessorOptions {
 
 /** What a table with an `accessor` block or an entry policy does; undefined: rows as the optimizer alone wants them. */
 export function tableAccessor({ table, optimizer, parameters = {} }: TableAccessorOptions): AccessorConfig | undefined {
-  const entry = parameters.entry === undefined ? table.entry : parseEntry(parameters.entry)
+  const entry = tableEntry(table, parameters)
   if (!parameters.accessor && !entry) return undefined
   const { accessor_class, fea_dim, embedx_dim, embedx_threshold, ...rest } = parameters.accessor ?? {}
   const accessor = supported(table.name, accessor_class ?? 'SparseAccessor')
@@ -42,6 +43,21 @@ export function tableAccessor({ table, optimizer, parameters = {} }: TableAccess
     zeroInit: ctr.zero_init ?? embedxDim > 0,
     ...(admission && { admission }),
   }
+}
+
+/** The entry policy of a table: of `table_parameters`, else of the model. */
+export function tableEntry({ entry }: TableSpec, parameters: Parameters | undefined): EntryPolicy | undefined {
+  return parameters?.entry === undefined ? entry : parseEntry(parameters.entry)
+}
+
+/** Geo's servers only add what workers send: no table may ask for more. */
+export function refuseAccessors(tables: readonly TableSpec[], parameters: TablesParameters): void {
+  const asking = tables.find((table) => parameters[table.name]?.accessor || tableEntry(table, parameters[table.name]))
+  if (!asking) return
+  throw new UserError(`table ${asking.name} has an accessor or an entry policy, which geo cannot have`, {
+    code: 'TABLE_GEO',
+    hint: 'in geo workers train rows of their own and servers only add: set runner.sync_mode to async or sync, or take the accessor and entry of this table out',
+  })
 }
 
 /** Names in `table_parameters` that no table has are errors. */
@@ -113,8 +129,9 @@ function sparseRule(param: SgdParam | undefined, { init }: TableSpec, optimizer:
   const name = param?.name ?? FOLLOWED[optimizer.kind]
   if (name === undefined) throw cannotFollow(optimizer)
   const block = name.includes('Adam') ? 'adam' : name.includes('AdaGrad') ? 'adagrad' : 'naive'
-  const written: Partial<Record<string, number>> & { readonly weight_bounds?: readonly [number, number] } =
-    (param?.[block] as object | undefined) ?? {}
+  const { weight_bounds, ...written } = (param?.[block] ?? {}) as Readonly<Record<string, number>> & {
+    readonly weight_bounds?: readonly [number, number]
+  }
   const adam = optimizer.kind === 'adam' ? optimizer : undefined
   return {
     name,
@@ -124,7 +141,7 @@ function sparseRule(param: SgdParam | undefined, { init }: TableSpec, optimizer:
     beta1: written['beta1_decay_rate'] ?? adam?.beta1 ?? 0.9,
     beta2: written['beta2_decay_rate'] ?? adam?.beta2 ?? 0.999,
     epsilon: written['ada_epsilon'] ?? adam?.epsilon ?? 1e-8,
-    bounds: written.weight_bounds ?? [-10, 10],
+    bounds: weight_bounds ?? [-10, 10],
   }
 }
 

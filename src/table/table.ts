@@ -50,7 +50,9 @@ export function createTable({
 }: TableOptions): TableHandle {
   if (!Number.isInteger(Math.log2(segments))) throw new Error(`internal: ${segments} segments are not a power of two`)
   const own = { dim, rule: kernelRule(optimizer), seed: deriveSeed(seed, `table:${name}`), init }
-  const layout: RowLayout = accessor ? { ...own, rule: { ...own.rule, clocked: false }, accessor } : own
+  // A sign without a row is zeros where there is an accessor.
+  const zeros = { init: { kind: 'constant', value: 0 }, rule: { ...own.rule, clocked: false } } as const
+  const layout: RowLayout = accessor ? { ...own, ...zeros, accessor } : own
   const memories = Array.from({ length: segments }, createSegmentMemory)
   for (const kernel of attachSegments(memories, 0, layout)) kernel.create()
   return { name, layout, memories }

@@ -5,6 +5,7 @@ import { type Region, type Workspace, WorkspacePlan } from '../kernel/index.ts'
 import { AUC_BUCKETS, type MetricSpec } from '../metric/index.ts'
 import type { DenseLayout } from '../params/index.ts'
 import { type DType, evaluateDim, type Program, type ProgramRows, type Shape } from '../program/index.ts'
+import type { ShownSlots } from './shown.ts'
 
 /** The largest batch the buffers can hold. `lengths` are padded sequence lengths by symbol (T_<slot>). */
 export interface Capacity {
@@ -18,6 +19,8 @@ export interface SlotGroup {
   readonly slots: readonly number[]
   /** True when these are all sparse slots of the model: signs need not be picked out. */
   readonly all: boolean
+  /** Where show and click of its tables come from, if they have accessors. */
+  readonly shownBy?: ShownSlots
 }
 
 export interface GroupRegions {
@@ -31,6 +34,15 @@ export interface GroupRegions {
   readonly inverse: Region
   readonly distinct: Region
   readonly lengths: Region
+  readonly shown?: ShownRegions
+}
+
+/** Show and click by sample, numbers of the slots, and what they add up to by distinct sign. */
+export interface ShownRegions {
+  readonly shows: Region
+  readonly clicks: Region
+  readonly numbers: Region
+  readonly out: Region
 }
 
 export interface RowsRegions {
@@ -74,14 +86,17 @@ export interface BufferOptions {
   readonly layout: DenseLayout
   readonly segments: number
   readonly capacity: Capacity
+  /** Tables with accessors, by name, and where their show and click come from. @default none */
+  readonly shown?: Readonly<Record<string, ShownSlots>>
 }
 
 /** Lays out and opens a workspace. Called again, for a larger capacity, when a batch does not fit. */
-export function openBuffers({ program, slots, metrics, layout, segments, capacity }: BufferOptions): StepBuffers {
+export function openBuffers(options: BufferOptions): StepBuffers {
+  const { program, slots, metrics, layout, segments, capacity, shown } = options
   const plan = new WorkspacePlan()
   const { samples, signs } = capacity
   const sparse = slots.filter((slot) => slot.kind === 'sparse').map(({ name }) => name)
-  const slotGroups = groupSlots(program, sparse)
+  const slotGroups = groupSlots(program, sparse, shown)
   const shared = { signs: plan.region(8 * signs), counts: plan.region(4 * samples * sparse.length) }
   const groups = slotGroups.map(({ group }) => ({
     ...group,
@@ -167,14 +182,20 @@ function bytesOf(
   return size * ARRAYS[dtype].BYTES_PER_ELEMENT
 }
 
-/** Tables that look up the same slots share one group. */
-function groupSlots(program: Program, sparse: readonly string[]): { group: SlotGroup; tables: string[] }[] {
+/** Tables that look up the same slots, and count show and click alike, share one group. */
+function groupSlots(
+  program: Program,
+  sparse: readonly string[],
+  shown: BufferOptions['shown'] = {},
+): { group: SlotGroup; tables: string[] }[] {
   const groups = new Map<string, { group: SlotGroup; tables: string[] }>()
   for (const { name } of program.tables) {
     const used = new Set(program.rows.filter((rows) => rows.table === name).flatMap((rows) => rows.slots))
     const slots = sparse.flatMap((slot, i) => (used.has(slot) ? [i] : []))
-    const key = slots.join()
-    const known = groups.get(key) ?? { group: { slots, all: slots.length === sparse.length }, tables: [] }
+    const shownBy = shown[name]
+    const key = JSON.stringify([slots, shownBy])
+    const group = { slots, all: slots.length === sparse.length, ...(shownBy && { shownBy }) }
+    const known = groups.get(key) ?? { group, tables: [] }
     known.tables.push(name)
     groups.set(key, known)
   }
@@ -201,6 +222,14 @@ function groupRegions(
     inverse: plan.region(4 * signs),
     distinct: plan.region(8 * signs),
     lengths: plan.region(4 * segments),
+    ...(group.shownBy && {
+      shown: {
+        shows: plan.region(4 * samples),
+        clicks: plan.region(4 * samples),
+        numbers: plan.region(4 * group.slots.length),
+        out: plan.region(12 * signs),
+      },
+    }),
   }
 }
 

@@ -10,7 +10,8 @@ import { deriveSeed, UserError } from '../util/index.ts'
 import { bindViews, type Capacity, openBuffers, type StepBuffers } from './buffers.ts'
 import { clipGradients } from './clip.ts'
 import { type PushedPart, pushedPart } from './pushed-part.ts'
-import { type DistinctBatch, distinctSigns, expandRows, type LoadedBatch, mergeGradients } from './rows.ts'
+import { countShown, type DistinctBatch, distinctSigns, expandRows, type LoadedBatch, mergeGradients } from './rows.ts'
+import { type ShownSlots, sampleValues } from './shown.ts'
 
 export interface HostStepOptions {
   readonly program: Program
@@ -28,6 +29,8 @@ export interface HostStepOptions {
   /** The job's seed: with epoch and batch it gives each step its random numbers. */
   readonly seed: number
   readonly clip?: Clip
+  /** Tables with accessors, and where their show and click come from. @default none */
+  readonly shown?: Readonly<Record<string, ShownSlots>>
   /** Results carry what was fetched. @default false */
   readonly dump?: boolean
 }
@@ -103,7 +106,9 @@ export class HostStep {
     releaseBatch(batch)
     const afterLoad = performance.now()
     const distinct = distinctSigns(this.#buffers, loaded, this.#sparseSlots, segments, placement?.servers)
-    const share = { ...this.#share(distinct), ...(batch.slice && { slices: batch.slice.count }) }
+    const { slice, size } = batch
+    const whole = slice && { slices: slice.count, batchSamples: Math.round(size / slice.share) }
+    const share = { ...this.#share(distinct), ...whole }
     const pulled = params.pull(share, training)
     this.seconds.load += (afterLoad - started) / 1000
     this.seconds.lookup += (performance.now() - afterLoad) / 1000
@@ -122,7 +127,10 @@ export class HostStep {
     this.#last = distinct
     const afterRun = performance.now()
     const result = this.#measure(batch)
-    if (training) mergeGradients(this.#buffers, distinct, batch.slice?.share)
+    if (training) {
+      mergeGradients(this.#buffers, distinct, batch.slice?.share)
+      countShown(this.#buffers, distinct, distinct.tables)
+    }
     const afterMerge = performance.now()
     if (training) {
       if (clip) clipGradients(clip, this.#buffers.workspace.kernel, share, layout)
@@ -201,6 +209,13 @@ export class HostStep {
       }
       sample += to - from
       sign += last - first
+    }
+    for (const { shown, shownBy } of this.#buffers.groups) {
+      if (!shown || !this.#options.training) continue
+      const { slots } = this.#options
+      const values = ({ at }: { readonly at: number }) => new Float32Array(this.#buffer, at, batch.size)
+      sampleValues(batch, slots, shownBy?.show, 1, values(shown.shows))
+      sampleValues(batch, slots, shownBy?.click, 0, values(shown.clicks))
     }
     const random = this.#buffers.feeds.get(RANDOM_SEED)
     if (random) new Int32Array(this.#buffer, random.at, 1)[0] = stepSeed(this.#options.seed, batch)
@@ -337,10 +352,18 @@ function openStepBuffers(options: HostStepOptions, capacity: Capacity): StepBuff
   const buffers = openBuffers({ ...options, segments, capacity: { ...capacity, lengths } })
   const { buffer, kernel } = buffers.workspace
   kernel.setPlacement(servers, shards)
-  for (const { slots, wanted } of buffers.groups)
+  for (const { slots, wanted, shown } of buffers.groups) {
     for (const slot of slots) new Uint8Array(buffer, wanted.at, wanted.bytes)[slot] = 1
+    if (shown) new Float32Array(buffer, shown.numbers.at, slots.length).set(slotNumbers(options.slots, slots))
+  }
   for (const { targets, targetsAt } of buffers.rows) new Int32Array(buffer, targetsAt.at, targets.length).set(targets)
   return buffers
+}
+
+/** A slot's name where that is a number, else its place among the sparse slots. */
+function slotNumbers(all: readonly Slot[], slots: readonly number[]): number[] {
+  const names = all.filter(({ kind }) => kind === 'sparse').map(({ name }) => name)
+  return slots.map((slot) => (/^\d+$/.test(names[slot]!) ? Number(names[slot]) : slot))
 }
 
 function symbolsOf({ rows }: Program): string[] {

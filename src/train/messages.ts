@@ -8,6 +8,7 @@ import type { Program } from '../program/index.ts'
 import type { GeoParamsHandle, RemoteParamsHandle, Touched } from '../ps/index.ts'
 import type { PlainError } from '../util/index.ts'
 import type { StepResult } from './host-step.ts'
+import type { ShownSlots } from './shown.ts'
 
 export const ENGINES = ['ort', 'reference', 'null'] as const
 export type EngineName = (typeof ENGINES)[number]
@@ -29,6 +30,8 @@ export interface ThreadSettings {
   readonly batchSizes: Readonly<Record<Phase, number>>
   readonly seed: number
   readonly clip?: Clip
+  /** Tables with accessors, and where their show and click come from. */
+  readonly shown?: Readonly<Record<string, ShownSlots>>
   /** Results carry what was fetched. @default false */
   readonly dump?: boolean
   /** Set for a dynamic model, which the thread loads itself; the programs then hold no ops. */

@@ -46,6 +46,7 @@ export function distinctSigns(
     const cells = loaded.samples * group.slots.length
     return {
       single: n === cells && kernel.largest(counts.at, cells) === 1,
+      shown: group.shown && new Float32Array(buffer, group.shown.out.at, 3 * found),
       distinct: {
         signs: new BigUint64Array(buffer, distinct.at, found),
         lengths: new Uint32Array(buffer, lengths.at, servers * segments),
@@ -53,16 +54,28 @@ export function distinctSigns(
     }
   })
   const tables = buffers.tables.map(({ group, dim, rows, gradients }, table): TableShare => {
-    const { distinct } = groups[group]!
+    const { distinct, shown } = groups[group]!
     const size = distinct.signs.length * dim
     return {
       table,
       distinct,
       rows: new Float32Array(buffer, rows.at, size),
       gradients: new Float32Array(buffer, gradients.at, size),
+      ...(shown && { shown }),
     }
   })
   return { ...loaded, groups, tables }
+}
+
+/** What the batch shows of each distinct sign, where tables count it. */
+export function countShown(buffers: StepBuffers, batch: LoadedBatch, tables: readonly TableShare[]): void {
+  const { kernel } = buffers.workspace
+  for (const { shown } of tables) shown?.fill(0)
+  for (const { shown, inverse, counts, slots } of buffers.groups) {
+    if (!shown) continue
+    const { numbers, shows, clicks, out } = shown
+    kernel.countShown(inverse.at, counts.at, batch.samples, slots.length, numbers.at, shows.at, clicks.at, out.at)
+  }
 }
 
 /** From rows of distinct signs to the tensors the graph reads. */

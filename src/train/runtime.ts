@@ -18,6 +18,7 @@ import { type Input, inputOf } from './input.ts'
 import { type PassOptions, type PassResult, type PassStart, runPass } from './loop.ts'
 import type { EngineName, Phase, ThreadSettings } from './messages.ts'
 import { sharesText } from './shares.ts'
+import { shownNotices, shownTables } from './shown.ts'
 import { type StepReport, TrainerPool, type TrainerPoolOptions } from './trainer-pool.ts'
 
 export type DataFiles = Readonly<Partial<Record<Phase, readonly string[]>>>
@@ -71,6 +72,7 @@ export class Runtime {
     try {
       const onStep = (report: StepReport) => reports.listener(report)
       const onNotice = (message: string) => options.emit({ kind: 'notice', message })
+      for (const message of noticesOf(options)) onNotice(message)
       const trainers = await TrainerPool.open(threadSettings(options), onStep, { onNotice, ...options.pool })
       return new Runtime(options, readers, trainers, reports)
     } catch (error) {
@@ -159,7 +161,7 @@ export async function findDataFiles({ runner }: JobConfig, phases: readonly Phas
 
 /** Parameters at their initial values, and this thread's hold on them. */
 export function createParams(
-  { runner }: JobConfig,
+  { runner, table_parameters: tableParameters }: JobConfig,
   { train, dygraph }: TracedModel,
   optimizers: Pick<TracedModel, 'optimizer' | 'tableOptimizers'>,
   threads: number,
@@ -169,7 +171,7 @@ export function createParams(
   // The traces of a dynamic model differ from slice to slice, so its threads cannot push together.
   const together = thread_mode === 'sync' && threads > 1 && !dygraph
   const inFlight = together ? 0 : Math.max(0, threads - 1)
-  const options = { program: train, optimizer, tableOptimizers, seed, segments, together, inFlight }
+  const options = { program: train, optimizer, tableOptimizers, tableParameters, seed, segments, together, inFlight }
   // One thread more than trainers: this one saves, loads and looks at the result.
   return new LocalParams(createLocalParams({ ...options, threads: threads + 1 }), threads)
 }
@@ -218,6 +220,10 @@ function automaticReaders(trainers: number): number {
   return Math.max(1, Math.min(4, availableParallelism() - trainers))
 }
 
+function noticesOf({ config, model }: RuntimeOptions): string[] {
+  return shownNotices(model.train.tables, config.table_parameters, model.slots)
+}
+
 function threadSettings(options: RuntimeOptions): ThreadSettings[] {
   const { config, model, files, params, threads, engine, dump, slots = model.slots } = options
   const { runner } = config
@@ -231,6 +237,7 @@ function threadSettings(options: RuntimeOptions): ThreadSettings[] {
     batchSizes: { train: runner.train_batch_size, infer: runner.infer_batch_size },
     ...(dump && { dump }),
     ...(optimizer.clip && { clip: optimizer.clip }),
+    shown: shownTables(train.tables, config.table_parameters, slots),
     ...(dygraph && { dygraph }),
   }))
 }

@@ -41,7 +41,7 @@ async function compile(
   paramsOf: Readonly<Record<Phase, ThreadParams>>,
   onNotice: (message: string) => void,
 ): Promise<Phases> {
-  const { programs, slots, metrics, segments, batchSizes, seed, clip, dump } = settings
+  const { programs, slots, metrics, segments, batchSizes, seed, clip, shown, dump } = settings
   const engine = ENGINE_BY_NAME[settings.engine]()
   const dygraph = settings.dygraph && (await openDygraph(settings.dygraph))
   const phases = await Promise.all(
@@ -52,6 +52,7 @@ async function compile(
         ...{ params: params.params, slots, metrics, layout, segments, seed },
         ...(placement && { placement }),
         ...(clip && { clip }),
+        ...(shown && { shown }),
         ...(dump && { dump }),
         batchSize: batchSizes[phase],
         training: phase === 'train',

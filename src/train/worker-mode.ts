@@ -17,6 +17,7 @@ import {
   serveThread,
   shardsOf,
 } from '../ps/index.ts'
+import { refuseAccessors } from '../table/index.ts'
 import type { Runtime } from './runtime.ts'
 import type { TrainerPoolOptions } from './trainer-pool.ts'
 
@@ -98,7 +99,9 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
   const { train: program, optimizer, tableOptimizers } = model
   const remote = remoteMode(options, 0)
   const { placement, slices } = remote
-  const local = createLocalParams({ program, optimizer, tableOptimizers, seed, segments, threads: threads + 2 })
+  refuseAccessors(program.tables, config.table_parameters)
+  const tables = { tableOptimizers, plainTables: true }
+  const local = createLocalParams({ program, optimizer, ...tables, seed, segments, threads: threads + 2 })
   const exchange = new GeoExchange({
     ...{ program, seed, segments, local, thread: threads, placement, slices, workers },
     call: (...asked) => servers.ask(...asked),
