@@ -64,6 +64,16 @@ export function clusterFromEnv(env: Env): Cluster {
   return { ...own, ...job, ...jobSecrets(env, job), inherited: inheritedSockets(env) }
 }
 
+export interface NamedCluster extends Pick<Cluster, 'role' | 'rank' | 'servers' | 'workerNum'> {
+  /** A server's own. @default none */
+  readonly endpoint?: string
+}
+
+/** A job that a program describes by itself; the environment only says which job it is. */
+export function namedCluster(named: NamedCluster, env: Env = process.env): Cluster {
+  return { endpoint: '', workers: [], ...named, ...jobSecrets(env, named), inherited: inheritedSockets(env) }
+}
+
 type Job = Pick<Cluster, 'servers' | 'workers' | 'workerNum'>
 type Own = Pick<Cluster, 'role' | 'rank' | 'endpoint'>
 

@@ -1,5 +1,15 @@
 /** @file The public face of config/: PaddleRec's config.yaml, checked and resolved. */
-export { type Cluster, clusterFromEnv, jobSecrets, LOCAL_CLUSTER, processEnv, ROLES, type Role } from './cluster.ts'
+export {
+  type Cluster,
+  clusterFromEnv,
+  jobSecrets,
+  LOCAL_CLUSTER,
+  type NamedCluster,
+  namedCluster,
+  processEnv,
+  ROLES,
+  type Role,
+} from './cluster.ts'
 export { CLUSTER_ENV, type Env } from './cluster-env.ts'
 export { COLLECTIVES, type Collective, SYNC_MODES, type SyncMode } from './cluster-keys.ts'
 export { type CollectiveJob, collectiveFromEnv } from './collective-env.ts'

@@ -4,7 +4,6 @@ import { denseLayout, type Params } from '../params/index.ts'
 import { DEFAULT_SHARDS } from '../ps/index.ts'
 import type { PassResult } from '../train/index.ts'
 import { UserError } from '../util/index.ts'
-import type { Dataset } from './dataset.ts'
 import { type DatasetRunOptions, DatasetRuns } from './dataset-runs.ts'
 import { closed, noOptimizer } from './errors.ts'
 import { type Feed, feedBatch } from './feed.ts'
@@ -46,6 +45,8 @@ export class Executor {
   readonly #params = new Map<Program, Params>()
   readonly #datasets: DatasetRuns
   readonly #runnables = new Set<Runnable>()
+  /** Trainers that this Executor has connected to their servers. */
+  readonly #transpiled = new Set<Program>()
   #batches = 0
   #closed = false
 
@@ -89,6 +90,7 @@ export class Executor {
     this.#closed = true
     await this.#datasets.close()
     await Promise.all([...this.#params.values()].map((params) => params.flush()))
+    for (const { transpiled } of this.#transpiled) await transpiled?.close()
     for (const runnable of this.#runnables) await runnable.close?.()
     for (const steps of this.#steps.values()) for (const { host } of steps.values()) await host.close()
   }
@@ -123,6 +125,10 @@ export class Executor {
 
   async #startUp(program: Program): Promise<void> {
     // Weights that live on servers begin there.
+    if (program.transpiled) {
+      this.#transpiled.add(program)
+      return program.transpiled.start(this.#emit)
+    }
     if (program.fleet?.worker) return
     startWeights(program)
     this.#counts.clear()
@@ -182,5 +188,3 @@ function checkFetches(program: Program, fetchList: readonly Variable[]): void {
       hint: 'fetch variables of the same program, or pass it: exe.run({ program, feed, fetchList })',
     })
 }
-
-export type { Dataset }

@@ -1,4 +1,5 @@
 /** @file A fluid program: a graph that layers append to one by one, and what it is trained with. */
+import type { EventSink } from '../event/index.ts'
 import type { FleetProgram } from '../fleet/index.ts'
 import type { OptimizerSpec } from '../optim/index.ts'
 import { Builder, type Initializer, type Tensor } from '../program/index.ts'
@@ -24,6 +25,12 @@ export interface ParameterOptions {
   readonly learningRate?: number
 }
 
+export interface TranspiledProgram {
+  readonly lines: readonly string[]
+  start(emit: EventSink): Promise<void>
+  close(): Promise<void>
+}
+
 export class Program {
   /** Of initial weights, new rows and dropout. */
   randomSeed = 12345
@@ -33,6 +40,8 @@ export class Program {
   minimized: Minimized | undefined
   /** Set when fleet or a transpiler distributes the program. */
   fleet: FleetProgram | undefined
+  /** Set by a transpiler: what a trainer does at its start and its end, and what its program says of gradients. */
+  transpiled: TranspiledProgram | undefined
   weights: Weights | undefined
   readonly tables = new Map<string, TableOptions>()
   readonly #variables: Variable[] = []
@@ -86,7 +95,7 @@ export class Program {
 
   /** The program as text: data, parameters, ops, and what happens to the gradients. */
   toString(): string {
-    return programText(this)
+    return programText(this, this.transpiled?.lines)
   }
 }
 

@@ -33,3 +33,4 @@ export { type ServeOptions, serveWorkers, type WorkerService } from './serve-wor
 export { ParameterServer, type ParameterServerOptions, PS_MODES, type PsMode } from './server.ts'
 export { REQUEST_TIMEOUT_MS, ServerGroup, type ServerGroupOptions } from './server-group.ts'
 export { type Touched, TouchedParams } from './touched.ts'
+export { WiredParams, type WireLayout } from './wired-params.ts'

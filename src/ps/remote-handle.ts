@@ -1,12 +1,13 @@
 /** @file Trainer threads reach servers through the thread that owns the sockets: requests and answers change hands without a copy. */
 import type { MessagePort } from 'node:worker_threads'
 import type { Identity, Parts, Peer } from '../net/index.ts'
-import type { DenseLayout, LocalParamsHandle } from '../params/index.ts'
+import type { DenseLayout, LocalParamsHandle, Params } from '../params/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../util/index.ts'
 import type { Slice } from './placement.ts'
 import { type Call, RemoteParams } from './remote-params.ts'
 import type { ServerGroup } from './server-group.ts'
 import { openThreadLink } from './thread-link.ts'
+import { WiredParams, type WireLayout } from './wired-params.ts'
 
 /** Parameters on servers as plain data plus a port: goes to a trainer thread, the port by transfer. */
 export interface RemoteParamsHandle {
@@ -21,6 +22,8 @@ export interface RemoteParamsHandle {
   readonly pullsAhead: 0 | 1
   /** How to reach servers of this host without the thread that owns the sockets. */
   readonly links: ThreadLinks
+  /** Where servers hold blocks of weights. @default each holds a stretch of the layout */
+  readonly wire?: WireLayout
 }
 
 export interface ThreadLinks {
@@ -56,8 +59,8 @@ type Answer =
   | { readonly failure: PlainError }
 
 /** In a trainer thread: its hold on the servers. */
-export async function openRemoteParams(handle: RemoteParamsHandle): Promise<RemoteParams> {
-  const { port, thread, segments, slices, pullsAhead, links } = handle
+export async function openRemoteParams(handle: RemoteParamsHandle): Promise<Params & Pick<RemoteParams, 'skip'>> {
+  const { port, thread, segments, slices, pullsAhead, links, wire } = handle
   const peers = await Promise.all(
     links.paths.map((path, server) => path && openThreadLink({ ...links, path, who: whoIs(server, links) })),
   )
@@ -65,7 +68,8 @@ export async function openRemoteParams(handle: RemoteParamsHandle): Promise<Remo
     for (const peer of peers) if (peer) peer.abort(reason)
   }
   const call = callsTo(peers, callsOver(port, end), links.timeoutMs)
-  return new RemoteParams({ call, thread, segments, slices, ahead: pullsAhead > 0 })
+  const remote = new RemoteParams({ call, thread, segments, slices, ahead: pullsAhead > 0 })
+  return wire ? Object.assign(new WiredParams(remote, wire), { skip: () => remote.skip() }) : remote
 }
 
 const whoIs = (server: number, { servers }: ThreadLinks) => `server[${server}] ${servers[server]}`

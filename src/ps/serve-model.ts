@@ -62,6 +62,8 @@ export interface ServeStoreOptions {
   readonly transport?: Transport
   /** How long workers may take to come up. @default 5 minutes */
   readonly startTimeoutMs?: number
+  /** A worker is gone without a good-bye: what to end with, or undefined to go on without it. @default ends with the error */
+  readonly onLost?: (rank: number, error: Error) => Error | undefined
 }
 
 const START_TIMEOUT_MS = 5 * 60 * 1000
@@ -78,7 +80,12 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
   const placement = { servers: cluster.servers.length, shards }
   const inspector = { store, updates: server.updates, mode, rank: cluster.rank, servers: cluster.servers, placement }
   const inspect = (request: InspectRequest) => inspectStore(inspector, request)
-  const service = serveWorkers({ server, workers, identity, emit, inspect, ...(localPath && { localPath }) })
+  const { onLost } = options
+  const service = serveWorkers({
+    ...{ server, workers, identity, emit, inspect },
+    ...(localPath && { localPath }),
+    ...(onLost && { onLost }),
+  })
   const listener = await transport
     .listen(endpoint, service.accept, descriptor === undefined ? {} : { descriptor })
     .catch((error: NodeJS.ErrnoException) => {

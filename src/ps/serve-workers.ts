@@ -28,6 +28,8 @@ export interface ServeOptions {
   readonly deadAfterMs?: number
   /** Answers those who look at the job without being part of it. @default nobody may look */
   readonly inspect?: (request: InspectRequest) => InspectAnswer
+  /** A worker is gone without a good-bye: what to end with, or undefined to go on without it. @default ends with the error */
+  readonly onLost?: (rank: number, error: Error) => Error | undefined
   /** A unix socket where workers of this host may connect instead: faster than TCP. */
   readonly localPath?: string
 }
@@ -42,6 +44,7 @@ export interface WorkerService {
 
 export function serveWorkers(options: ServeOptions): WorkerService {
   const { server, workers, identity, emit, deadAfterMs, localPath, inspect } = options
+  const { onLost = (_: number, error: Error): Error | undefined => error } = options
   const peers = new Map<number, { peer: Peer; remote: string }>()
   const left = new Set<number>()
   /** Of trainer threads; whether a worker lives is told by its own connection. */
@@ -102,7 +105,12 @@ export function serveWorkers(options: ServeOptions): WorkerService {
     if (role === 'observer') return observe(connection, inspect!)
     if (facts[LINK_MEMORY] !== undefined) return link(connection, rank, memory)
     const onBye = () => bye(rank)
-    const peer = serve(connection, rank, { onLost: stop, onBye, ...(deadAfterMs !== undefined && { deadAfterMs }) })
+    const gone = (error: Error) => {
+      const reason = onLost(rank, error)
+      if (reason) stop(reason)
+      else bye(rank)
+    }
+    const peer = serve(connection, rank, { onLost: gone, onBye, ...(deadAfterMs !== undefined && { deadAfterMs }) })
     peers.set(rank, { peer, remote: connection.remote })
     if (failure) peer.abort(failure)
   }
