@@ -57,3 +57,4 @@ export {
 
 /** The job that this process belongs to, as Paddle's `fleet`. */
 export const fleet: Fleet = new Fleet()
+export { createRng, hashText, type Rng } from './util/index.ts'

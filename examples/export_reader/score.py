@@ -50,7 +50,8 @@ def rows_input(item, look_up, instances):  # the input, and the mask of a sequen
     if item["pooling"] != "sequence":
         power = {"sum": 0, "mean": 1, "sqrtn": 0.5}[item["pooling"]]
         return np.array([np.concatenate([c.sum(0) / len(c) ** power for c in row]) for row in cells], np.float32), None
-    length = item["shape"][1] if isinstance(item["shape"][1], int) else max(len(c) for c, in cells)
+    alike = [other["slots"][0] for other in manifest["inputs"] if other["kind"] == "rows" and other["shape"][1] == item["shape"][1]]
+    length = item["shape"][1] if isinstance(item["shape"][1], int) else max(len(sample[slot]) for sample in instances for slot in alike)
     rows = [np.pad(c[:length], ((0, length - len(c[:length])), (0, 0))) for c, in cells]
     return np.array(rows), np.array([[k < len(c) for k in range(length)] for c, in cells], np.float32)
 

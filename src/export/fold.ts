@@ -32,7 +32,7 @@ export function foldModel({ model, plan, tables, memories, maxBytes = MAX_FOLD_B
   const renamed = new Map<string, string>()
   for (const input of plan.inputs) {
     if (input.kind !== 'rows') continue
-    const { rows, mask } = foldRows(graph, input, folded.get(input.table)!)
+    const { rows, mask } = foldRows(graph, input, folded.get(input.table)!, alikeSlots(input, plan.inputs))
     renamed.set(input.name, rows)
     if (mask) renamed.set(`${input.name}.mask`, mask)
   }
@@ -104,10 +104,22 @@ function meanOf(unseen: ExportTable['unseen']): number {
 
 type RowsInput = Extract<ExportInput, { kind: 'rows' }>
 
-function foldRows(graph: FoldGraph, input: RowsInput, table: FoldedTable): { rows: string; mask?: string } {
+/** The slots of sequences that are padded alike, by the symbol of their length. */
+function alikeSlots({ pooling, shape }: RowsInput, inputs: readonly ExportInput[]): readonly string[] {
+  if (pooling !== 'sequence') return []
+  const same = inputs.flatMap((other) => (other.kind === 'rows' && other.shape[1] === shape[1] ? other.slots : []))
+  return [...new Set(same)]
+}
+
+function foldRows(
+  graph: FoldGraph,
+  input: RowsInput,
+  table: FoldedTable,
+  alike: readonly string[],
+): { rows: string; mask?: string } {
   const { slots, pooling, shape } = input
   if (pooling === 'sequence') {
-    const ids = typeof shape[1] === 'number' ? cutTo(graph, slots[0]!, shape[1]) : slots[0]!
+    const ids = typeof shape[1] === 'number' ? cutTo(graph, slots[0]!, shape[1]) : padLike(graph, slots[0]!, alike)
     const { rows, mask } = lookUp(graph, ids, countsOf(slots[0]!), table)
     return { rows, mask }
   }
@@ -128,6 +140,14 @@ const FLOAT = { to: dataType('float32') }
 function cutTo(graph: FoldGraph, ids: string, length: number): string {
   const padded = graph.node('Pad', [ids, graph.ints([0, 0, 0, length])])
   return graph.node('Slice', [padded, graph.ints([0]), graph.ints([length]), graph.ints([1])])
+}
+
+/** Ids padded to the longest of several slots. */
+function padLike(graph: FoldGraph, ids: string, slots: readonly string[]): string {
+  if (slots.length < 2) return ids
+  const lengthOf = (slot: string) => graph.node('Shape', [slot], { start: 1, end: 2 })
+  const missing = graph.node('Sub', [graph.node('Max', slots.map(lengthOf)), lengthOf(ids)])
+  return graph.node('Pad', [ids, graph.node('Concat', [graph.ints([0, 0, 0]), missing], { axis: 0 })])
 }
 
 /** Rows [B, N, dim], zero behind each sample's last id, and the mask [B, N]. */

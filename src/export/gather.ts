@@ -18,11 +18,12 @@ export interface GatherOptions {
 /** The graph's inputs for these samples. Sums run in the order of the text, as in training. */
 export function gatherInputs(options: GatherOptions, columns: Columns): Record<string, ModelInput> {
   const batch = new SignBatch(options.slots, columns)
+  const lengths = sequenceLengths(options.inputs, batch)
   const inputs: Record<string, ModelInput> = {}
   for (const input of options.inputs) {
     if (input.kind === 'dense') inputs[input.name] = denseInput(input, options.slots, columns)
     else if (input.kind === 'rows' && input.pooling === 'sequence') {
-      const { rows, mask } = sequenceInput(input, options.tables[input.table]!, batch)
+      const { rows, mask } = sequenceInput(input, options.tables[input.table]!, batch, lengths)
       inputs[input.name] = rows
       const masked = options.inputs.find((other) => other.kind === 'mask' && other.rows === input.name)
       if (masked) inputs[masked.name] = mask
@@ -87,13 +88,29 @@ function poolFactor(pooling: RowsInput['pooling'], count: number): number {
   return 1
 }
 
-/** Padded to the declared length, or to the longest sample's rounded up to a power of two. Signs beyond the length are dropped. */
-function sequenceInput({ slots, dim, shape }: RowsInput, table: RowSource, batch: SignBatch) {
+/** The length of each symbol: that of the longest sample of any sequence that has it, rounded up to a power of two. */
+function sequenceLengths(inputs: readonly ExportInput[], batch: SignBatch): Record<string, number> {
+  const lengths: Record<string, number> = {}
+  for (const input of inputs) {
+    if (input.kind !== 'rows' || input.pooling !== 'sequence' || typeof input.shape[1] !== 'string') continue
+    const slot = batch.slot(input.slots[0]!)
+    let most = lengths[input.shape[1]] ?? 1
+    for (let i = 0; i < batch.samples; i++) most = Math.max(most, batch.count(i, slot))
+    lengths[input.shape[1]] = 2 ** Math.ceil(Math.log2(most))
+  }
+  return lengths
+}
+
+/** Padded to the declared length, or to that of its symbol. Signs beyond the length are dropped. */
+function sequenceInput(
+  { slots, dim, shape }: RowsInput,
+  table: RowSource,
+  batch: SignBatch,
+  lengths: Readonly<Record<string, number>>,
+) {
   const { samples, words } = batch
   const slot = batch.slot(slots[0]!)
-  let most = 1
-  for (let i = 0; i < samples; i++) most = Math.max(most, batch.count(i, slot))
-  const length = typeof shape[1] === 'number' ? shape[1] : 2 ** Math.ceil(Math.log2(most))
+  const length = typeof shape[1] === 'number' ? shape[1] : lengths[shape[1]!]!
   const data = new Float32Array(samples * length * dim)
   const mask = new Float32Array(samples * length)
   for (let i = 0; i < samples; i++) {

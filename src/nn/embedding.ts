@@ -2,6 +2,7 @@
 
 import {
   type Builder,
+  type Dim,
   type EntryPolicy,
   gather,
   type Initializer,
@@ -57,8 +58,11 @@ export function embedding(
 }
 
 export interface SequenceOptions extends Omit<EmbeddingOptions, 'pooling'> {
-  /** The padded length, for layers that must know it (recurrent ones). @default known at run time */
-  readonly length?: number
+  /**
+   * The padded length, for layers that must know it (recurrent ones); or a name, 'T_history': sequences of one name get the
+   * same length, that of the longest, so that their rows can stand side by side. @default known at run time
+   */
+  readonly length?: Dim
 }
 
 /** The rows of one slot in order, padded: x [B, T, dim] and mask [B, T] (1 for a sign, 0 for padding). */

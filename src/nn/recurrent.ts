@@ -4,6 +4,7 @@ import {
   gemm,
   type Initializer,
   mul,
+  type ParameterSpec,
   reshape,
   sigmoid,
   slice,
@@ -30,12 +31,37 @@ export interface RecurrentResult {
   readonly last: Tensor
 }
 
+/** Weights side by side for all gates. */
+export interface RecurrentWeights<T> {
+  readonly inputWeight: T
+  readonly stateWeight: T
+  readonly inputBias: T
+  readonly stateBias: T
+}
+
+interface RunOptions {
+  /** For messages. */
+  readonly name: string
+  readonly units: number
+  readonly weights: RecurrentWeights<Tensor>
+  readonly mask?: Tensor | undefined
+}
+
+/** Matrices side by side in the weights. */
+export const GATES = { gru: 3, lstm: 4 } as const
+
 /**
  * r = s(x Wr + h Ur), z = s(x Wz + h Uz), n = tanh(x Wn + r (h Un)), h' = (1 - z) n + z h, each product with its bias.
  * Parameters: `<name>.input_weight` [d, 3 units] (r, z, n side by side), `.state_weight` [units, 3 units], and both biases.
  */
 export function gru(x: Tensor, { name, units, mask }: RecurrentOptions): RecurrentResult {
-  const { inputs, project } = projections(x, name, units, 3)
+  const parameter = (spec: ParameterSpec) => x.builder.parameter({ ...spec, name: `${name}.${spec.name}` })
+  return runGru(x, { name, units, weights: recurrentWeights(widthOf(x, name), units, GATES.gru, parameter), mask })
+}
+
+/** GRU over weights that exist already. */
+export function runGru(x: Tensor, { name, units, weights, mask }: RunOptions): RecurrentResult {
+  const { inputs, project } = projections(x, name, weights)
   const cell = (input: Tensor, h: Tensor): Tensor => {
     const [xr, xz, xn] = split(input, 3, -1)
     const [hr, hz, hn] = split(project(h), 3, -1)
@@ -51,7 +77,13 @@ export function gru(x: Tensor, { name, units, mask }: RecurrentOptions): Recurre
  * i, f, o = s(...), g = tanh(...), c' = f c + i g, h' = o tanh(c'). Parameters as in gru, with i, f, g, o side by side.
  */
 export function lstm(x: Tensor, { name, units, mask }: RecurrentOptions): RecurrentResult {
-  const { inputs, project } = projections(x, name, units, 4)
+  const parameter = (spec: ParameterSpec) => x.builder.parameter({ ...spec, name: `${name}.${spec.name}` })
+  return runLstm(x, { name, units, weights: recurrentWeights(widthOf(x, name), units, GATES.lstm, parameter), mask })
+}
+
+/** LSTM over weights that exist already. */
+export function runLstm(x: Tensor, { name, units, weights, mask }: RunOptions): RecurrentResult {
+  const { inputs, project } = projections(x, name, weights)
   const cell = (input: Tensor, h: Tensor, c: Tensor): readonly Tensor[] => {
     const [i, f, g, o] = split(add(input, project(h)), 4, -1)
     const next = add(mul(sigmoid(f!), c), mul(sigmoid(i!), tanh(g!)))
@@ -61,18 +93,30 @@ export function lstm(x: Tensor, { name, units, mask }: RecurrentOptions): Recurr
   return unroll(inputs, [zero, zero], ([h, c], input) => cell(input, h!, c!), mask)
 }
 
+/** The four weights of a recurrent layer, made by `parameter`: as tensors of a graph or as variables of a layer. */
+export function recurrentWeights<T>(
+  width: number,
+  units: number,
+  gates: number,
+  parameter: (spec: ParameterSpec) => T,
+  init: Initializer = { kind: 'uniform', low: -1 / Math.sqrt(units), high: 1 / Math.sqrt(units) },
+): RecurrentWeights<T> {
+  const columns = gates * units
+  return {
+    inputWeight: parameter({ name: 'input_weight', shape: [width, columns], init }),
+    stateWeight: parameter({ name: 'state_weight', shape: [units, columns], init }),
+    inputBias: parameter({ name: 'input_bias', shape: [columns], init }),
+    stateBias: parameter({ name: 'state_bias', shape: [columns], init }),
+  }
+}
+
 /** The input's part of every gate for all elements at once, and the function that gives the state's part. */
-function projections(x: Tensor, name: string, units: number, gates: number) {
+function projections(x: Tensor, name: string, weights: RecurrentWeights<Tensor>) {
+  const { inputWeight, stateWeight, inputBias, stateBias } = weights
   const [width, length] = [widthOf(x, name), lengthOf(x, name)]
-  const init: Initializer = { kind: 'uniform', low: -1 / Math.sqrt(units), high: 1 / Math.sqrt(units) }
-  const parameter = (part: string, shape: readonly number[]) =>
-    x.builder.parameter({ name: `${name}.${part}`, shape, init })
-  const inputWeight = parameter('input_weight', [width, gates * units])
-  const stateWeight = parameter('state_weight', [units, gates * units])
-  const [inputBias, stateBias] = [parameter('input_bias', [gates * units]), parameter('state_bias', [gates * units])]
   const flat = gemm(reshape(x, [-1, width]), inputWeight, { bias: inputBias })
   return {
-    inputs: reshape(flat, [x.shape[0]!, length, gates * units]),
+    inputs: reshape(flat, [x.shape[0]!, length, inputWeight.shape[1]!]),
     project: (h: Tensor) => gemm(h, stateWeight, { bias: stateBias }),
   }
 }

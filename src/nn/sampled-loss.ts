@@ -39,14 +39,19 @@ export interface SampledOptions {
  * 1 / (samples * probability) classes, so that the sum over draws estimates the sum over all other classes.
  */
 export function sampledSoftmax(x: Tensor, label: Tensor, options: SampledOptions): Tensor {
-  const { positive, negative } = sampledLogits(x, label, options)
-  const logits = concat([positive, negative], 1) // the true class is class 0
-  return softmaxCrossEntropy(logits, expand(constant(x.builder, 0, { dtype: 'int64' }), positive.shape))
+  const { positive, negative } = sampledLogits(x, label, { ...options, ...classWeights(x, options) })
+  const logits = concat([positive, negative], 1)
+  return softmaxCrossEntropy(logits, firstClass(logits))
+}
+
+/** Labels [B, 1] that say class 0: where the true class stands among drawn ones. */
+export function firstClass(logits: Tensor): Tensor {
+  return expand(constant(logits.builder, 0, { dtype: 'int64' }), [logits.shape[0]!, 1])
 }
 
 /** Noise-contrastive estimation: the true class and each draw told apart one by one; [B, 1]. */
 export function nce(x: Tensor, label: Tensor, options: SampledOptions): Tensor {
-  const { positive, negative, correction } = sampledLogits(x, label, options)
+  const { positive, negative, correction } = sampledLogits(x, label, { ...options, ...classWeights(x, options) })
   const target = (logits: Tensor, value: number) => expand(constant(x.builder, value), logits.shape)
   const own = sub(positive, correction(cast(reshape(label, [-1, 1]), 'float32')))
   const missed = sigmoidCrossEntropy(own, target(own, 1))
@@ -66,16 +71,22 @@ const SAMPLERS = {
   },
 } as const
 
-/** Logits of the true class [B, 1], and of the draws [B, samples] less ln(expected draws); a draw of the true class is out. */
-function sampledLogits(x: Tensor, label: Tensor, { name, classes, samples, sampler = 'log_uniform' }: SampledOptions) {
+function classWeights(x: Tensor, { name, classes }: SampledOptions): { weight: Tensor; bias: Tensor } {
   const { builder } = x
+  const shape = [classes, widthOf(x, name)]
+  const weight = builder.parameter({ name: `${name}.weight`, shape, init: { kind: 'xavier_uniform' } })
+  return { weight, bias: builder.parameter({ name: `${name}.bias`, shape: [classes], init: { kind: 'zeros' } }) }
+}
+
+/** Logits of the true class [B, 1], and of the draws [B, samples] less ln(expected draws); a draw of the true class is out. */
+export function sampledLogits(
+  x: Tensor,
+  label: Tensor,
+  options: SampledOptions & { readonly weight: Tensor; readonly bias: Tensor },
+): { positive: Tensor; negative: Tensor; correction: (id: Tensor) => Tensor } {
+  const { builder } = x
+  const { name, classes, samples, sampler = 'log_uniform', weight, bias } = options
   const { draw, probability } = SAMPLERS[sampler]
-  const weight = builder.parameter({
-    name: `${name}.weight`,
-    shape: [classes, widthOf(x, name)],
-    init: { kind: 'xavier_uniform' },
-  })
-  const bias = builder.parameter({ name: `${name}.bias`, shape: [classes], init: { kind: 'zeros' } })
   const drawn = minimum(draw(randomUniform(builder, [samples], name), classes), classes - 1) // [samples]
   const ids = cast(drawn, 'int64')
   const truth = reshape(label, [-1]) // [B]

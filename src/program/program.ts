@@ -1,5 +1,5 @@
 /** @file The program: an immutable graph in SSA form, plain data that crosses threads. It knows nothing of how it is run. */
-import type { Shape } from './dim.ts'
+import type { Dim, Shape } from './dim.ts'
 import type { DType, Op } from './op.ts'
 
 /** How weights begin; the values themselves are drawn where the weight lives. */
@@ -45,8 +45,11 @@ export interface RowsSpec {
   readonly slots: readonly string[]
   readonly dim: number
   readonly pooling: Pooling
-  /** Only for `sequence`: the padded length, where a layer must know it (recurrent ones); otherwise the symbol `T_<slot>`. */
-  readonly length?: number
+  /**
+   * Only for `sequence`: the padded length, where a layer must know it (recurrent ones), or a symbol, so that sequences of one
+   * symbol are padded alike; otherwise the symbol `T_<slot>`.
+   */
+  readonly length?: Dim
 }
 
 /** A dense weight. `l2` and `learningRate` (a factor) are for the optimizer. */

@@ -243,7 +243,8 @@ export class HostStep {
       for (const { chunk, from, to } of batch.pieces) {
         for (let i = from; i < to; i++) most = Math.max(most, chunk.counts[i * sparse.length + slot]!)
       }
-      lengths[shape[1]] = 2 ** Math.ceil(Math.log2(most))
+      // Sequences that share a symbol are padded alike.
+      lengths[shape[1]] = Math.max(lengths[shape[1]] ?? 1, 2 ** Math.ceil(Math.log2(most)))
     }
     return lengths
   }

@@ -1,4 +1,4 @@
-/** @file Every rank model beside PyTorch: five steps from the same weights and batches, by values that test/python/record_parity.py recorded. */
+/** @file Every model beside PyTorch: five steps from the same weights and batches, by values that test/python/record_parity*.py recorded. */
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -32,14 +32,30 @@ interface Gradients {
 }
 
 const SEGMENTS = 2
-const MODELS = ['dnn', 'wide_deep', 'deepfm', 'fm', 'logistic_regression'] as const
+/** Folders by what was recorded of them. */
+const MODELS = {
+  dnn: 'rank/dnn',
+  wide_deep: 'rank/wide_deep',
+  deepfm: 'rank/deepfm',
+  fm: 'rank/fm',
+  logistic_regression: 'rank/logistic_regression',
+  dcn_v2: 'rank/dcn_v2',
+  dcn_v2_mixture: 'rank/dcn_v2',
+  din: 'rank/din',
+  mmoe: 'multitask/mmoe',
+  esmm: 'multitask/esmm',
+  dssm: 'match/dssm',
+  ncf: 'recall/ncf',
+  gru4rec: 'recall/gru4rec',
+  word2vec: 'recall/word2vec',
+} as const
 
 describe('five steps as PyTorch makes them:', () => {
-  test.each(MODELS)('%s', async (name) => {
+  test.each(Object.entries(MODELS))('%s', async (name, model) => {
     const recorded = JSON.parse(
       readFileSync(new URL(`../fixtures/parity/${name}.json`, import.meta.url), 'utf8'),
     ) as Recorded
-    const path = fileURLToPath(new URL(`../../models/rank/${name}/config.yaml`, import.meta.url))
+    const path = fileURLToPath(new URL(`../../models/${model}/config.yaml`, import.meta.url))
     const overrides = Object.entries(recorded.hyper).map(
       ([key, value]) => `hyper_parameters.${key}=${JSON.stringify(value)}`,
     )

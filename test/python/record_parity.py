@@ -1,28 +1,18 @@
-"""Records five training steps of every model in models/rank with PyTorch: batches, initial weights, losses and gradients.
+"""Records five training steps of the CTR models that read criteo's slots with PyTorch.
 
     python test/python/record_parity.py          (needs torch; writes test/fixtures/parity/<model>.json)
-
-Weights and values are multiples of 1/1024, so that they are the same in 32 and in 64 bits. PyTorch computes in 64 bits.
 """
-import json
-import pathlib
 import random
 
 import torch
 import torch.nn.functional as F
 
-torch.set_default_dtype(torch.float64)
+from parity import BATCH, STEPS, record, write
 
-STEPS, BATCH = 5, 8
 SLOTS, DENSE, DIM, LAYERS = 3, 2, 3, [4, 3]
 RATE, REG = 0.001, 0.001
 # Signs up to 2^64 - 1, which no 53-bit number holds; all slots draw from the same, as they share a table.
 SIGNS = [0, 1, 2, 3, 5, 8, 13, 9007199254740993, 18446744073709551615]
-
-
-def draw(*shape):
-    """A weight that both sides hold exactly."""
-    return (torch.rand(shape) - 0.5).mul(1024).round().div(1024)
 
 
 def lines():
@@ -34,25 +24,12 @@ def lines():
         yield " ".join([f"click:{random.randint(0, 1)}", *dense, *slots])
 
 
-def parse(line):
-    """(click, dense values, row numbers per slot); a missing slot is the sign 0."""
-    values = {}
-    for item in line.split():
-        name, _, value = item.partition(":")
-        values.setdefault(name, []).append(value)
-    slots = [[SIGNS.index(int(sign)) for sign in values.get(str(slot + 1), ["0"])] for slot in range(SLOTS)]
-    return float(values["click"][0]), [float(value) for value in values["dense_feature"]], slots
-
-
-class Rows:
-    """Tables with sparse gradients; `pooled` sums the rows of each slot."""
-
-    def __init__(self, dims):
-        self.tables = {name: torch.nn.Parameter(draw(len(SIGNS), dim)) for name, dim in dims.items()}
-
-    def pooled(self, name, slots):
-        pick = lambda ids: F.embedding(torch.tensor(ids), self.tables[name], sparse=True).sum(0)
-        return torch.stack([torch.stack([pick(ids) for ids in sample]) for sample in slots])  # [B, slots, dim]
+def tensors(samples):
+    """Clicks, dense values, and the signs of each slot; a missing slot is the sign 0."""
+    click = torch.tensor([float(sample["click"][0]) for sample in samples])
+    dense = torch.tensor([[float(value) for value in sample["dense_feature"]] for sample in samples])
+    slots = [[[int(sign) for sign in sample.get(str(slot + 1), ["0"])] for slot in range(SLOTS)] for sample in samples]
+    return click, dense, slots
 
 
 def deep(x, weights):
@@ -130,53 +107,13 @@ MODELS = {
 }
 
 
-def by_sign(gradient):
-    gradient = gradient.coalesce()
-    return {str(SIGNS[row]): values.tolist() for row, values in zip(gradient.indices()[0].tolist(), gradient.values())}
 
-
-def record(net, hyper, shapes, tables):
+for name, (net, hyper, shapes, tables) in MODELS.items():
     random.seed(7)
     torch.manual_seed(7)
     text = list(lines())
-    weights = {name: torch.nn.Parameter(draw(*shape)) for name, shape in shapes.items()}
-    rows = Rows(tables)
-    initial = {
-        "parameters": {name: weight.detach().flatten().tolist() for name, weight in weights.items()},
-        "tables": {name: dict(zip(map(str, SIGNS), table.tolist())) for name, table in rows.tables.items()},
-    }
-    optimizers = [torch.optim.Adam(weights.values(), lr=RATE), torch.optim.SparseAdam(list(rows.tables.values()), lr=RATE)]
-    steps = []
-    for step in range(STEPS):
-        click, dense, slots = zip(*map(parse, text[step * BATCH : (step + 1) * BATCH]))
-        loss = net(weights, rows, torch.tensor(click), torch.tensor(dense), slots)
-        for optimizer in optimizers:
-            optimizer.zero_grad()
-        loss.backward()
-        steps.append({
-            "loss": loss.item(),
-            "parameters": {name: weight.grad.flatten().tolist() for name, weight in weights.items()},
-            "tables": {name: by_sign(table.grad) for name, table in rows.tables.items()},
-        })
-        for optimizer in optimizers:
-            optimizer.step()
-    return {"hyper": hyper | {"optimizer.learning_rate": RATE}, "batchSize": BATCH, "text": text, "initial": initial, "steps": steps}
-
-
-def rounded(value):
-    """10 significant digits: far more than the comparison needs."""
-    if isinstance(value, float):
-        return float(f"{value:.10g}")
-    if isinstance(value, list):
-        return [rounded(item) for item in value]
-    return {key: rounded(item) for key, item in value.items()} if isinstance(value, dict) else value
-
-
-folder = pathlib.Path(__file__).parent.parent / "fixtures" / "parity"
-folder.mkdir(exist_ok=True)
-for name, model in MODELS.items():
-    recorded = record(*model)
-    steps = ",\n  ".join(json.dumps(rounded(step)) for step in recorded.pop("steps"))
-    head = ",\n ".join(f"{json.dumps(key)}: {json.dumps(rounded(value))}" for key, value in recorded.items())
-    (folder / f"{name}.json").write_text(f'{{{head},\n "steps": [\n  {steps}\n ]\n}}\n')
-    print(f"{name}: {STEPS} steps")
+    write(name, record(
+        lambda w, rows, samples: net(w, rows, *tensors(samples)),
+        hyper | {"optimizer.learning_rate": RATE}, text, shapes, {table: (dim, SIGNS) for table, dim in tables.items()},
+        lambda weights, tables: [torch.optim.Adam(weights.values(), lr=RATE), torch.optim.SparseAdam(list(tables.values()), lr=RATE)],
+    ))
