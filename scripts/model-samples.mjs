@@ -55,17 +55,17 @@ function purchases(random) {
   })
 }
 
-/** Questions and answers as bags of 300 trigrams: those about one of 15 subjects share 20 trigrams. */
+/** Questions and answers as bags of 120 trigrams: those about one of 10 subjects share 12 trigrams. */
 function questions(random) {
   const text = (subject) => {
-    const bag = new Array(300).fill(0)
-    for (let i = 0; i < 8; i++) bag[subject * 20 + below(random, 20)] = 1
-    for (let i = 0; i < 8; i++) bag[below(random, 300)] = 1
-    return `300 ${bag.join(' ')}`
+    const bag = new Array(120).fill(0)
+    for (let i = 0; i < 6; i++) bag[subject * 12 + below(random, 12)] = 1
+    for (let i = 0; i < 6; i++) bag[below(random, 120)] = 1
+    return `120 ${bag.join(' ')}`
   }
-  return split([400, 80], () => {
-    const subject = below(random, 15)
-    const other = (subject + 1 + below(random, 14)) % 15
+  return split([1000, 200], () => {
+    const subject = below(random, 10)
+    const other = (subject + 1 + below(random, 9)) % 10
     return [subject, subject, other].map(text).join(' ')
   })
 }
@@ -83,7 +83,7 @@ function tastes(random) {
 
 /** Shoppers with one or two kinds of interest among ten, 20 items each: they take what is of a kind they took before. */
 function shoppers(random) {
-  return split([1500, 300], () => {
+  return split([2500, 500], () => {
     const kinds = [below(random, 10), below(random, 10)]
     const history = Array.from({ length: 1 + below(random, 12) }, () => kinds[below(random, 2)])
     const target = below(random, 2) === 0 ? history[below(random, history.length)] : below(random, 10)

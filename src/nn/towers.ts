@@ -1,5 +1,5 @@
 /** @file Two towers: queries and documents (users and items) become vectors of one space, compared by their angle. */
-import { concat, type Initializer, type Tensor } from '../program/index.ts'
+import type { Initializer, Tensor } from '../program/index.ts'
 import type { Activation } from './activation.ts'
 import { Layer } from './layer.ts'
 import { Linear } from './layers.ts'
@@ -49,17 +49,13 @@ export class TwoTowers extends Layer {
     this.#doc = this.addSublayer('doc', new Tower(doc))
   }
 
-  /** The vector of a query, the vectors of its documents, and the cosines between them [B, documents]. */
+  /** The vector of a query, the vectors of its documents, and the cosine [B, 1] between it and each. */
   forward(
     query: Tensor,
     docs: readonly Tensor[],
-  ): { readonly query: Tensor; readonly docs: readonly Tensor[]; readonly cosines: Tensor } {
+  ): { readonly query: Tensor; readonly docs: readonly Tensor[]; readonly cosines: readonly Tensor[] } {
     const own = this.#query.forward(query)
     const others = docs.map((doc) => this.#doc.forward(doc))
-    const cosines = concat(
-      others.map((other) => cosineSimilarity(own, other)),
-      1,
-    )
-    return { query: own, docs: others, cosines }
+    return { query: own, docs: others, cosines: others.map((other) => cosineSimilarity(own, other)) }
   }
 }

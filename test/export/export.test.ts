@@ -5,12 +5,12 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { capture } from '../../src/cli/capture.testing.ts'
 import { loadConfig } from '../../src/config/index.ts'
 import { joinColumns } from '../../src/data/index.ts'
-import { type ModelInput, openModel } from '../../src/engine/index.ts'
+import { openModel } from '../../src/engine/index.ts'
 import { foldModel } from '../../src/export/fold.ts'
-import { type ExportManifest, openExport, planExport, predict, writeExport } from '../../src/export/index.ts'
+import { openExport, planExport, predict, writeExport } from '../../src/export/index.ts'
 import { loadModel } from '../../src/model/index.ts'
 import { createParams } from '../../src/train/runtime.ts'
-import { type Exported, exported, exportTo, testLines } from './exported.testing.ts'
+import { type Exported, exported, exportTo, foldedInputs, testLines } from './exported.testing.ts'
 
 /** Scores of the test data, by the file. */
 async function scoresOf(model: string, folder: string): Promise<number[]> {
@@ -64,26 +64,6 @@ describe.each([
 })
 
 /** Ids padded with zeros to the longest sample's number, as docs/export-format.md says. */
-function foldedInputs({ folded }: ExportManifest, instances: readonly Record<string, string[]>[]) {
-  const entries = folded!.inputs.map(({ name, slot, what, shape }): [string, ModelInput] => {
-    const lists = instances.map((instance) => instance[slot]!)
-    const samples = lists.length
-    if (what === 'values')
-      return [
-        name,
-        { dtype: 'float32', dims: [samples, Number(shape[1])], data: Float32Array.from(lists.flat(), Number) },
-      ]
-    if (what === 'counts')
-      return [name, { dtype: 'int64', dims: [samples], data: BigInt64Array.from(lists, (list) => BigInt(list.length)) }]
-    const longest = Math.max(...lists.map((list) => list.length))
-    const data = new BigInt64Array(samples * longest)
-    for (const [i, list] of lists.entries())
-      for (const [k, id] of list.entries()) data[i * longest + k] = BigInt.asIntN(64, BigInt(id))
-    return [name, { dtype: 'int64', dims: [samples, longest], data }]
-  })
-  return Object.fromEntries(entries)
-}
-
 describe('oarfish export and predict', () => {
   let made: Exported
   beforeAll(async () => {

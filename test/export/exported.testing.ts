@@ -3,6 +3,8 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadConfig } from '../../src/config/index.ts'
+import type { ModelInput } from '../../src/engine/index.ts'
+import type { ExportManifest, Instance } from '../../src/export/index.ts'
 import { exportCheckpoint } from '../../src/train/index.ts'
 import { type TinyRun, tinyFolder, trainTiny } from '../train/tiny.testing.ts'
 
@@ -41,4 +43,25 @@ export async function exportTo(
 export async function testLines(folder: string): Promise<string[]> {
   const text = await readFile(join(folder, 'data', 'test', 'part-0'), 'utf8')
   return text.trimEnd().split('\n')
+}
+
+/** The inputs of a folded model: ids padded to the longest of their slot. */
+export function foldedInputs({ folded }: ExportManifest, instances: readonly Instance[]) {
+  const entries = folded!.inputs.map(({ name, slot, what, shape }): [string, ModelInput] => {
+    const lists = instances.map((instance) => instance[slot]!.map(String))
+    const samples = lists.length
+    if (what === 'values')
+      return [
+        name,
+        { dtype: 'float32', dims: [samples, Number(shape[1])], data: Float32Array.from(lists.flat(), Number) },
+      ]
+    if (what === 'counts')
+      return [name, { dtype: 'int64', dims: [samples], data: BigInt64Array.from(lists, (list) => BigInt(list.length)) }]
+    const longest = Math.max(...lists.map((list) => list.length))
+    const data = new BigInt64Array(samples * longest)
+    for (const [i, list] of lists.entries())
+      for (const [k, id] of list.entries()) data[i * longest + k] = BigInt.asIntN(64, BigInt(id))
+    return [name, { dtype: 'int64', dims: [samples, longest], data }]
+  })
+  return Object.fromEntries(entries)
 }

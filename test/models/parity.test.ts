@@ -57,7 +57,7 @@ describe('five steps as PyTorch makes them:', () => {
     ) as Recorded
     const path = fileURLToPath(new URL(`../../models/${model}/config.yaml`, import.meta.url))
     const overrides = Object.entries(recorded.hyper).map(
-      ([key, value]) => `hyper_parameters.${key}=${JSON.stringify(value)}`,
+      ([key, value]) => `hyper_parameters.${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
     )
     const steps = await trainRecorded(await loadModel(loadConfig({ path, overrides })), recorded)
     expect(steps).toHaveLength(recorded.steps.length)

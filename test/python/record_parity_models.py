@@ -235,7 +235,7 @@ def din_line():
 @model(
     "din",
     line=din_line,
-    hyper={"item_emb_size": 3, "cat_emb_size": 2, "fc_sizes": [4, 3], "optimizer.learning_rate_base_lr": 0.85},
+    hyper={"item_emb_size": 3, "cat_emb_size": 2, "fc_sizes": [4, 3], "act": "sigmoid", "optimizer.learning_rate_base_lr": 0.85},
     shapes=mlp_shapes("attention.fc", 20, 4, 3, 1) | linear_shapes("interest", 5, 5) | mlp_shapes("fc", 10, 4, 3, 1),
     tables={"item_emb": (3, SIGNS), "cat_emb": (2, SIGNS), "item_b": (1, SIGNS)},
     optimizers=lambda weights, tables: [torch.optim.SGD([*weights.values(), *tables.values()], lr=0.85)],

@@ -17,7 +17,7 @@ export class Dssm extends nn.Layer {
     this.#towers = this.addSublayer('towers', new nn.TwoTowers({ query: tower, doc: tower }))
   }
 
-  /** Cosines [B, 1 + negatives] of the query with its document, which comes first, and with the others. */
+  /** Vectors, and the cosines [B, 1] of the query with its document, which comes first, and with the others. */
   forward(query: Tensor, docs: readonly Tensor[]) {
     return this.#towers.forward(query, docs)
   }

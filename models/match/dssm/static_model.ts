@@ -1,6 +1,7 @@
 /** @file The static-graph model: inputs, loss and metrics around net.ts. */
 import {
   cast,
+  concat,
   type Feeds,
   greater,
   logSoftmax,
@@ -69,12 +70,12 @@ export class StaticModel {
 /** The loss is that of the fitting document in a softmax over cosines; `hit` is how often it is the nearest. */
 export function forward(model: Dssm, inputs: Inputs): NetOutput {
   const { query, docs, cosines } = model.forward(inputs.query, inputs.docs)
-  const own = slice(cosines, 1, 0, 1)
-  const best = max(slice(cosines, 1, 1), 1, true)
+  const [own, ...others] = cosines
+  const best = max(concat(others, 1), 1, true)
   return {
-    loss: mean(neg(slice(logSoftmax(cosines), 1, 0, 1))),
-    metrics: { hit: metric.mean(mean(cast(greater(own, best), 'float32'))) },
-    outputs: { query_doc_sim: own, query_vector: query, doc_vector: docs[0]! },
+    loss: mean(neg(slice(logSoftmax(concat(cosines, 1)), 1, 0, 1))),
+    metrics: { hit: metric.mean(mean(cast(greater(own!, best), 'float32'))) },
+    outputs: { query_doc_sim: own!, query_vector: query, doc_vector: docs[0]! },
   }
 }
 
