@@ -12,6 +12,7 @@ export {
   MultiSlotDataGenerator,
   MultiSlotStringDataGenerator,
   type RecDataset,
+  readLines,
   type Sample,
 } from './data/index.ts'
 export type { Event, EventSink } from './event/index.ts'

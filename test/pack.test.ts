@@ -28,7 +28,7 @@ describe('the packed package', () => {
       /^dist\/(?!.*\.test(ing)?\.)[\w/-]+(\.js|\.d\.ts)$/,
       /^dist\/wasm\/\w+\.wasm$/,
       /^python\/([\w/]+\.py|README\.md)$/,
-      /^models\/[\w/-]+\/(README\.md|config[\w-]*\.yaml|[\w-]+\.(ts|mjs)|data\/README\.md|data\/(sample_data|dict)\/.+)$/,
+      /^models\/[\w/-]+\/(README\.md|config[\w-]*\.yaml|[\w-]+\.ts|data\/README\.md|data\/(sample_data|dict)\/.+)$/,
     ]
     const paths = packed.files.map(({ path }) => path)
     expect(paths.filter((path) => !expected.some((pattern) => pattern.test(path)))).toEqual([])

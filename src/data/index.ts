@@ -26,6 +26,7 @@ export type { Columns } from './pack.ts'
 export type { PipeOptions } from './pipe.ts'
 export { type PipeCommandOptions, pipeCommand } from './pipe-command.ts'
 export { blockOf, countPieces, type Part } from './plan.ts'
+export { readLines } from './read-lines.ts'
 export type { BatchReader, ReadOptions } from './reader.ts'
 export {
   openReader,

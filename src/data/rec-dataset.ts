@@ -1,4 +1,5 @@
 /** @file What a user's own reader is: a module reader.ts that exports a class RecDataset. */
+import { readLines } from './read-lines.ts'
 
 /** A sign as a safe integer, a bigint or decimal text; dense values as numbers. One value or several. */
 export type SampleValue = number | bigint | string | ArrayLike<number | bigint | string>
@@ -12,8 +13,7 @@ export type Sample = readonly SampleValue[] | Readonly<Record<string, SampleValu
  * @example
  * export class RecDataset extends BaseRecDataset<{ sparse_inputs_slots: number }> {
  *   async *[Symbol.asyncIterator]() {
- *     for (const file of this.fileList)
- *       for await (const line of createInterface(createReadStream(file))) yield { click: 0, '1': [5], dense_feature: [0.5] }
+ *     for await (const line of this.lines()) yield { click: Number(line[0]), '1': [5], dense_feature: [0.5] }
  *   }
  * }
  */
@@ -29,5 +29,10 @@ export class BaseRecDataset<Config = unknown> {
   constructor(fileList: readonly string[], config: Config) {
     this.fileList = fileList
     this.config = config
+  }
+
+  /** The lines of all files, plain or .gz; blank ones left out. */
+  async *lines(): AsyncGenerator<string> {
+    for (const file of this.fileList) yield* readLines(file)
   }
 }

@@ -1,5 +1,4 @@
 /** @file Reads the lines of PaddleRec's Ali-CCP data: id, click, buy, then field:value pairs, between commas. */
-import { readFileSync } from 'node:fs'
 import { BaseRecDataset, type Sample } from 'oarfish'
 
 interface Config {
@@ -14,24 +13,19 @@ const FIELDS = [
 ]
 
 export class RecDataset extends BaseRecDataset<Config> {
-  *[Symbol.iterator](): Generator<Sample> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Sample> {
     const { max_len = 3 } = this.config.hyper_parameters
-    for (const file of this.fileList)
-      for (const line of readFileSync(file, 'utf8').split('\n')) {
-        if (line.trim() === '') continue
-        const [, click, buy, ...pairs] = line.trim().split(',')
-        const values = new Map<string, string[]>(FIELDS.map((field) => [field, []]))
-        for (const pair of pairs) {
-          const [field, value] = pair.trim().split(':')
-          const list = values.get(field!)
-          if (list && list.length < max_len) list.push(value!)
-        }
-        // A field without values is the id 0.
-        const fields = FIELDS.map((field, i) => [
-          `field_${i}`,
-          values.get(field)!.length > 0 ? values.get(field)! : [0],
-        ])
-        yield { ...Object.fromEntries(fields), ctr: Number(click), cvr: Number(buy) }
+    for await (const line of this.lines()) {
+      const [, click, buy, ...pairs] = line.trim().split(',')
+      const values = new Map<string, string[]>(FIELDS.map((field) => [field, []]))
+      for (const pair of pairs) {
+        const [field, value] = pair.trim().split(':')
+        const list = values.get(field!)
+        if (list && list.length < max_len) list.push(value!)
       }
+      // A field without values is the id 0.
+      const fields = FIELDS.map((field, i) => [`field_${i}`, values.get(field)!.length > 0 ? values.get(field)! : [0]])
+      yield { ...Object.fromEntries(fields), ctr: Number(click), cvr: Number(buy) }
+    }
   }
 }

@@ -1,5 +1,4 @@
 /** @file Reads sessions, one a line: item numbers in the order of the clicks. What comes next is known of all but the last. */
-import { readFileSync } from 'node:fs'
 import { BaseRecDataset, type Sample } from 'oarfish'
 
 interface Config {
@@ -7,18 +6,17 @@ interface Config {
 }
 
 export class RecDataset extends BaseRecDataset<Config> {
-  *[Symbol.iterator](): Generator<Sample> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Sample> {
     const { max_len = 20 } = this.config.hyper_parameters
-    for (const file of this.fileList)
-      for (const line of readFileSync(file, 'utf8').split('\n')) {
-        const session = line
-          .trim()
-          .split(/\s+/)
-          .slice(-max_len - 1)
-        if (session.length < 2) continue
-        const next = session.slice(1).map(Number)
-        const padding = new Array<number>(max_len - next.length).fill(0)
-        yield { src_wordseq: session.slice(0, -1), dst_wordseq: [...next, ...padding] }
-      }
+    for await (const line of this.lines()) {
+      const session = line
+        .trim()
+        .split(/\s+/)
+        .slice(-max_len - 1)
+      if (session.length < 2) continue
+      const next = session.slice(1).map(Number)
+      const padding = new Array<number>(max_len - next.length).fill(0)
+      yield { src_wordseq: session.slice(0, -1), dst_wordseq: [...next, ...padding] }
+    }
   }
 }

@@ -1,8 +1,5 @@
 /** @file Reads sentences of word numbers: each word with each near it, and words drawn by how frequent they are. */
-import { existsSync, readFileSync } from 'node:fs'
-import { basename } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { BaseRecDataset, createRng, hashText, type Rng, type Sample } from 'oarfish'
+import { BaseRecDataset, createRng, hashText, type Rng, readLines, type Sample } from 'oarfish'
 
 interface Config {
   readonly runner: { readonly custom: { readonly word_count_dict_path?: string } }
@@ -17,21 +14,19 @@ interface Config {
 const POWER = 0.75
 
 export class RecDataset extends BaseRecDataset<Config> {
-  *[Symbol.iterator](): Generator<Sample> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Sample> {
     const { window_size = 5, neg_num = 5, with_shuffle_batch = false } = this.config.hyper_parameters
-    const draw = with_shuffle_batch ? undefined : wordSampler(this.config.runner.custom.word_count_dict_path)
-    for (const file of this.fileList) {
-      const rng = createRng(hashText(basename(file))) // the same draws at every reading
-      for (const line of readFileSync(file, 'utf8').split('\n')) {
-        const words = line.trim() === '' ? [] : line.trim().split(/\s+/)
-        for (const [input_word, true_label] of pairs(words, window_size, rng)) {
-          const negatives = draw && { neg_label: Array.from({ length: neg_num }, () => draw(rng)) }
-          yield { input_word, true_label, ...negatives }
-        }
+    const draw = with_shuffle_batch ? undefined : await wordSampler(this.config.runner.custom.word_count_dict_path)
+    const rng = createRng(hashText(this.fileList.map(nameOf).join())) // the same draws at every reading
+    for await (const line of this.lines())
+      for (const [input_word, true_label] of pairs(line.trim().split(/\s+/), window_size, rng)) {
+        const negatives = draw && { neg_label: Array.from({ length: neg_num }, () => draw(rng)) }
+        yield { input_word, true_label, ...negatives }
       }
-    }
   }
 }
+
+const nameOf = (path: string) => path.replace(/.*[/\\]/, '')
 
 /** Each word with those at most 1 to `window` places away; how far is drawn anew for each. */
 function* pairs(words: readonly string[], window: number, rng: Rng): Generator<readonly [string, string]> {
@@ -42,17 +37,14 @@ function* pairs(words: readonly string[], window: number, rng: Rng): Generator<r
   }
 }
 
-/** Draws word numbers: those of the lines of the dictionary, in proportion to count^0.75. */
-function wordSampler(path: string | undefined): (rng: Rng) => number {
-  if (path === undefined) throw new Error('runner.word_count_dict_path is not set: a file with "word count" lines')
-  const beside = fileURLToPath(new URL(path, import.meta.url))
-  const lines = readFileSync(existsSync(beside) ? beside : path, 'utf8')
-    .trim()
-    .split('\n')
-  let total = 0
-  const sums = lines.map((line) => (total += Number(line.trim().split(/\s+/)[1]) ** POWER))
+/** Draws word numbers: those of the lines of the dictionary (beside this file), in proportion to count^0.75. */
+async function wordSampler(path: string | undefined): Promise<(rng: Rng) => number> {
+  if (path === undefined) throw new Error('runner.word_count_dict_path is not set: a file of lines "word count"')
+  const sums: number[] = []
+  for await (const line of readLines(new URL(path, import.meta.url)))
+    sums.push((sums.at(-1) ?? 0) + Number(line.split(/\s+/)[1]) ** POWER)
   return (rng) => {
-    const target = rng.uniform() * total
+    const target = rng.uniform() * sums.at(-1)!
     let [low, high] = [0, sums.length - 1]
     while (low < high) {
       const middle = (low + high) >> 1

@@ -5,8 +5,10 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-const [vectorsFile, dictionary = fileURLToPath(new URL('data/dict/word_id_dict.txt', import.meta.url))] =
-  process.argv.slice(2)
+const [
+  vectorsFile,
+  dictionary = fileURLToPath(new URL('../../models/recall/word2vec/data/dict/word_id_dict.txt', import.meta.url)),
+] = process.argv.slice(2)
 const lines = (file) => readFileSync(file, 'utf8').trim().split('\n')
 const names = new Map(lines(dictionary).map((line) => line.split(' ').toReversed()))
 const vectors = lines(vectorsFile).map((line) => unit(JSON.parse(line).outputs.vector))

@@ -1,0 +1,92 @@
+/** @file The readers of PaddleRec's own files that stand beside models. */
+import { mkdtempSync } from 'node:fs'
+import { rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, test } from 'vitest'
+import type { Sample } from '../../src/data/index.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'oarfish-readers-'))
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+async function samplesOf(reader: string, text: string, hyper_parameters: object = {}, custom: object = {}) {
+  const file = join(folder, 'part-000')
+  await writeFile(file, text)
+  const { RecDataset } = await import(fileURLToPath(new URL(`../../models/${reader}.ts`, import.meta.url)))
+  const samples: Sample[] = []
+  for await (const sample of new RecDataset([file], { runner: { custom }, hyper_parameters })) samples.push(sample)
+  return samples
+}
+
+test('census: marital label, income label, features', async () => {
+  expect(await samplesOf('multitask/mmoe/census_reader', '0,1,0.5,2\n\n1,0,3,4\n')).toEqual([
+    { input: [0.5, 2], label_income: 1, label_marital: 0 },
+    { input: [3, 4], label_income: 0, label_marital: 1 },
+  ])
+})
+
+test('Ali-CCP: fields in the order of their names, at most max_len values, 0 where there is none', async () => {
+  const [sample] = await samplesOf(
+    'multitask/esmm/esmm_reader',
+    '7,1,0,101:5,301:9,150_14:1,150_14:2,150_14:3,999:4\n',
+    {
+      max_len: 2,
+    },
+  )
+  expect(sample).toMatchObject({ ctr: 1, cvr: 0, field_0: ['5'], field_1: [0], field_4: ['1', '2'], field_22: ['9'] })
+  expect(Object.keys(sample!)).toHaveLength(25)
+})
+
+test('BQ: tabs between texts, commas between values', async () => {
+  expect(await samplesOf('match/dssm/bq_reader_train', '0,1\t1,0\t0,0\t1,1\n')).toEqual([
+    { query: [0, 1], doc_pos: [1, 0], doc_neg_0: [0, 0], doc_neg_1: [1, 1] },
+  ])
+})
+
+test('MovieLens: user, item, label', async () => {
+  expect(await samplesOf('recall/ncf/movielens_reader', '4,6,1\n')).toEqual([
+    { user_input: '4', item_input: '6', label: 1 },
+  ])
+})
+
+test('Amazon: histories, candidate and label; lines that lack some are left out', async () => {
+  expect(await samplesOf('rank/din/dinReader', '5 6;1 2;7;3;1\nbroken;line\n')).toEqual([
+    { hist_item_seq: ['5', '6'], hist_cat_seq: ['1', '2'], target_item: '7', target_cat: '3', label: 1 },
+  ])
+})
+
+test('sessions: the last max_len items and what came after each; a session of one is left out', async () => {
+  expect(await samplesOf('recall/gru4rec/rsc15_reader', '1 2\n9\n3 4 5 6 7\n', { max_len: 3 })).toEqual([
+    { src_wordseq: ['1'], dst_wordseq: [2, 0, 0] },
+    { src_wordseq: ['4', '5', '6'], dst_wordseq: [5, 6, 7] },
+  ])
+})
+
+describe('sentences', () => {
+  const text = `${Array.from({ length: 200 }, () => '10 11 12 13').join('\n')}\n`
+  const custom = { word_count_dict_path: 'data/dict/word_count_dict.txt' }
+  const read = (hyper: object) => samplesOf('recall/word2vec/word2vec_reader', text, hyper, custom)
+
+  test('pair words at most window_size apart, the same at every reading', async () => {
+    const samples = (await read({ window_size: 2 })) as { input_word: string; true_label: string }[]
+    const distances = new Set(
+      samples.map(({ input_word, true_label }) => Math.abs(Number(input_word) - Number(true_label))),
+    )
+    expect(distances).toEqual(new Set([1, 2]))
+    expect(await read({ window_size: 2 })).toEqual(samples)
+  })
+
+  test('draw negatives by frequency: the most frequent word far more often than a rare one', async () => {
+    const samples = (await read({ neg_num: 20 })) as { neg_label: number[] }[]
+    const drawn = samples.flatMap(({ neg_label }) => neg_label)
+    const share = (word: number) => drawn.filter((other) => other === word).length / drawn.length
+    expect(drawn).toHaveLength(20 * samples.length)
+    expect(share(0)).toBeGreaterThan(2 * share(39))
+    expect(Math.max(...drawn)).toBeLessThan(240)
+  })
+
+  test('draw none where the batch lends them', async () => {
+    expect((await read({ with_shuffle_batch: true }))[0]).not.toHaveProperty('neg_label')
+  })
+})
