@@ -8,6 +8,7 @@ import { inferCommand } from './infer.ts'
 import type { CliIo } from './io.ts'
 import { oneOf } from './options.ts'
 import { openOutput } from './output.ts'
+import { psInferCommand, psOfflineInferCommand } from './ps-infer.ts'
 import { psTrainerCommand } from './ps-trainer.ts'
 import { trainCommand } from './train.ts'
 import { underLauncher } from './under-launcher.ts'
@@ -52,8 +53,8 @@ const RUNS: Readonly<Record<Tool, ToolRun>> = {
   infer: { command: inferCommand, dygraph: true },
   static_infer: { command: inferCommand },
   static_ps_trainer: { command: psTrainerCommand },
-  static_ps_infer: {},
-  static_ps_offline_infer: {},
+  static_ps_infer: { command: psInferCommand },
+  static_ps_offline_infer: { command: psOfflineInferCommand },
   static_ps_online_trainer: {},
   static_gpubox_trainer: {},
 }

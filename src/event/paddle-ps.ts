@@ -4,6 +4,7 @@ import type { Event, EventOf } from './event.ts'
 /** What the last line sums up, and what was measured. */
 export interface PsSeen {
   readonly job: NonNullable<EventOf<'start'>['job']>
+  readonly command: EventOf<'start'>['command']
   readonly useAuc: boolean
   readonly counted: string
   readonly speed: readonly number[]
@@ -11,10 +12,10 @@ export interface PsSeen {
 }
 
 /** Begins at a start event of a job; undefined for a run of one process. */
-export function psStart({ job, settings }: EventOf<'start'>): PsSeen | undefined {
+export function psStart({ job, command, settings }: EventOf<'start'>): PsSeen | undefined {
   if (!job) return undefined
   const counted = String(settings['runner.example_count_method'] ?? 'example')
-  return { job, useAuc: settings['runner.use_auc'] === true, counted, speed: [], auc: [] }
+  return { job, command, useAuc: settings['runner.use_auc'] === true, counted, speed: [], auc: [] }
 }
 
 const ROLE_NAMES = { worker: 'TRAINER', server: 'PSERVER' } as const
@@ -41,7 +42,8 @@ export function psLines(
   if (event.kind === 'done') {
     const list = (values: readonly number[]) => `[${values.join(', ')}]`
     const result = `train_result_dict: {'speed': ${list(seen.speed)}, 'auc': ${list(seen.auc)}}`
-    return { before: [], after: job.role === 'worker' ? [result, 'Run Success, Exit.'] : [], seen }
+    const lines = seen.command === 'train' ? [result, 'Run Success, Exit.'] : ['Run Success, Exit.']
+    return { before: [], after: job.role === 'worker' ? lines : [], seen }
   }
   return { before: [], after: [], seen }
 }

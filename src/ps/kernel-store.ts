@@ -32,8 +32,9 @@ const NOTHING = new Float32Array(0)
 export class KernelStore implements ParamStore {
   readonly precision = 'float32'
   readonly dims: readonly number[]
-  readonly params: LocalParams
-  readonly #handle: LocalParamsHandle
+  params: LocalParams
+  #handle: LocalParamsHandle
+  readonly #create: () => LocalParamsHandle
   readonly #merger: SignMerger
   readonly #stateRuns: readonly StateRun[]
   readonly #limit: number
@@ -41,7 +42,8 @@ export class KernelStore implements ParamStore {
   #scratch = new Float32Array(0)
 
   constructor({ slice, memoryLimitBytes = Number.POSITIVE_INFINITY, ...options }: KernelStoreOptions) {
-    this.#handle = createLocalParams({ ...options, threads: 1, denseSlice: slice })
+    this.#create = () => createLocalParams({ ...options, threads: 1, denseSlice: slice })
+    this.#handle = this.#create()
     this.params = new LocalParams(this.#handle, 0)
     this.dims = this.params.tables.map(({ dim }) => dim)
     this.#merger = new SignMerger(options.segments)
@@ -143,6 +145,11 @@ export class KernelStore implements ParamStore {
 
   dense(): DenseState {
     return { bytes: this.params.dense.bytes(), steps: this.steps }
+  }
+
+  reset(): void {
+    this.#handle = this.#create()
+    this.params = new LocalParams(this.#handle, 0)
   }
 
   loadDense({ bytes, steps }: DenseState): void {

@@ -16,6 +16,7 @@ export const METHODS = {
   dense: 9,
   loadDense: 10,
   inspect: 11,
+  reset: 12,
 } as const
 export type Method = keyof typeof METHODS
 

@@ -18,23 +18,30 @@ export class ReferenceStore implements ParamStore {
   readonly #options: KernelStoreOptions
   /** Asked only how a new row begins. */
   readonly #initial: LocalParams
-  readonly #tables: readonly Map<bigint, Row>[]
+  #tables: readonly Map<bigint, Row>[] = []
   /** By table, where it has one; its rows are kept there. */
-  readonly #accessors: readonly (AccessorReference | undefined)[]
+  #accessors: readonly (AccessorReference | undefined)[] = []
   readonly #dense: Row
 
   constructor(options: KernelStoreOptions) {
-    const { program, optimizer, seed, slice } = options
+    const { program, optimizer, slice } = options
     this.#options = options
     this.#initial = new LocalParams(createLocalParams({ ...options, threads: 1, segments: 1 }), 0)
     this.dims = program.tables.map(({ dim }) => dim)
+    this.denseSize = slice.to - slice.from
+    this.#dense = new Float64Array(this.denseSize * (1 + kernelRule(optimizer).states))
+    this.reset()
+  }
+
+  reset(): void {
+    const { program, optimizer, seed, slice } = this.#options
+    const { states, stateInit } = kernelRule(optimizer)
+    this.steps = 0
     this.#tables = program.tables.map(() => new Map())
     this.#accessors = this.#initial.handle.tables.map(
       ({ layout: { accessor, seed: own } }) => accessor && new AccessorReference(accessor, own, (value) => value),
     )
-    this.denseSize = slice.to - slice.from
-    const { states, stateInit } = kernelRule(optimizer)
-    this.#dense = new Float64Array(this.denseSize * (1 + states))
+    this.#dense.fill(0)
     if (states > 0) this.#dense.fill(stateInit, this.denseSize, 2 * this.denseSize)
     this.#dense.set(initialDense(program, denseLayout(program, optimizer), seed).subarray(slice.from, slice.to))
   }

@@ -63,6 +63,7 @@ export class ParameterServer {
       [METHODS.load, (_, body) => this.#state.load(body)],
       [METHODS.dense, () => this.#state.dense()],
       [METHODS.loadDense, (_, body) => this.#state.loadDense(body)],
+      [METHODS.reset, () => this.#state.reset()],
     ])
   }
 

@@ -38,6 +38,13 @@ export class StateService {
     return []
   }
 
+  /** Another model is about to be loaded. */
+  reset(): Parts {
+    this.#scans.clear()
+    this.#store.reset()
+    return []
+  }
+
   /** Steps, then weights and optimizer state. */
   dense(): Parts {
     const { bytes, steps } = this.#store.dense()

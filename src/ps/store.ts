@@ -52,6 +52,8 @@ export interface ParamStore {
   /** Dense weights and optimizer state of this slice, and the steps that made them. */
   dense(): DenseState
   loadDense(state: DenseState): void
+  /** Everything as it was at first: tables are empty. */
+  reset(): void
   /** Several contributions as one: by sign, in the order given, weighted by samples. */
   merge(contributions: readonly Contribution[]): Gradients
 }

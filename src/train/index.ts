@@ -2,7 +2,8 @@
 export { checkData } from './check-data.ts'
 export { shown } from './checkpoint.ts'
 export { HostStep, type HostStepOptions, type StepResult } from './host-step.ts'
-export { type InferOptions, type InferResult, infer, optimizersOf } from './infer.ts'
+export { type FindModels, type InferOptions, type InferResult, infer, optimizersOf, type SavedModel } from './infer.ts'
+export { type InferWorkerOptions, inferWorker } from './infer-worker.ts'
 export {
   type ExportCheckpointOptions,
   type ExportParamsOptions,
@@ -11,6 +12,7 @@ export {
 } from './inference-model.ts'
 export type { PassResult } from './loop.ts'
 export { ENGINES, type EngineName } from './messages.ts'
+export { offlineInfer } from './offline-infer.ts'
 export { createParams, type DataFiles, findDataFiles, Runtime, type RuntimeOptions } from './runtime.ts'
 export { type TrainOptions, type TrainResult, train } from './train.ts'
 export { type TrainWorkerOptions, trainWorker } from './train-worker.ts'

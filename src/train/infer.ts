@@ -20,7 +20,19 @@ export interface InferOptions {
   readonly engine?: EngineName
   /** Which file the model is: static_model.ts or dygraph_model.ts. @default 'static' */
   readonly mode?: GraphMode
+  /** What to evaluate. @default the saved epochs from infer_start_epoch up to infer_end_epoch */
+  readonly models?: FindModels
 }
+
+/** A saved model to evaluate; `key` is the setting that named its folder. */
+export interface SavedModel {
+  readonly epoch: number
+  readonly folder: string
+  readonly key: string
+}
+
+/** Finds what to evaluate. */
+export type FindModels = (config: LoadedConfig, emit: EventSink) => Promise<readonly SavedModel[]>
 
 export interface InferResult {
   /** Metrics of each epoch, in order. */
@@ -37,6 +49,7 @@ export async function infer({
   signal = new AbortController().signal,
   engine = 'ort',
   mode = 'static',
+  models = savedModels,
 }: InferOptions): Promise<InferResult> {
   const started = performance.now()
   const { config } = loaded
@@ -47,15 +60,16 @@ export async function infer({
   const files = await findDataFiles(config, ['infer'])
   const model = await loadModelAs(mode, loaded)
   await checkData(loaded, model, files)
-  emit({ kind: 'start', command: 'infer', model: config.dir, settings: settingsOf(config) })
-  const epochs = await epochsToLoad(config, emit)
+  emit({ kind: 'start', command: 'infer', model: config.dir, settings: inferSettings(config) })
+  const found = await models(loaded, emit)
   const threads = config.runner.infer_thread_num
   const evaluator = new Evaluator({ config, model, files, threads, engine, emit, signal })
   let result: InferResult = { epochs: [], samples: 0, seconds: 0, interrupted: false }
   try {
-    for (const [i, epoch] of epochs.entries()) {
+    for (const [i, saved] of found.entries()) {
       if (signal.aborted) break
-      const runtime = await evaluator.load(epoch)
+      const { epoch } = saved
+      const runtime = await evaluator.load(saved)
       if (i === 0) emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
       const { metrics, samples, seconds, interrupted } = await runtime.pass('infer', epoch)
       result = {
@@ -84,9 +98,9 @@ class Evaluator {
     this.#options = options
   }
 
-  async load(epoch: number): Promise<Runtime> {
-    const { config, emit } = this.#options
-    const snapshot = await openSnapshot(join(config.runner.infer_load_path, String(epoch)), 'runner.infer_load_path')
+  async load({ epoch, folder, key }: SavedModel): Promise<Runtime> {
+    const { emit } = this.#options
+    const snapshot = await openSnapshot(folder, key)
     const params = await this.#fill(snapshot)
     emit({ kind: 'loaded', path: shown(snapshot.folder), epoch })
     this.#runtime ??= await Runtime.open({ ...this.#options, params: params.handle })
@@ -131,8 +145,8 @@ function sameOptimizers({ handle }: LocalParams, manifest: Manifest): boolean {
 }
 
 /** The saved epochs in the range asked for; those that are missing are named. */
-async function epochsToLoad({ runner }: JobConfig, emit: EventSink): Promise<number[]> {
-  const { infer_load_path: path, infer_start_epoch: from, infer_end_epoch: to } = runner
+export async function savedModels({ config }: LoadedConfig, emit: EventSink): Promise<readonly SavedModel[]> {
+  const { infer_load_path: path, infer_start_epoch: from, infer_end_epoch: to } = config.runner
   const saved = await savedEpochs(path)
   const found = saved.filter((epoch) => epoch >= from && epoch < to)
   if (found.length === 0) throw missing(join(path, String(from)), 'runner.infer_load_path', saved)
@@ -140,11 +154,11 @@ async function epochsToLoad({ runner }: JobConfig, emit: EventSink): Promise<num
     const message = `runner.infer_start_epoch ${from} to infer_end_epoch ${to}: ${shown(path)} holds ${found.join(', ')} of these.`
     emit({ kind: 'notice', message })
   }
-  return found
+  return found.map((epoch) => ({ epoch, folder: join(path, String(epoch)), key: 'runner.infer_load_path' }))
 }
 
 /** What PaddleRec's infer prints first is part of it, whether at its default or not. The number of epochs trained is not. */
-function settingsOf(config: JobConfig): Readonly<Record<string, unknown>> {
+export function inferSettings(config: JobConfig): Readonly<Record<string, unknown>> {
   const { 'runner.epochs': _, ...settings } = explain(config)
   const { runner } = config
   return {

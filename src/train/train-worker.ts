@@ -168,7 +168,7 @@ interface WorkerPass {
 }
 
 /** One phase of one epoch on all workers: they begin together and add up what they have measured. */
-async function workerPass(
+export async function workerPass(
   { runtime, servers, strategy, part, files, stopped }: WorkerPass,
   phase: Phase,
   epoch: number,
