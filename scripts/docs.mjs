@@ -202,7 +202,8 @@ Its inputs are the slots of the dataset, the first sparse slot being the label, 
 
 \`metric.aucReport(prediction, label)\`, \`metric.precisionRecall(input, label, classNum)\`, \`metric.recallK(input, label, k)\` and
 \`metric.posNegRatio(positive, negative)\` end an epoch with the lines of PaddleRec's AUC, PrecisionRecall, RecallK and PosNegRatio. Progress goes to
-standard error every \`print_interval\` batches, what ends an epoch to standard output; \`--json\` prints events instead.
+standard error every \`print_interval\` batches, what ends an epoch to standard output; \`--json\` prints events instead. A progress line shows
+every metric so far and, for an AUC, \`BATCH_AUC\`: over the batches since the line before (in PaddleRec's models over the last 20).
 
 ## Otherwise than PaddleRec 1.8.5
 

@@ -13,6 +13,8 @@ export type Event =
       /** Which process of a parameter-server job this is. */
       readonly job?: { readonly role: 'worker' | 'server'; readonly rank: number; readonly threads: number }
     }
+  /** Values under a title, as PaddleRec 1.x prints them before a run. */
+  | { readonly kind: 'table'; readonly title: string; readonly values: Readonly<Record<string, unknown>> }
   /** The first step is about to run: start-up is over. */
   | { readonly kind: 'ready'; readonly startupSeconds: number }
   | {
@@ -37,6 +39,8 @@ export type Event =
       readonly samplesPerSecond: number
       /** Metrics that are more than a number, in words, by name. */
       readonly reports?: Readonly<Record<string, string>>
+      /** Their parts, and areas over the batches since the last such event, by PaddleRec 1.x's names. */
+      readonly shown?: Readonly<Record<string, readonly (number | readonly number[])[]>>
     }
   /** One phase of an epoch is done, with its metrics over all of it. */
   | {

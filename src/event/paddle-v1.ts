@@ -1,6 +1,7 @@
 /** @file Events as PaddleRec 1.x prints them: progress on standard error, what ends an epoch on standard output. */
 import { type ByKind, byKind } from './by-kind.ts'
 import type { Event, EventOf, EventSink, Metrics } from './event.ts'
+import { tableLines } from './paddle-v1-table.ts'
 import { processText } from './process-text.ts'
 import { asctime, numpyText } from './python-text.ts'
 
@@ -11,7 +12,7 @@ export interface PaddleV1Streams {
 }
 
 export function paddleV1Sink({ out, err, now = () => new Date() }: PaddleV1Streams): EventSink {
-  let seen: Seen = { runner: '', phase: '', folder: '', at: now() }
+  let seen: Seen = { runner: '', phase: '', folder: '', command: 'train', family: 'Single', at: now() }
   return (event) => {
     const time = now()
     const { plain = [], logged = [], level = 'INFO' } = paddleV1Lines(event, seen, time)
@@ -25,6 +26,9 @@ export function paddleV1Sink({ out, err, now = () => new Date() }: PaddleV1Strea
 export interface Seen {
   readonly runner: string
   readonly phase: string
+  readonly command: 'train' | 'infer'
+  /** What PaddleRec's stages are called after. */
+  readonly family: 'Single' | 'PS'
   /** Of the model that was loaded last. */
   readonly folder: string
   /** When the last progress line was printed, or the pass began. */
@@ -34,8 +38,9 @@ export interface Seen {
 function follow(seen: Seen, event: Event, time: Date): Seen {
   if (event.kind === 'epochStart' || (event.kind === 'batch' && event.batch > 0)) return { ...seen, at: time }
   if (event.kind === 'start') {
-    const { settings } = event
-    return { ...seen, runner: String(settings['runner.name']), phase: String(settings['phase.name']) }
+    const { settings, command, job } = event
+    const [runner, phase] = [String(settings['runner.name']), String(settings['phase.name'])]
+    return { ...seen, runner, phase, command, family: job ? 'PS' : 'Single' }
   }
   if (event.kind === 'loaded') return { ...seen, folder: event.path.split(/[\\/]/).at(-1)! }
   return event.kind === 'done' ? { ...seen, runner: '' } : seen
@@ -49,21 +54,25 @@ export interface V1Lines {
   readonly level?: string
 }
 
-export function paddleV1Lines(event: Event, { runner, phase, folder, at }: Seen, time: Date): V1Lines {
-  const seconds = (time.getTime() - at.getTime()) / 1000
+export function paddleV1Lines(event: Event, seen: Seen, time: Date): V1Lines {
+  const { runner, phase, folder, command: running } = seen
+  const seconds = (time.getTime() - seen.at.getTime()) / 1000
   const lines: ByKind<V1Lines> = {
-    start: ({ command, settings }) => {
-      const name = settings['runner.name']
-      return name === runner ? {} : { plain: [`PaddleRec: Runner ${name} Begin`, `Executor Mode: ${command}`] }
-    },
-    ready: () => ({}),
+    start: (start) => (start.settings['runner.name'] === runner ? {} : { plain: startLines(start) }),
+    table: (table) => ({ plain: tableLines(table) }),
+    ready: () => ({ plain: [stageLine(seen.family, running, 'Runner')] }),
     epochStart: () => ({}),
     batch: (batch) => (batch.batch === 0 ? {} : { logged: [batchLine(batch, seconds)] }),
     epoch: (epoch) => ({ plain: [epochLine(epoch, phase, folder)] }),
     saved: ({ path, epoch, batch }) => ({
       logged: [`\tsave epoch_id:${epoch}${batch === undefined ? '' : `, batch_id:${batch}`} model into: "${path}"`],
     }),
-    loaded: ({ path }) => ({ plain: [`load persistables from ${path}`] }),
+    loaded: ({ path }) => ({
+      plain:
+        running === 'infer'
+          ? [`load persistables from ${path}`]
+          : [`going to load  ${path}`, `load from ${path} success`],
+    }),
     progress: () => ({}),
     process: (process) => ({ plain: [processText(process)] }),
     output: ({ line, echo }) => (echo ? { plain: [line] } : {}),
@@ -82,12 +91,35 @@ export function paddleV1Lines(event: Event, { runner, phase, folder, at }: Seen,
   return byKind(lines, event)
 }
 
+/** A server does no more than its network: it serves. */
+function startLines({ command, settings, job }: EventOf<'start'>): readonly string[] {
+  const stages =
+    job?.role === 'server' ? (['Instance', 'Network'] as const) : (['Instance', 'Network', 'Startup'] as const)
+  return [
+    `PaddleRec: Runner ${settings['runner.name']} Begin`,
+    `Executor Mode: ${command}`,
+    'processor_register begin',
+    ...stages.map((stage) => stageLine(job ? 'PS' : 'Single', command, stage)),
+  ]
+}
+
+function stageLine(family: Seen['family'], command: Seen['command'], stage: string): string {
+  const infers = command === 'infer' && (stage === 'Startup' || stage === 'Runner')
+  return `Running ${family}${infers ? 'Infer' : ''}${stage}.`
+}
+
 /** The spaces are PaddleRec's. */
-function batchLine({ phase, epoch, batch, metrics, reports }: EventOf<'batch'>, seconds: number): string {
+function batchLine({ phase, epoch, batch, metrics, reports, shown = {} }: EventOf<'batch'>, seconds: number): string {
   const head = phase === 'train' ? `\t[Train],  epoch: ${epoch},  batch: ${batch}` : `\t[Infer] batch: ${batch}`
   const values = plainMetrics(metrics, reports).map(([name, value]) => `${name}: [${numpyText(value)}]`)
   const time = `time_each_interval: ${seconds.toFixed(2)}s`
-  return [head, time, ...values, ...Object.values(reports ?? {})].join(', ')
+  const more = Object.entries(shown).map(([name, value]) => `${name}: ${arrayText(value)}`)
+  return [head, time, ...values, ...more].join(', ')
+}
+
+/** As NumPy prints it, on one line. */
+function arrayText(value: readonly (number | readonly number[])[]): string {
+  return `[${value.map((item) => (typeof item === 'number' ? numpyText(item) : arrayText(item))).join(' ')}]`
 }
 
 function epochLine(

@@ -36,6 +36,7 @@ export function paddleLines(event: Event, command: 'train' | 'infer'): readonly 
   const phase = (event: EventOf<'batch' | 'epoch'>) => (event.phase === command ? '' : `${event.phase} `)
   const lines: ByKind<readonly string[]> = {
     start: ({ settings }) => [BOX, configsLine(command, settings), BOX],
+    table: () => [],
     ready: () => [],
     epochStart: () => [],
     batch: (batch) => [`${phase(batch)}${batchLine(batch)}`],

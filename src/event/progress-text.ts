@@ -64,6 +64,7 @@ export function keptText(event: Event, view: View, style: ProgressStyle): string
   const paint = (color: Color, text: string) => painted(style, color, text)
   const texts: ByKind<string | undefined> = {
     start: (start) => `${paint('bold', `${start.command} ${start.model}`)}${paint('dim', startDetails(start))}`,
+    table: () => undefined,
     ready: () => undefined,
     epochStart: () => undefined,
     batch: () => undefined,

@@ -15,6 +15,11 @@ export function addAuc(into: Float64Array, from: AucHistogram): void {
   for (let i = 0; i < into.length; i++) into[i]! += from[i]!
 }
 
+/** What `later` counts beyond `earlier`. */
+export function differenceAuc(later: AucHistogram, earlier: AucHistogram | undefined): Float64Array {
+  return Float64Array.from(later, (count, i) => count - (earlier?.[i] ?? 0))
+}
+
 /** The area by trapezoids from the highest bucket down; 0.5 when one class is missing. */
 export function aucOf(histogram: AucHistogram): number {
   const half = histogram.length / 2

@@ -35,6 +35,40 @@ export function reportText(spec: ReportSpec, parts: ReportParts): string {
   return (FORMATS[spec.kind] as (spec: ReportSpec, parts: ReportParts) => string)(spec, parts)
 }
 
+/** Values by name; a table is a list of rows. */
+export type ReportValues = Readonly<Record<string, readonly (number | readonly number[])[]>>
+
+/** What a report shows on the way, by PaddleRec's names. `recent` is the histogram of the last batches. */
+export function reportValues(spec: ReportSpec, parts: ReportParts, recent: AucHistogram | undefined): ReportValues {
+  return (VALUES[spec.kind] as Values<ReportSpec['kind']>)(spec, parts, recent)
+}
+
+type Values<K extends ReportSpec['kind']> = (
+  spec: Extract<ReportSpec, { kind: K }>,
+  parts: ReportParts,
+  recent: AucHistogram | undefined,
+) => ReportValues
+
+const VALUES: { readonly [K in ReportSpec['kind']]: Values<K> } = {
+  AUC: (_spec, { histogram }, recent) => ({
+    AUC: [histogram ? aucOf(histogram) : 0],
+    BATCH_AUC: [recent ? aucOf(recent) : 0],
+  }),
+  PrecisionRecall: ({ classNum }, parts) => {
+    const counts = classCounts(classNum, parts)
+    const table = counts.map(({ tp, fp, tn, fn }) => [tp, fp, tn, fn])
+    return { precision_recall_f1: precisionRecallF1(counts), '[TP FP TN FN]': table }
+  },
+  RecallK: ({ k }, { samples, means }) => {
+    const hits = Math.round((means['hit'] ?? 0) * samples)
+    return { InsCnt: [samples], RecallCnt: [hits], [`Acc(Recall@${k})`]: [samples > 0 ? hits / samples : 0] }
+  },
+  PosNegRatio: (_spec, { samples, means }) => {
+    const right = Math.round((means['right'] ?? 0) * samples)
+    return { WrongCnt: [samples - right], RightCnt: [right], PN: [(right + 1) / (samples - right + 1)] }
+  },
+}
+
 /** Parts: abserr, sqrerr, prob, q and label as means, and the histogram of predictions. */
 function aucText({ samples, means, histogram }: ReportParts): string {
   const of = (part: string) => (samples > 0 ? (means[part] ?? 0) : 0)
@@ -78,17 +112,21 @@ export function bucketError(histogram: AucHistogram): number {
   return counted > 0 ? error / counted : 0
 }
 
+function precisionRecallText(classNum: number, parts: ReportParts): string {
+  const counts = classCounts(classNum, parts)
+  const table = counts.map(({ tp, fp, tn, fn }) => `[${tp} ${fp} ${tn} ${fn}]`).join(' ')
+  const values = precisionRecallF1(counts).map((value) => value.toFixed(6))
+  return `total metrics: [TP, FP, TN, FN]=[${table}]; precision_recall_f1=[${values.join(' ')}]`
+}
+
 /** Parts of class c: `tp<c>`, `predicted<c>` and `actual<c>`, as shares of all samples. */
-function precisionRecallText(classNum: number, { samples, means }: ReportParts): string {
-  const counts = Array.from({ length: classNum }, (_, c) => {
+function classCounts(classNum: number, { samples, means }: ReportParts) {
+  return Array.from({ length: classNum }, (_, c) => {
     const count = (part: string) => Math.round((means[`${part}${c}`] ?? 0) * samples)
     const tp = count('tp')
     const [fp, fn] = [count('predicted') - tp, count('actual') - tp]
     return { tp, fp, tn: samples - tp - fp - fn, fn }
   })
-  const table = counts.map(({ tp, fp, tn, fn }) => `[${tp} ${fp} ${tn} ${fn}]`).join(' ')
-  const values = precisionRecallF1(counts).map((value) => value.toFixed(6))
-  return `total metrics: [TP, FP, TN, FN]=[${table}]; precision_recall_f1=[${values.join(' ')}]`
 }
 
 export interface ClassCounts {

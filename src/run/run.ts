@@ -13,6 +13,7 @@ import type { EngineName } from '../train/index.ts'
 import { inferRunner } from './infer-runner.ts'
 import { launchRunner } from './launch-runner.ts'
 import { nodeRunner } from './node-runner.ts'
+import { showTables } from './tables.ts'
 import { trainRunner } from './train-runner.ts'
 
 export interface RunOptions {
@@ -66,10 +67,12 @@ export async function runModes({
   const runners: RunnerResult[] = []
   for (const runner of selectedRunners(config.config, node?.runner)) {
     if (signal.aborted) break
-    const result = await runnerOf(runner, node)({ config, runner, emit, signal, engine, env, backend })
+    const context = { config, runner, emit, signal, engine, env, backend }
+    showTables(context, node)
+    const result = await runnerOf(runner, node)(context)
     runners.push(result)
     if (result.exitCode) return { runners, interrupted: signal.aborted, exitCode: result.exitCode }
-    if (node) continue // a worker says itself that it is done
+    if (node && runner.class.endsWith('cluster_train')) continue // a worker says itself that it is done
     const { samples, seconds } = result
     const metrics = Object.values(result.metrics).at(-1) ?? {}
     emit({ kind: 'done', samples, seconds, samplesPerSecond: seconds > 0 ? samples / seconds : 0, metrics })

@@ -1,9 +1,10 @@
 /** @file Running metrics of one phase of an epoch: losses and AUC over all threads, rates between two reports. */
 import { performance } from 'node:perf_hooks'
 import type { EventOf, Metrics } from '../event/index.ts'
-import { type AucHistogram, addAuc, aucOf, emptyAuc, type MetricSpec, reportText } from '../metric/index.ts'
+import { type AucHistogram, addAuc, aucOf, emptyAuc, type MetricSpec } from '../metric/index.ts'
 import type { MeterState } from '../snapshot/index.ts'
 import type { Phase } from './messages.ts'
+import { reportFields, shownFields } from './meter-reports.ts'
 import type { StepReport } from './trainer-pool.ts'
 
 type Histograms = Readonly<Record<string, AucHistogram>>
@@ -20,7 +21,7 @@ export class Meter {
   readonly #before: MeterState
   readonly #sums: Record<string, number>
   readonly #histograms = new Map<number, Histograms>()
-  #reported: { at: number; samples: number; batches: number; readerSeconds: number }
+  #reported: { at: number; samples: number; batches: number; readerSeconds: number; histograms: Histograms }
   #batches: number
   /** Slices that have come, of batches that are not whole yet. */
   readonly #slices = new Map<number, number>()
@@ -36,7 +37,8 @@ export class Meter {
     this.lastBatch = before.batches - 1
     this.#sums = { ...before.sums }
     this.#batches = before.batches
-    this.#reported = { at: this.#started, samples: this.samples, batches: this.#batches, readerSeconds: 0 }
+    const { samples, histograms } = before
+    this.#reported = { at: this.#started, samples, batches: this.#batches, readerSeconds: 0, histograms }
   }
 
   /** Of this run and, where it goes on from inside an epoch, of the one before. */
@@ -78,11 +80,18 @@ export class Meter {
   }
 
   batchEvent({ index, fraction }: StepReport, specs: readonly MetricSpec[] = []): EventOf<'batch'> {
-    const { at, samples, batches, readerSeconds } = this.#reported
+    const { at, samples, batches, readerSeconds, histograms: before } = this.#reported
     const now = performance.now()
     const [seconds, steps] = [(now - at) / 1000, this.#batches - batches]
-    this.#reported = { at: now, samples: this.samples, batches: this.#batches, readerSeconds: this.readerSeconds }
     const state = this.state(this.#histograms.values())
+    const { histograms } = state
+    this.#reported = {
+      at: now,
+      samples: this.samples,
+      batches: this.#batches,
+      readerSeconds: this.readerSeconds,
+      histograms,
+    }
     return {
       kind: 'batch',
       phase: this.#phase,
@@ -92,31 +101,13 @@ export class Meter {
       fraction,
       metrics: metricsOf(state),
       ...reportFields(specs, state),
+      ...shownFields(specs, state, before),
       readerSecondsPerBatch: (this.readerSeconds - readerSeconds) / steps,
       secondsPerBatch: seconds / steps,
       samplesPerBatch: (this.samples - samples) / steps,
       samplesPerSecond: (this.samples - samples) / seconds,
     }
   }
-}
-
-/** The field `reports` of an event, where there is anything to report. */
-export function reportFields(specs: readonly MetricSpec[], state: MeterState) {
-  return specs.some(({ report }) => report) ? { reports: reportsOf(specs, state) } : {}
-}
-
-/** What reports have to say, by name. */
-function reportsOf(specs: readonly MetricSpec[], state: MeterState): Record<string, string> {
-  const { samples, sums, histograms } = state
-  const parts = specs.flatMap(({ report }) => (report ? [report] : []))
-  const reports = [...new Set(parts.map(({ name }) => name))].map((name) => {
-    const own = parts.filter((part) => part.name === name)
-    const fetched = own.map(({ part }) => [part, `${name}.${part}`] as const)
-    const means = fetched.flatMap(([part, key]) => (key in sums ? [[part, sums[key]! / Math.max(1, samples)]] : []))
-    const histogram = fetched.map(([, key]) => histograms[key]).find((found) => found !== undefined)
-    return [name, reportText(own[0]!.spec, { samples, means: Object.fromEntries(means), histogram })]
-  })
-  return Object.fromEntries(reports)
 }
 
 /** Means by sample, and the areas under the histograms. */

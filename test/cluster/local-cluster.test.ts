@@ -71,6 +71,8 @@ test('two workers and two servers train every sample once an epoch, save epochs 
   expect(readdirSync(join(folder, 'saved')).sort()).toEqual(['1', '3'])
   const log = (name: string) => readFileSync(join(folder, 'logs', name), 'utf8')
   expect(log('worker.1')).toContain('PaddleRec: Runner cluster Begin\n')
+  expect(log('worker.1')).toContain('Running PSInstance.\nRunning PSNetwork.\nRunning PSStartup.\n')
+  expect(out).toMatch(/^train\.trainer\.strategy {26}async {45}$/m)
   expect(log('worker.1')).toMatch(/^epoch 3 done, use time: [\d.]+, global metrics: loss=\[/m)
   // Only worker 0 saves, and only it is echoed.
   expect(log('worker.0')).toContain('save epoch_id:1 model into: "saved/1"')
@@ -100,7 +102,7 @@ test('a job starts from init_model_path, and says what it starts from', async ()
   writeFileSync(join(folder, 'config.yaml'), again)
   const { code, out } = await start()
   expect(code).toBe(0)
-  expect(out).toContain('load persistables from saved/0\n')
+  expect(out).toContain('load from saved/0 success\n')
 })
 
 test('there are no more workers than parts of the data, and one phase', async () => {

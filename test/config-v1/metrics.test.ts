@@ -75,6 +75,19 @@ test('the line that ends an epoch has them', async () => {
   )
 }, 30_000)
 
+test('a progress line has the names and values that PaddleRec shows on the way', async () => {
+  const { err } = await oarfish(['run', '-m', 'config.yaml'], folder)
+  const line = err.split('\n').find((text) => text.includes('epoch: 0,  batch: 2,'))!
+  const number = String.raw`\[[\d.e-]+\]`
+  const shown = [
+    String.raw`AUC: ${number}, BATCH_AUC: ${number}`,
+    String.raw`precision_recall_f1: \[([\d.]+ ?){6}\], \[TP FP TN FN\]: \[(\[([\d.]+ ?){4}\] ?){3}\]`,
+    String.raw`InsCnt: ${number}, RecallCnt: ${number}, Acc\(Recall@2\): ${number}`,
+    String.raw`WrongCnt: ${number}, RightCnt: ${number}, PN: ${number}`,
+  ]
+  expect(line).toMatch(new RegExp(`, loss: ${number}, ${shown.join(', ')}$`))
+}, 30_000)
+
 function predictions(): number[][] {
   const batches = JSON.parse(readFileSync(join(folder, 'dump.json'), 'utf8')) as { predict: number[][] }[]
   return batches.flatMap(({ predict }) => predict)

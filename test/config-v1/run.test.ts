@@ -34,11 +34,11 @@ describe.each([
       const { code, out, err } = await oarfish(['run', '-m', 'config.yaml'], own)
       expect({ code, last: out.trim().split('\n').at(-1) }).toEqual({ code: 0, last: 'PaddleRec Finish' })
       expect(out).toMatch(
-        /^PaddleRec: Runner \w+ Begin\nExecutor Mode: train\nepoch 0 done, use time: [\d.]+, global metrics: loss=\[/m,
+        /^PaddleRec: Runner \w+ Begin\nExecutor Mode: train\nprocessor_register begin\nRunning SingleInstance\.\nRunning SingleNetwork\.\nRunning SingleStartup\.\nRunning SingleRunner\.\nepoch 0 done, use time: [\d.]+, global metrics: loss=\[/m,
       )
       expect(out).not.toContain('not declared')
       expect(err).toMatch(
-        / - INFO: \t\[Train\], {2}epoch: 0, {2}batch: 10, time_each_interval: \d+\.\d\ds, loss: \[0\.\d+\], auc: \[/,
+        / - INFO: \t\[Train\], {2}epoch: 0, {2}batch: 10, time_each_interval: \d+\.\d\ds, loss: \[0\.\d+\], auc: \[[\d.]+\], BATCH_AUC: \[[\d.]+\]$/m,
       )
       expect(err).toContain('\tsave epoch_id:1 model into: "increment_dnn/1"')
       expect(readdirSync(join(own, 'increment_dnn')).sort()).toEqual(['1', '3'])

@@ -12,6 +12,7 @@ export {
 } from './backend-schema.ts'
 export { withoutSecrets } from './backend-secrets.ts'
 export { checkRun, readsSlots, selectedRunners } from './files.ts'
+export { flattenRunConfig } from './flatten.ts'
 export { type PhaseJob, phaseJob } from './job.ts'
 export { type LoadedRunConfig, type LoadRunConfigOptions, loadRunConfig, parseRunConfig } from './load.ts'
 export { type NodeV1, nodeEnv, nodeFromEnv } from './node.ts'
