@@ -92,7 +92,7 @@ export class Executor {
     await Promise.all([...this.#params.values()].map((params) => params.flush()))
     for (const { transpiled } of this.#transpiled) await transpiled?.close()
     for (const runnable of this.#runnables) await runnable.close?.()
-    for (const steps of this.#steps.values()) for (const { host } of steps.values()) await host.close()
+    for (const program of [...this.#steps.keys()]) await this.#closeSteps(program)
   }
 
   /** One batch of a program; `weights` where they are not the program's own. */
@@ -130,8 +130,16 @@ export class Executor {
       return program.transpiled.start(this.#emit)
     }
     if (program.fleet?.worker) return
+    // What was compiled holds the weights of before.
+    await this.#closeSteps(program)
+    await this.#datasets.close()
     startWeights(program)
     this.#counts.clear()
+  }
+
+  async #closeSteps(program: Program): Promise<void> {
+    for (const { host } of this.#steps.get(program)?.values() ?? []) await host.close()
+    this.#steps.delete(program)
   }
 
   #pass(phase: 'train' | 'infer', options: DatasetRunOptions): Promise<PassResult> {

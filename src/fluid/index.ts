@@ -1,9 +1,14 @@
 /** @file The public face of fluid/: Paddle Fluid's way to write programs, as `import { fluid } from 'oarfish'`. */
+
+export {
+  countFilterEntry as CountFilterEntry,
+  probabilityEntry as ProbabilityEntry,
+  showClickEntry as ShowClickEntry,
+} from '../table/index.ts'
 export { initializer, ParamAttr, type ParamAttrOptions, type Regularizer, regularizer } from './attr.ts'
 export { type Dataset, DatasetFactory, type DatasetName, type InMemoryDataset, type QueueDataset } from './dataset.ts'
 export type { DatasetRunOptions } from './dataset-runs.ts'
 export * as dataset from './datasets.ts'
-export { CountFilterEntry, type Entry, ProbabilityEntry, ShowClickEntry } from './entry.ts'
 export { type AnyProgram, CPUPlace, Executor, type ExecutorOptions, type Place, type RunOptions } from './executor.ts'
 export { DataFeeder, type Feed, type FeedValue } from './feed.ts'
 export type { Fetched } from './fetched.ts'

@@ -4,7 +4,7 @@ import type { Slot } from '../data/index.ts'
 import { ortEngine } from '../engine/index.ts'
 import { type DenseLayout, denseLayout, type Params } from '../params/index.ts'
 import { cast, type Program as Graph, type Tensor } from '../program/index.ts'
-import { HostStep } from '../train/index.ts'
+import { HostStep, shownTables } from '../train/index.ts'
 import type { Program } from './program.ts'
 import { aucMeasures, aucSpec, scalar, slotsOf } from './traced.ts'
 import { type AucMeasure, tensorOf, type Variable } from './variable.ts'
@@ -39,7 +39,8 @@ export async function compileStep(
   const metrics = measures.map(aucSpec)
   const graph = graphOf(program, fetchList, measures, kind)
   const session = await ortEngine().compile(graph)
-  const slots = slotsOf(program.data.filter(({ name }) => neededData(graph).has(name)))
+  const needed = neededData(graph, kind)
+  const slots = slotsOf(program.data.filter(({ name }) => needed.has(name)))
   const { clip } = program.minimized?.optimizer ?? {}
   const training = kind === 'train'
   const host = new HostStep({
@@ -47,6 +48,7 @@ export async function compileStep(
     ...{ segments: SEGMENTS, batchSize: 1, seed: program.randomSeed },
     ...(placement && { placement }),
     ...(clip && { clip }),
+    shown: shownTables(graph.tables, {}, slots),
   })
   return { version: program.version, slots, host }
 }
@@ -93,9 +95,13 @@ function aucFetches(measures: readonly AucMeasure[]): Record<string, Tensor> {
   return Object.fromEntries(entries)
 }
 
-/** Names of the data that a graph computes with. */
-function neededData({ feeds, rows, nodes, fetches }: Graph): ReadonlySet<string> {
+/** Names of the data that a graph computes with, and of what tables count as show and click. */
+function neededData({ feeds, rows, nodes, fetches, tables }: Graph, kind: RunKind): ReadonlySet<string> {
   const used = new Set([...nodes.flatMap(({ inputs }) => inputs), ...fetches.map(({ value }) => value)])
   const fed = feeds.filter(({ value }) => used.has(value)).map(({ name }) => name)
-  return new Set([...fed, ...rows.flatMap(({ slots }) => slots)])
+  const counted =
+    kind === 'train'
+      ? tables.flatMap(({ entry }) => (entry?.kind === 'show_click' ? [entry.show, entry.click] : []))
+      : []
+  return new Set([...fed, ...counted, ...rows.flatMap(({ slots }) => slots)])
 }

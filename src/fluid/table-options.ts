@@ -1,5 +1,5 @@
 /** @file What a table was declared with. */
-import type { Initializer } from '../program/index.ts'
+import type { EntryPolicy, Initializer } from '../program/index.ts'
 
 export const TABLE_CLASSES = ['CommonSparseTable', 'SSDSparseTable', 'MemorySparseTable'] as const
 export type TableClass = (typeof TABLE_CLASSES)[number]
@@ -11,7 +11,11 @@ export interface TableOptions {
   readonly init: Initializer
   readonly l2?: number
   readonly learningRate?: number
-  /** Which signs get a row: `count_filter_entry:10`. */
-  readonly entry?: string
-  readonly tableClass?: TableClass
+  /** Which signs get a row, and where show and click come from. */
+  readonly entry?: EntryPolicy
+}
+
+/** What every lookup of a table says about it. */
+export function tableSpec({ init, entry }: TableOptions): Pick<TableOptions, 'init' | 'entry'> {
+  return { init, ...(entry && { entry }) }
 }

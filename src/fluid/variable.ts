@@ -2,6 +2,7 @@
 import type { Dim, DType, Tensor } from '../program/index.ts'
 import { notNumbers, usedBothWays } from './errors.ts'
 import type { Program } from './program.ts'
+import { tableSpec } from './table-options.ts'
 
 export const POOL_TYPES = ['sum', 'average', 'sqrt', 'max', 'first', 'last'] as const
 export type PoolType = (typeof POOL_TYPES)[number]
@@ -114,7 +115,7 @@ export function pooledRows(
   const { lookup, pooling } = sources[0]!
   const { table, dim } = lookup
   const slots = sources.map(({ lookup: { ids } }) => slotName(ids))
-  return program.builder.rows({ name, table, slots, dim, pooling, init: program.tables.get(table)!.init })
+  return program.builder.rows({ name, table, slots, dim, pooling, ...tableSpec(program.tables.get(table)!) })
 }
 
 /** The name of data that tables look up; settles that it is read as signs. */

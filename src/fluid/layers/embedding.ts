@@ -1,6 +1,7 @@
 /** @file Embeddings: rows of tables for ids, and how the rows of a sample become one. */
 import {
   cast,
+  type EntryPolicy,
   equal,
   gather,
   greater,
@@ -17,10 +18,9 @@ import {
 } from '../../program/index.ts'
 import { UserError } from '../../util/index.ts'
 import { type ParamAttr, parameterOf } from '../attr.ts'
-import { type Entry, entryText } from '../entry.ts'
 import { notNumbers } from '../errors.ts'
 import type { Program } from '../program.ts'
-import type { TableClass, TableOptions } from '../table-options.ts'
+import { TABLE_CLASSES, type TableClass, type TableOptions, tableSpec } from '../table-options.ts'
 import { POOL_TYPES, type PoolType, slotName, tensorOf, Variable, variableOf } from '../variable.ts'
 
 export interface EmbeddingOptions {
@@ -50,9 +50,9 @@ export function embedding({ input, size, isSparse = false, paddingIdx, paramAttr
 }
 
 export interface SparseEmbeddingOptions extends Pick<EmbeddingOptions, 'input' | 'size' | 'paramAttr' | 'paddingIdx'> {
-  /** Which ids get a row. @default all */
-  readonly entry?: Entry
-  /** @default 'MemorySparseTable' */
+  /** Which ids get a row, made by fluid.CountFilterEntry and its like. @default all */
+  readonly entry?: EntryPolicy
+  /** Rows live in memory, whichever class is named. @default 'MemorySparseTable' */
   readonly tableClass?: TableClass
 }
 
@@ -67,11 +67,11 @@ export function sparseEmbedding({
 }: SparseEmbeddingOptions): Variable {
   checkIds(input)
   if (paddingIdx !== undefined) throw noPadding(input.name)
+  if (tableClass !== undefined && !TABLE_CLASSES.includes(tableClass)) throw unknownClass(tableClass)
   const [rows, dim] = size
   const name = input.program.uniqueName('embedding')
   const { trainable: _, ...own } = parameterOf(paramAttr, `${name}.w_0`, { kind: 'xavier_uniform' })
-  const more = { ...(entry && { entry: entryText(entry) }), ...(tableClass && { tableClass }) }
-  return lookedUp(input, name, own.name, { ...own, ...more, rows, dim })
+  return lookedUp(input, name, own.name, { ...own, rows, dim, ...(entry && { entry }) })
 }
 
 export interface SequencePoolOptions {
@@ -105,7 +105,7 @@ export function sequencePool({ input, poolType }: SequencePoolOptions): Variable
     slots: [slotName(ids)],
     dim,
     pooling: 'sequence',
-    init: initOf(program, table),
+    ...specOf(program, table),
   })
   return variableOf(program, `${name}.tmp_0`, PICK[poolType as keyof typeof PICK](x, builder.maskOf(x)))
 }
@@ -137,8 +137,15 @@ function lookedUp(ids: Variable, name: string, table: string, options: TableOpti
   if (width === 1)
     return new Variable(program, { ...common, shape: [-1, dim], source: { kind: 'pooled', lookup, pooling: 'sum' } })
   const slots = [slotName(ids)]
-  const init = initOf(program, table)
-  const rows = program.builder.rows({ name, table, slots, dim, pooling: 'sequence', length: width, init })
+  const rows = program.builder.rows({
+    name,
+    table,
+    slots,
+    dim,
+    pooling: 'sequence',
+    length: width,
+    ...specOf(program, table),
+  })
   return variableOf(program, `${name}.tmp_0`, rows)
 }
 
@@ -165,8 +172,8 @@ function keptIds(ids: Tensor, padding: number, x: Tensor): Tensor {
   return sub(1, cast(equal(own, padding), 'float32'))
 }
 
-function initOf(program: Program, table: string) {
-  return program.tables.get(table)!.init
+function specOf(program: Program, table: string) {
+  return tableSpec(program.tables.get(table)!)
 }
 
 function declareTable(program: Program, name: string, options: TableOptions): void {
@@ -192,6 +199,13 @@ function noPadding(name: string): UserError {
   return new UserError(`paddingIdx does not go with the table of "${name}"`, {
     code: 'FLUID_INPUT',
     hint: 'leave the padding out of the samples (lodLevel: 1 takes any number of ids), or use isSparse: false',
+  })
+}
+
+function unknownClass(tableClass: string): UserError {
+  return new UserError(`tableClass is one of ${TABLE_CLASSES.join(', ')}, not "${tableClass}"`, {
+    code: 'FLUID_INPUT',
+    hint: "tableClass: 'MemorySparseTable'",
   })
 }
 

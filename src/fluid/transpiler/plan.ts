@@ -11,6 +11,8 @@ export interface PlanOptions extends SliceOptions {
   readonly model: TracedModel
   readonly seed: number
   readonly splitMethod: SplitMethod
+  /** Every trainer counts alike in a step, however many samples it has. */
+  readonly equalPushes: boolean
 }
 
 export interface PlacedBlock extends Block {
@@ -29,7 +31,7 @@ export interface Plan {
 }
 
 export function planServers(options: PlanOptions): Plan {
-  const { model, seed, servers, splitMethod, sliceVarUp } = options
+  const { model, seed, servers, splitMethod, sliceVarUp, equalPushes } = options
   const { train, optimizer } = model
   const cut = train.parameters
     .filter(({ trainable = true }) => trainable)
@@ -59,7 +61,7 @@ export function planServers(options: PlanOptions): Plan {
   return {
     ...{ blocks, graphs },
     slices: layouts.map(({ floats }, server) => ({ from: starts[server]!, to: starts[server]! + floats })),
-    wire: { floats: starts.at(-1)!, runs, equalPushes: true },
+    wire: { floats: starts.at(-1)!, runs, equalPushes },
     initial: (server) => {
       const layout = denseLayout(train, optimizer)
       const values = initialDense(train, layout, seed)

@@ -66,7 +66,7 @@ export class DistributeTranspiler {
     const mode = modeOf(this.config, options.syncMode ?? true)
     const plan = planServers({
       ...{ model, seed: program.randomSeed, servers: servers.length },
-      ...{ minBlockSize, sliceVarUp, splitMethod },
+      ...{ minBlockSize, sliceVarUp, splitMethod, equalPushes: mode === 'sync' },
     })
     this.#transpiled = { program, model, plan, mode, servers, trainers, trainerId }
     if (this.config.printLog)
