@@ -1,0 +1,54 @@
+/** @file `oarfish exec` in processes of their own, whose output is read as it comes. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+
+const BIN = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
+
+export interface Started {
+  readonly child: ChildProcess
+  out: string
+  err: string
+  readonly ended: Promise<number | string>
+  /** Resolves when this text was printed; rejects when the process ends before. */
+  said(text: string): Promise<void>
+}
+
+/** Without the variables of whatever runs the tests. */
+export function cleanEnv(): NodeJS.ProcessEnv {
+  const own = Object.entries(process.env).filter(
+    ([name]) => !/^(PADDLE|OARFISH|FLAGS)_|^POD_IP$|^TRAINING_ROLE$/.test(name),
+  )
+  return Object.fromEntries(own)
+}
+
+export function exec(program: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Started {
+  return watched(spawn(process.execPath, [BIN, 'exec', program, ...args], { cwd, env: { ...cleanEnv(), ...env } }))
+}
+
+export function watched(child: ChildProcess): Started {
+  const listeners = new Set<() => void>()
+  const ended = new Promise<number | string>((resolve) => {
+    child.on('close', (code, signal) => resolve(code ?? signal ?? 'unknown'))
+  })
+  const started: Started = {
+    ...{ child, out: '', err: '', ended },
+    said: (text) =>
+      new Promise((resolve, reject) => {
+        const look = () => {
+          if (started.out.includes(text) || started.err.includes(text)) resolve()
+        }
+        listeners.add(look)
+        look()
+        void ended.then((code) =>
+          reject(new Error(`ended with ${code} before "${text}": ${started.out}${started.err}`)),
+        )
+      }),
+  }
+  const read = (stream: 'out' | 'err') => (text: string) => {
+    started[stream] += text
+    for (const look of listeners) look()
+  }
+  child.stdout!.setEncoding('utf8').on('data', read('out'))
+  child.stderr!.setEncoding('utf8').on('data', read('err'))
+  return started
+}
