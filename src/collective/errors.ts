@@ -57,3 +57,36 @@ export function noEndpoints(by: string): UserError {
     hint: 'set runner.collective to mpi, or start the processes with: oarfish launch --ips=10.0.0.1,10.0.0.2 SCRIPT',
   })
 }
+
+export function noLibrary(tried: readonly string[], problems: readonly string[]): UserError {
+  return new UserError(`no MPI library was found: ${tried.join(', ')} (${problems.at(-1) ?? 'none named'})`, {
+    code: 'COLLECTIVE_NO_MPI',
+    hint: 'install Open MPI or MPICH (Debian: apt install openmpi-bin), say where it is by OARFISH_MPI_LIBRARY=/path/libmpi.so, or set runner.collective to ring',
+  })
+}
+
+export function unknownAbi(path: string, version: string | undefined): UserError {
+  const says = version === undefined ? 'is no MPI library' : `says it is "${version.split('\n')[0]!.trim()}"`
+  return new UserError(`${path} ${says}: Oarfish knows the interfaces of Open MPI and of MPICH`, {
+    code: 'COLLECTIVE_MPI_ABI',
+    hint: 'use the mpirun and library of Open MPI, MPICH, Intel MPI or MVAPICH (OARFISH_MPI_LIBRARY=/path/libmpi.so), or set runner.collective to ring',
+  })
+}
+
+/** mpirun of one MPI with the library of another. */
+export function wrongLibrary(library: { path: string; version: string }, started: number, seen: number): UserError {
+  return new UserError(
+    `mpirun started ${started} processes, but ${library.path} (${library.version}) sees ${seen}: it is the library of another MPI`,
+    {
+      code: 'COLLECTIVE_NO_MPI',
+      hint: 'start with the mpirun of that library, or name the right one: OARFISH_MPI_LIBRARY=/path/libmpi.so',
+    },
+  )
+}
+
+export function mpiFailed(call: string, reason: string): UserError {
+  return new UserError(`${call} failed: ${reason}`, {
+    code: 'COLLECTIVE_MPI_CALL',
+    hint: 'every process of the job stops now; see what mpirun says about the others',
+  })
+}

@@ -4,5 +4,6 @@ import type { GroupPlan } from './plan.ts'
 
 export async function openBackend(plan: GroupPlan, notice: (message: string) => void): Promise<Backend> {
   if (plan.kind === 'ring') return (await import('./ring/open-ring.ts')).openRing(plan, notice)
+  if (plan.kind === 'mpi') return (await import('./mpi/open-mpi.ts')).openMpi(plan)
   throw new Error(`internal: no backend of kind ${plan.kind}`)
 }

@@ -4,6 +4,7 @@ import { fromPlainError, toPlainError } from '../util/index.ts'
 import { aloneGroup, aloneSeat } from './alone.ts'
 import { newControl } from './control.ts'
 import type { BlockingGroup, Group, SeatHandle } from './group.ts'
+import { leaveNow } from './koffi.ts'
 import { blockingOperations, promisedOperations } from './operations.ts'
 import type { GroupPlan } from './plan.ts'
 import { type FromThread, Seat } from './seat.ts'
@@ -32,9 +33,13 @@ export async function openGroup(plan: GroupPlan, notice: (message: string) => vo
     return { rank, size, control, bell, port: port1, wakeByMessage: !ready.blocks }
   }
   const own = new Seat(seat(true))
+  const atExit = (code: number) => leaveNow(code, atExit)
+  if (ready.blocks) process.on('exit', atExit)
   const close = async (reason?: Error) => {
     ring({ kind: 'close', ...(reason && { reason: toPlainError(reason) }) })
-    await news(worker, 'closed', notice)
+    const late = reason && setTimeout(giveUp, CLOSE_MS, reason)
+    await news(worker, 'closed', notice).finally(() => clearTimeout(late))
+    process.off('exit', atExit)
     own.port.close()
     await worker.terminate()
   }
@@ -47,6 +52,14 @@ export async function openGroup(plan: GroupPlan, notice: (message: string) => vo
     seat: () => seat(false),
     close,
   }
+}
+
+const CLOSE_MS = 1000
+
+/** The thread is inside a library's call that waits for others: only the end of this process tells them. */
+function giveUp(reason: Error): void {
+  process.stderr.write(`${reason.message}\n`)
+  leaveNow(1)
 }
 
 /** The group for a thread that may wait. */

@@ -2,6 +2,7 @@
 export * from './accessor.ts'
 export * from './dense.ts'
 export * from './load.ts'
+export * from './reduce.ts'
 export * from './rules.ts'
 export * from './segment.ts'
 export * from './text.ts'

@@ -68,21 +68,18 @@ for (const type of Object.keys(TYPES)) {
       return Buffer.concat(out)
     }
     cases[`reduce-scatter of ${type} by ${reduction}`] = async (group) => {
-      for (const length of lengthsOf(type)) {
-        for (const counts of [undefined, uneven(group.size, 111)]) {
-          const parts = counts ?? even(length, group.size)
-          const total = start(parts, group.size)
-          const values = given(type, group.rank, total)
-          const own = await group.reduceScatter(values, reduction, counts)
-          const from = start(parts, group.rank)
-          same(
-            `part of ${parts}`,
-            own,
-            reduced(type, group.size, total, reduction).subarray(from, from + parts[group.rank]),
-          )
-          same('what was given', values, given(type, group.rank, total))
-        }
+      const lists = [...lengthsOf(type).map((length) => even(length, group.size)), uneven(group.size, 111)]
+      for (const counts of lists) {
+        const total = start(counts, group.size)
+        const values = given(type, group.rank, total)
+        const own = await group.reduceScatter(values, reduction, counts)
+        const from = start(counts, group.rank)
+        const expected = reduced(type, group.size, total, reduction).subarray(from, from + counts[group.rank])
+        same(`part of ${counts}`, own, expected)
+        same('what was given', values, given(type, group.rank, total))
       }
+      const own = await group.reduceScatter(given(type, group.rank, 11), reduction)
+      same('even parts', [own.length], [even(11, group.size)[group.rank]])
     }
   }
   cases[`broadcast of ${type} from every rank`] = async (group) => {

@@ -1,11 +1,11 @@
 /**
- * @file One rank of a group in a process of its own. Argument: JSON `{ plan, work }`. Prints one JSON line per case, and
+ * @file One rank of a group in a process of its own. Argument: JSON `{ plan, work }`; without a plan the environment says it. Prints one JSON line per case, and
  * `failure` when the group fails. Work: `cases` in the main thread, `cases-in-thread` in a thread that blocks, or a trial of failure.
  */
 import { createHash } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
-import { openGroup, openSeat } from '../../dist/collective/index.js'
+import { groupPlan, openGroup, openSeat } from '../../dist/collective/index.js'
 import { cases } from './cases.mjs'
 
 const say = (line) => writeSync(1, `${JSON.stringify(line)}\n`)
@@ -54,6 +54,15 @@ const works = {
     if (group.rank === group.size - 1) throw new Error('the data of this rank is broken')
     await group.allReduce(new Float32Array(1000), 'sum')
   },
+  /** A thread of the last rank waits in a call when the process ends. */
+  leaves: async (group) => {
+    await group.barrier()
+    if (group.rank !== group.size - 1) await new Promise((resolve) => setTimeout(resolve, 60_000))
+    const handle = group.seat()
+    new Worker(new URL(import.meta.url), { workerData: { handle, waits: true }, transferList: [handle.port] })
+    setTimeout(() => process.exit(4), 500)
+    await new Promise((resolve) => setTimeout(resolve, 60_000))
+  },
   differ: async (group) => {
     if (group.rank === 1) await group.allReduce(new Int32Array(10), 'sum')
     else await group.allReduce(new Float32Array(10), 'sum')
@@ -63,7 +72,7 @@ const works = {
 async function main({ plan, work }) {
   let group
   try {
-    group = await openGroup(plan, (message) => say({ notice: message }))
+    group = await openGroup(plan ?? groupPlan(process.env), (message) => say({ notice: message }))
     say({ rank: group.rank, size: group.size, kind: group.kind, description: group.description })
     await works[work](group)
     await group.close()
@@ -76,4 +85,5 @@ async function main({ plan, work }) {
 }
 
 if (isMainThread) await main(JSON.parse(process.argv[2]))
+else if (workerData.waits) openSeat(workerData.handle).barrier()
 else await runCases(openSeat(workerData.handle))

@@ -1,5 +1,5 @@
 /** @file The embedded ring as processes of this host: the contract, and what happens when ranks fail. */
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { RingPlan } from '../../src/collective/index.ts'
 import { testGroup } from '../contracts/group.ts'
 import { startRing } from './ranks.testing.ts'
@@ -15,51 +15,59 @@ testGroup({
   run: run({ within: 'sockets' }),
   description: /ring of \d over sockets/,
 })
-
-test('a rank killed inside a call is named by all others, which stop within 5 seconds', async () => {
-  const ranks = await startRing(3, 'forever', { within: 'sockets' })
-  await Promise.all(ranks.map((rank) => rank.until(({ running }) => running !== undefined)))
-  const killed = performance.now()
-  ranks[1]!.process.kill('SIGKILL')
-  for (const rank of [ranks[0]!, ranks[2]!]) {
-    const { code, lines } = await rank.ended
-    expect(code).toBe(3)
-    expect(lines.at(-1)).toMatchObject({ code: 'COLLECTIVE_RANK_LOST' })
-    expect(lines.at(-1)!.failure).toMatch(/rank 1 \(127\.0\.0\.1:\d+\) is gone during all-reduce of 100000 float32/)
-  }
-  expect(performance.now() - killed).toBeLessThan(5000)
+testGroup({
+  name: 'the ring over shared memory',
+  sizes: [2, 3, 4, 5],
+  run: run({}),
+  description: /ring of \d over shared memory/,
 })
 
-test('a rank that does not answer any more is named within 5 seconds', async () => {
-  const ranks = await startRing(3, 'forever', { within: 'sockets' })
-  await Promise.all(ranks.map((rank) => rank.until(({ running }) => running !== undefined)))
-  const stopped = performance.now()
-  ranks[2]!.process.kill('SIGSTOP')
-  for (const rank of ranks.slice(0, 2)) {
-    const { lines } = await rank.ended
-    expect(lines.at(-1)!.failure).toMatch(/rank 2 \(.*\) is gone .*no sign of life/)
-  }
-  expect(performance.now() - stopped).toBeLessThan(6000)
-  ranks[2]!.process.kill('SIGKILL')
-  await ranks[2]!.ended
-})
+describe.each(['sockets', 'memory'] as const)('failures of the ring over %s', (within) => {
+  test('a rank killed inside a call is named by all others, which stop within 5 seconds', async () => {
+    const ranks = await startRing(3, 'forever', { within })
+    await Promise.all(ranks.map((rank) => rank.until(({ running }) => running !== undefined)))
+    const killed = performance.now()
+    ranks[1]!.process.kill('SIGKILL')
+    for (const rank of [ranks[0]!, ranks[2]!]) {
+      const { code, lines } = await rank.ended
+      expect(code).toBe(3)
+      expect(lines.at(-1)).toMatchObject({ code: 'COLLECTIVE_RANK_LOST' })
+      expect(lines.at(-1)!.failure).toMatch(/rank 1 \(127\.0\.0\.1:\d+\) is gone during all-reduce of 100000 float32/)
+    }
+    expect(performance.now() - killed).toBeLessThan(5000)
+  })
 
-test('the reason for which a rank stops is told to all others', async () => {
-  const ranks = await startRing(3, 'fails', { within: 'sockets' })
-  const ended = await Promise.all(ranks.map((rank) => rank.ended))
-  for (const { lines } of ended.slice(0, 2))
-    expect(lines.at(-1)).toMatchObject({
-      code: 'COLLECTIVE_RANK_STOPPED',
-      failure: expect.stringMatching(/rank 2 .* stopped: the data of this rank is broken/),
-    })
-})
+  test('a rank that does not answer any more is named within 5 seconds', async () => {
+    const ranks = await startRing(3, 'forever', { within })
+    await Promise.all(ranks.map((rank) => rank.until(({ running }) => running !== undefined)))
+    const stopped = performance.now()
+    ranks[2]!.process.kill('SIGSTOP')
+    for (const rank of ranks.slice(0, 2)) {
+      const { lines } = await rank.ended
+      expect(lines.at(-1)!.failure).toMatch(/rank 2 \(.*\) is gone .*no sign of life/)
+    }
+    expect(performance.now() - stopped).toBeLessThan(6000)
+    ranks[2]!.process.kill('SIGKILL')
+    await ranks[2]!.ended
+  })
 
-test('ranks that make different calls are told who is where', async () => {
-  const ranks = await startRing(2, 'differ', { within: 'sockets' })
-  const ended = await Promise.all(ranks.map((rank) => rank.ended))
-  for (const { lines } of ended)
-    expect(lines.at(-1)).toMatchObject({
-      code: 'COLLECTIVE_ORDER',
-      failure: expect.stringMatching(/rank \d .* is at call 1, all-reduce \((float32|int32), .* while rank \d/),
-    })
+  test('the reason for which a rank stops is told to all others', async () => {
+    const ranks = await startRing(3, 'fails', { within })
+    const ended = await Promise.all(ranks.map((rank) => rank.ended))
+    for (const { lines } of ended.slice(0, 2))
+      expect(lines.at(-1)).toMatchObject({
+        code: 'COLLECTIVE_RANK_STOPPED',
+        failure: expect.stringMatching(/rank 2 .* stopped: the data of this rank is broken/),
+      })
+  })
+
+  test('ranks that make different calls are told who is where', async () => {
+    const ranks = await startRing(2, 'differ', { within })
+    const ended = await Promise.all(ranks.map((rank) => rank.ended))
+    for (const { lines } of ended)
+      expect(lines.at(-1)).toMatchObject({
+        code: 'COLLECTIVE_ORDER',
+        failure: expect.stringMatching(/rank \d .* is at call 1, all-reduce \((float32|int32), .* while rank \d/),
+      })
+  })
 })

@@ -1,8 +1,36 @@
 /** @file The embedded ring: over shared memory where all ranks are on one host, over sockets otherwise. */
+import { createSharedMemory, openSharedMemory } from '../../net/index.ts'
 import type { Backend } from '../backend.ts'
 import type { RingPlan } from '../plan.ts'
+import { MemoryRing, memoryRingBytes } from './memory-ring.ts'
+import { nameOf } from './mesh.ts'
 import { openSocketRing } from './socket-ring.ts'
 
+const PATH_BYTES = 512
+
+/** Ranks meet over sockets in any case; who sees the memory that rank 0 made is on its host. */
 export async function openRing(plan: RingPlan, notice: (message: string) => void): Promise<Backend> {
-  return await openSocketRing(plan, notice)
+  const sockets = await openSocketRing(plan, notice)
+  if (plan.within === 'sockets') return sockets
+  const memory = await commonMemory(sockets)
+  if (!memory) return sockets
+  await sockets.close()
+  const { rank, size } = sockets
+  const { deadAfterMs } = plan
+  return new MemoryRing({ memory, rank, size, nameOf: (other) => nameOf(plan, other), deadAfterMs })
+}
+
+/** Memory that every rank sees; undefined when one does not. */
+async function commonMemory(group: Backend): Promise<ArrayBuffer | undefined> {
+  const bytes = memoryRingBytes(group.size)
+  const made = group.rank === 0 ? createSharedMemory(bytes) : undefined
+  const path = new Uint8Array(PATH_BYTES)
+  path.set(Buffer.from(made?.path ?? ''))
+  await group.broadcast(path, 0)
+  const text = Buffer.from(path).toString('utf8').replace(/\0+$/, '')
+  const memory = made?.buffer ?? (text ? openSharedMemory(text) : undefined)
+  const seen = Int32Array.of(memory?.byteLength === bytes ? 1 : 0)
+  await group.allReduce(seen, 'sum')
+  made?.unlink()
+  return seen[0] === group.size ? memory : undefined
 }

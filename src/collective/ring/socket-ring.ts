@@ -162,12 +162,12 @@ class SocketRing implements Backend {
       const body = await this.#mailbox.take(from)
       this.#check(from, body, part)
       const into = part.subarray(at, at + perPiece)
-      take(into, viewOf(type, body.buffer, HEAD_BYTES, into.length))
+      take(into, viewOf(type, body.buffer, body.byteOffset + HEAD_BYTES, into.length))
     }
   }
 
   #check(from: number, body: Uint8Array<ArrayBuffer>, part: Numbers): void {
-    const head = Buffer.from(body.buffer)
+    const head = Buffer.from(body.buffer, body.byteOffset)
     const [call, name, type, bytes] = [head.readUInt32LE(0), head.readUInt8(4), head.readUInt8(5), head.readDoubleLE(8)]
     const ours = { call: this.#calls, name: CALL_NAMES.indexOf(this.#name), type: TYPES.indexOf(typeOf(part)) }
     if (call === ours.call && name === ours.name && type === ours.type && bytes === part.byteLength) return

@@ -1,0 +1,123 @@
+/** @file The group of an mpirun: the library's own collective calls, made by the thread that initialised it. */
+import { writeSync } from 'node:fs'
+import type { Backend } from '../backend.ts'
+import { wrongLibrary } from '../errors.ts'
+import type { Numbers } from '../group.ts'
+import { offsetsOf, type Pairwise, typeOf } from '../numbers.ts'
+import type { MpiPlan } from '../plan.ts'
+import { loadMpi, type MpiLibrary } from './library.ts'
+
+const FUNNELED = 1 // MPI_THREAD_FUNNELED: only this thread calls
+const MAX_COUNT = 2 ** 28 // counts are int32; longer arrays go in several calls
+
+export function openMpi({ libraries, size }: MpiPlan): Backend {
+  const library = loadMpi(libraries)
+  const backend = new MpiGroup(library)
+  // A library that does not know the starter sees itself alone, and every rank would train for itself.
+  if (size !== undefined && backend.size !== size) throw wrongLibrary(library, size, backend.size)
+  return backend
+}
+
+class MpiGroup implements Backend {
+  readonly kind = 'mpi'
+  readonly blocks = true
+  readonly rank: number
+  readonly size: number
+  readonly description: string
+  readonly #library: MpiLibrary
+  readonly #calls: ReturnType<typeof callsOf>
+
+  constructor(library: MpiLibrary) {
+    this.#library = library
+    this.#calls = callsOf(library)
+    const { world, errorsReturn } = library.abi
+    const provided = new Int32Array(1)
+    this.#calls.init(null, null, FUNNELED, provided)
+    this.#calls.onError(world, errorsReturn)
+    const number = (call: (world: unknown, out: Int32Array) => void) => {
+      const out = new Int32Array(1)
+      call(world, out)
+      return out[0]!
+    }
+    this.rank = number(this.#calls.rank)
+    this.size = number(this.#calls.size)
+    this.description = `${library.version}, ${this.size} ranks`
+  }
+
+  allReduce(values: Numbers, reduction: Pairwise): void {
+    const { types, operations, inPlace, world } = this.#library.abi
+    for (const part of pieces(values)) {
+      const [type, operation] = [types[typeOf(part)], operations[reduction]]
+      this.#calls.allReduce(inPlace, part, part.length, type, operation, world)
+    }
+  }
+
+  broadcast(values: Numbers, root: number): void {
+    const { types, world } = this.#library.abi
+    for (const part of pieces(values)) this.#calls.broadcast(part, part.length, types[typeOf(part)], root, world)
+  }
+
+  reduceScatter(values: Numbers, counts: readonly number[], reduction: Pairwise): void {
+    const { types, operations, inPlace, world } = this.#library.abi
+    const [type, operation] = [types[typeOf(values)], operations[reduction]]
+    this.#calls.reduceScatter(inPlace, values, ints(counts), type, operation, world)
+    // In place, MPI leaves the own part at the beginning.
+    values.copyWithin(offsetsOf(counts)[this.rank]!, 0, counts[this.rank]!)
+  }
+
+  allGather(values: Numbers, counts: readonly number[]): void {
+    const { types, inPlace, world } = this.#library.abi
+    const type = types[typeOf(values)]
+    this.#calls.allGather(inPlace, 0, type, values, ints(counts), ints(offsetsOf(counts)), type, world)
+  }
+
+  allToAll(send: Numbers, sendCounts: readonly number[], receive: Numbers, receiveCounts: readonly number[]): void {
+    const { types, world } = this.#library.abi
+    const type = types[typeOf(send)]
+    const side = (counts: readonly number[]) => [ints(counts), ints(offsetsOf(counts)), type]
+    this.#calls.allToAll(send, ...side(sendCounts), receive, ...side(receiveCounts), world)
+  }
+
+  barrier(): void {
+    this.#calls.barrier(this.#library.abi.world)
+  }
+
+  close(reason?: Error): void {
+    if (!reason) {
+      this.#calls.finalize()
+      return
+    }
+    // MPI_Abort ends this process too, so the reason is said first.
+    writeSync(2, `rank ${this.rank} stopped: ${reason.message}\n`)
+    this.#calls.abort(this.#library.abi.world, 1)
+  }
+}
+
+/** Pointers are typed arrays, and `inPlace` is an address that is none: hence two kinds of first arguments. */
+function callsOf({ call }: MpiLibrary) {
+  const [pointer, handle] = ['void *', 'handle']
+  return {
+    init: call('Init_thread', [pointer, pointer, 'int', pointer]),
+    onError: call('Comm_set_errhandler', [handle, handle]),
+    rank: call('Comm_rank', [handle, pointer]),
+    size: call('Comm_size', [handle, pointer]),
+    allReduce: call('Allreduce', ['intptr_t', pointer, 'int', handle, handle, handle]),
+    broadcast: call('Bcast', [pointer, 'int', handle, 'int', handle]),
+    reduceScatter: call('Reduce_scatter', ['intptr_t', pointer, pointer, handle, handle, handle]),
+    allGather: call('Allgatherv', ['intptr_t', 'int', handle, pointer, pointer, pointer, handle, handle]),
+    allToAll: call('Alltoallv', [pointer, pointer, pointer, handle, pointer, pointer, pointer, handle, handle]),
+    barrier: call('Barrier', [handle]),
+    finalize: call('Finalize', []),
+    abort: call('Abort', [handle, 'int']),
+  }
+}
+
+function* pieces(values: Numbers): Generator<Numbers> {
+  for (let at = 0; at < values.length; at += MAX_COUNT) yield values.subarray(at, at + MAX_COUNT)
+}
+
+function ints(counts: readonly number[]): Int32Array {
+  const largest = counts.reduce((sum, count) => sum + count, 0)
+  if (largest > 2 ** 31 - 1) throw new Error(`internal: ${largest} numbers in one call of MPI, whose counts are int32`)
+  return Int32Array.from(counts)
+}

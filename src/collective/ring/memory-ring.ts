@@ -1,0 +1,205 @@
+/** @file The ring where all ranks are on one host: numbers go through memory that all of them see, chunk by chunk. */
+import { Reducer } from '../../kernel/index.ts'
+import type { Backend } from '../backend.ts'
+import type { Numbers } from '../group.ts'
+import { bytesOf, ELEMENT_BYTES, evenCounts, offsetsOf, type Pairwise, TYPES, typeOf } from '../numbers.ts'
+import { Rendezvous, type RendezvousOptions, rendezvousBytes } from './rendezvous.ts'
+
+const CALL_NAMES = ['all-reduce', 'broadcast', 'reduce-scatter', 'all-gather', 'all-to-all', 'barrier'] as const
+type CallName = (typeof CALL_NAMES)[number]
+
+const MAX_CHUNK_BYTES = 1024 * 1024
+const TOTAL_BYTES = 32 * 1024 * 1024
+
+/** A rank's chunk; all ranks have as many numbers in it, of which sums take vectors of 16 bytes. */
+function chunkBytes(size: number): number {
+  return Math.min(MAX_CHUNK_BYTES, Math.floor(TOTAL_BYTES / (2 * size + 2) / 4096) * 4096)
+}
+
+/** Room for the rendezvous, for a chunk of every rank and one of results, and the same once more for the next. */
+export function memoryRingBytes(size: number): number {
+  return rendezvousBytes(size) + 2 * (size + 1) * chunkBytes(size)
+}
+
+/**
+ * Chunks alternate between two areas. A rank that writes an area has met the others once since it was last used, and they come to
+ * that meeting only when they have read it: so one meeting a chunk is enough where there is nothing to give back.
+ */
+export class MemoryRing implements Backend {
+  readonly kind = 'ring'
+  readonly blocks = true
+  readonly rank: number
+  readonly size: number
+  readonly description: string
+  readonly #rendezvous: Rendezvous
+  readonly #reducer = new Reducer()
+  readonly #chunk: number
+  /** [area][rank]; the last of an area is for results. */
+  readonly #slots: readonly (readonly Uint8Array[])[]
+  #calls = 0
+  #area = 0
+  #checked = true
+
+  constructor(options: RendezvousOptions) {
+    const { memory, rank, size } = options
+    this.rank = rank
+    this.size = size
+    this.description = `ring of ${size} over shared memory`
+    this.#rendezvous = new Rendezvous(options)
+    this.#chunk = chunkBytes(size)
+    const start = rendezvousBytes(size)
+    const slot = (area: number, i: number) =>
+      new Uint8Array(memory, start + (area * (size + 1) + i) * this.#chunk, this.#chunk)
+    this.#slots = [0, 1].map((area) => Array.from({ length: size + 1 }, (_, i) => slot(area, i)))
+  }
+
+  allReduce(values: Numbers, reduction: Pairwise): void {
+    const type = this.#begin('all-reduce', values)
+    const bytes = bytesOf(values)
+    for (let at = 0; at < bytes.length; at += this.#chunk) {
+      const piece = bytes.subarray(at, at + this.#chunk)
+      const slots = this.#nextArea()
+      slots[this.rank]!.set(piece)
+      this.#meet()
+      const [from, to] = this.#share(piece.length, ELEMENT_BYTES[type])
+      const parts = slots.slice(0, this.size).map((slot) => slot.subarray(from, to))
+      const result = slots[this.size]!
+      this.#reducer.reduce(result.subarray(from, to), parts, type, reduction)
+      this.#meet()
+      piece.set(result.subarray(0, piece.length))
+    }
+    if (bytes.length === 0) this.#meet()
+  }
+
+  reduceScatter(values: Numbers, counts: readonly number[], reduction: Pairwise): void {
+    const type = this.#begin('reduce-scatter', values)
+    const bytes = bytesOf(values)
+    const start = offsetsOf(counts)[this.rank]! * ELEMENT_BYTES[type]
+    const end = start + counts[this.rank]! * ELEMENT_BYTES[type]
+    for (let at = 0; at < bytes.length; at += this.#chunk) {
+      const slots = this.#nextArea()
+      slots[this.rank]!.set(bytes.subarray(at, at + this.#chunk))
+      this.#meet()
+      const [from, to] = [Math.max(start, at), Math.min(end, at + this.#chunk)]
+      if (from >= to) continue
+      const parts = slots.slice(0, this.size).map((slot) => slot.subarray(from - at, to - at))
+      this.#reducer.reduce(bytes.subarray(from, to), parts, type, reduction)
+    }
+    if (bytes.length === 0) this.#meet()
+  }
+
+  broadcast(values: Numbers, root: number): void {
+    this.#begin('broadcast', values)
+    const bytes = bytesOf(values)
+    for (let at = 0; at < bytes.length; at += this.#chunk) {
+      const piece = bytes.subarray(at, at + this.#chunk)
+      const slot = this.#nextArea()[root]!
+      if (this.rank === root) slot.set(piece)
+      this.#meet()
+      if (this.rank !== root) piece.set(slot.subarray(0, piece.length))
+    }
+    if (bytes.length === 0) this.#meet()
+  }
+
+  allGather(values: Numbers, counts: readonly number[]): void {
+    const type = this.#begin('all-gather', values)
+    const parts = bytesOfParts(values, counts, ELEMENT_BYTES[type])
+    const longest = Math.max(...parts.map(({ length }) => length))
+    for (let at = 0; at < longest; at += this.#chunk) {
+      const slots = this.#nextArea()
+      slots[this.rank]!.set(parts[this.rank]!.subarray(at, at + this.#chunk))
+      this.#meet()
+      for (const [rank, part] of parts.entries()) {
+        const piece = part.subarray(at, at + this.#chunk)
+        if (rank !== this.rank) piece.set(slots[rank]!.subarray(0, piece.length))
+      }
+    }
+    if (longest === 0) this.#meet()
+  }
+
+  /** Every slot has a part for each rank. How often is what the longest part of any two ranks takes. */
+  allToAll(send: Numbers, sendCounts: readonly number[], receive: Numbers, receiveCounts: readonly number[]): void {
+    // Each rank knows its own lengths only, so they are not compared.
+    const type = this.#begin('all-to-all', send, 0)
+    const [from, to] = [
+      bytesOfParts(send, sendCounts, ELEMENT_BYTES[type]),
+      bytesOfParts(receive, receiveCounts, ELEMENT_BYTES[type]),
+    ]
+    const room = Math.floor(this.#chunk / this.size / 16) * 16
+    const rounds = this.#largest(Math.ceil(Math.max(...from.map(({ length }) => length)) / room))
+    for (let round = 0; round < rounds; round++) {
+      const slots = this.#nextArea()
+      const piece = (part: Uint8Array) => part.subarray(round * room, (round + 1) * room)
+      for (const [rank, part] of from.entries()) slots[this.rank]!.set(piece(part), rank * room)
+      this.#meet()
+      for (const [rank, part] of to.entries()) {
+        const { length } = piece(part)
+        piece(part).set(slots[rank]!.subarray(this.rank * room, this.rank * room + length))
+      }
+    }
+  }
+
+  barrier(): void {
+    this.#begin('barrier', new Uint8Array(0))
+    this.#meet()
+  }
+
+  idle(): void {
+    this.#rendezvous.live()
+  }
+
+  close(reason?: Error): void {
+    if (reason) this.#rendezvous.stop(reason)
+    else this.barrier()
+  }
+
+  #begin(name: CallName, values: Numbers, bytes = values.byteLength) {
+    const type = typeOf(values)
+    this.#calls++
+    this.#checked = false
+    const [low, high] = [bytes % 2 ** 30, Math.floor(bytes / 2 ** 30)]
+    const at = [this.#calls | 0, CALL_NAMES.indexOf(name), TYPES.indexOf(type), low, high]
+    this.#rendezvous.begin(at, `${name} of ${values.length} ${type}`)
+    return type
+  }
+
+  #meet(): void {
+    this.#rendezvous.meet()
+    if (this.#checked) return
+    this.#checked = true
+    this.#rendezvous.check(([call, name, type, low, high]) => {
+      const bytes = low! + high! * 2 ** 30
+      return `call ${call}, ${CALL_NAMES[name!]} (${TYPES[type!]}, ${bytes} bytes)`
+    })
+  }
+
+  #nextArea(): readonly Uint8Array[] {
+    this.#area = 1 - this.#area
+    return this.#slots[this.#area]!
+  }
+
+  /** This rank's share of `bytes`, whole vectors where it can be. */
+  #share(bytes: number, elementBytes: number): readonly [number, number] {
+    const unit = bytes >= 4096 ? 64 : elementBytes
+    const counts = evenCounts(Math.ceil(bytes / unit), this.size)
+    const start = offsetsOf(counts)[this.rank]! * unit
+    return [Math.min(bytes, start), Math.min(bytes, start + counts[this.rank]! * unit)]
+  }
+
+  #largest(value: number): number {
+    const slots = this.#nextArea()
+    const word = (rank: number) => new DataView(slots[rank]!.buffer, slots[rank]!.byteOffset)
+    word(this.rank).setFloat64(0, value)
+    this.#meet()
+    return Math.max(...Array.from({ length: this.size }, (_, rank) => word(rank).getFloat64(0)))
+  }
+}
+
+function bytesOfParts(values: Numbers, counts: readonly number[], elementBytes: number): readonly Uint8Array[] {
+  const bytes = bytesOf(values)
+  const offsets = offsetsOf(counts)
+  return counts.map((count, rank) => {
+    const at = offsets[rank]! * elementBytes
+    return bytes.subarray(at, at + count * elementBytes)
+  })
+}

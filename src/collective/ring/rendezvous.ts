@@ -1,0 +1,175 @@
+/** @file Where ranks of one host meet in shared memory: a barrier, signs of life, and a place for the reason why a rank stops. */
+import { readlinkSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { performance } from 'node:perf_hooks'
+import { fromPlainError, type PlainError, toPlainError } from '../../util/index.ts'
+import { ordersDiffer, rankLost, rankStopped } from '../errors.ts'
+import { type Futex, openFutex } from './futex.ts'
+
+// The head: int32 words. Then one line for each rank.
+const [ARRIVED, ROUND, STOPPED_BY] = [0, 1, 2]
+const HEAD_BYTES = 64
+const LINE_BYTES = 4096
+/**
+ * Words of a line: sign of life, process, its namespace, what the rank is at (twice five words, since a rank may be one call ahead
+ * of one that has not looked yet); the reason's bytes behind them.
+ */
+const [LIFE, PROCESS, NAMESPACE, AT] = [0, 1, 2, 3]
+const AT_WORDS = 5
+const REASON_AT = 64
+
+const LOOK_MS = 100
+const DEAD_AFTER_MS = 4000
+/** About 20 microseconds: less than sleeping and waking takes. */
+const SPINS = 4000
+
+export function rendezvousBytes(size: number): number {
+  return HEAD_BYTES + size * LINE_BYTES
+}
+
+export interface RendezvousOptions {
+  readonly memory: ArrayBuffer
+  readonly rank: number
+  readonly size: number
+  readonly nameOf: (rank: number) => string
+  readonly deadAfterMs?: number | undefined
+}
+
+export class Rendezvous {
+  readonly #options: RendezvousOptions
+  readonly #head: Int32Array
+  readonly #lines: readonly Int32Array[]
+  readonly #futex: Futex
+  /** Where there is a core for every rank, a moment's wait is not worth a sleep. */
+  readonly #spins: number
+  readonly #lives: { seen: number; at: number }[]
+  #during = ''
+  #at = AT
+  #failure: Error | undefined
+
+  constructor(options: RendezvousOptions) {
+    const { memory, rank, size } = options
+    this.#options = options
+    this.#head = new Int32Array(memory, 0, HEAD_BYTES / 4)
+    this.#lines = Array.from({ length: size }, (_, i) => {
+      return new Int32Array(memory, HEAD_BYTES + i * LINE_BYTES, LINE_BYTES / 4)
+    })
+    this.#futex = openFutex()
+    this.#spins = size <= availableParallelism() ? SPINS : 0
+    this.#lives = this.#lines.map(() => ({ seen: 0, at: performance.now() }))
+    const own = this.#lines[rank]!
+    own[PROCESS] = process.pid
+    own[NAMESPACE] = processNamespace()
+  }
+
+  /** A call begins: what this rank is at, in numbers that must be those of all others, and in words. */
+  begin(at: readonly number[], during: string): void {
+    if (this.#failure) throw this.#failure
+    this.#during = during
+    this.#at = this.#at === AT ? AT + AT_WORDS : AT
+    this.#lines[this.#options.rank]!.set(at, this.#at)
+  }
+
+  /** After the first meeting of a call: every rank is at the same. */
+  check(text: (at: readonly number[]) => string): void {
+    const at = (line: Int32Array) => [...line.subarray(this.#at, this.#at + AT_WORDS)]
+    const { rank, nameOf } = this.#options
+    const own = at(this.#lines[rank]!)
+    const other = this.#lines.findIndex((line) => at(line).some((word, i) => word !== own[i]))
+    if (other < 0) return
+    this.#failure = ordersDiffer(nameOf(other), text(at(this.#lines[other]!)), nameOf(rank), text(own))
+    throw this.#failure
+  }
+
+  /** Returns when every rank is here. What a rank wrote before is seen by all after. */
+  meet(): void {
+    const round = Atomics.load(this.#head, ROUND)
+    if (Atomics.add(this.#head, ARRIVED, 1) === this.#options.size - 1) {
+      Atomics.store(this.#head, ARRIVED, 0)
+      Atomics.add(this.#head, ROUND, 1)
+      this.#futex.wake(this.#head.subarray(ROUND, ROUND + 1))
+      return
+    }
+    for (let i = 0; i < this.#spins; i++) if (Atomics.load(this.#head, ROUND) !== round) return
+    let looked = performance.now()
+    while (Atomics.load(this.#head, ROUND) === round) {
+      this.#futex.wait(this.#head.subarray(ROUND, ROUND + 1), round, LOOK_MS)
+      const now = performance.now()
+      if (now - looked < LOOK_MS && Atomics.load(this.#head, STOPPED_BY) === 0) continue
+      looked = now
+      this.live()
+      if (Atomics.load(this.#head, ROUND) === round) this.#look(now)
+    }
+  }
+
+  /** A sign of life. */
+  live(): void {
+    Atomics.add(this.#lines[this.#options.rank]!, LIFE, 1)
+  }
+
+  /** Tells all others why this rank stops. */
+  stop(reason: Error): void {
+    const { memory, rank } = this.#options
+    const text = Buffer.from(JSON.stringify(toPlainError(reason)))
+    const room = new Uint8Array(memory, HEAD_BYTES + rank * LINE_BYTES + REASON_AT, LINE_BYTES - REASON_AT - 1)
+    if (text.length <= room.length) room.set(text)
+    Atomics.compareExchange(this.#head, STOPPED_BY, 0, rank + 1)
+    this.#futex.wake(this.#head.subarray(ROUND, ROUND + 1))
+  }
+
+  /** Whether everybody is still there. */
+  #look(now: number): void {
+    const { rank, nameOf, deadAfterMs = DEAD_AFTER_MS } = this.#options
+    const stopped = Atomics.load(this.#head, STOPPED_BY) - 1
+    if (stopped >= 0 && stopped !== rank) this.#fail(explain(nameOf(stopped), this.#reasonOf(stopped)))
+    for (const [other, line] of this.#lines.entries()) {
+      if (other === rank) continue
+      const life = this.#lives[other]!
+      const seen = Atomics.load(line, LIFE)
+      if (seen !== life.seen) Object.assign(life, { seen, at: now })
+      if (isGone(line)) this.#fail(rankLost(nameOf(other), 'its process has ended', this.#during))
+      if (now - life.at > deadAfterMs) {
+        const silence = `no sign of life for ${Math.round(now - life.at)} ms`
+        this.#fail(rankLost(nameOf(other), silence, this.#during))
+      }
+    }
+  }
+
+  #reasonOf(rank: number): Error {
+    const at = HEAD_BYTES + rank * LINE_BYTES + REASON_AT
+    const bytes = Buffer.from(this.#options.memory, at, LINE_BYTES - REASON_AT)
+    const text = bytes.toString('utf8', 0, bytes.indexOf(0))
+    return text ? fromPlainError(JSON.parse(text) as PlainError) : new Error('for a reason that its log tells')
+  }
+
+  #fail(error: Error): never {
+    this.#failure = error
+    throw error
+  }
+}
+
+/** What ranks pass on of each other stays as it is. */
+function explain(who: string, reason: Error): Error {
+  const isOurs = 'code' in reason && String(reason.code).startsWith('COLLECTIVE_')
+  return isOurs ? reason : rankStopped(who, reason)
+}
+
+/** Known only of processes whose numbers mean the same here. */
+function isGone(line: Int32Array): boolean {
+  if (line[NAMESPACE] === 0 || line[NAMESPACE] !== processNamespace()) return false
+  try {
+    process.kill(line[PROCESS]!, 0)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH'
+  }
+}
+
+/** A number for the namespace of process numbers; 0 where the system does not tell. */
+function processNamespace(): number {
+  try {
+    return Number(/\d+/.exec(readlinkSync('/proc/self/ns/pid'))![0]) | 0
+  } catch {
+    return 0
+  }
+}

@@ -1,0 +1,93 @@
+/** @file MPI through the libraries of Debian, started by their own mpirun: the contract, and what happens when ranks fail. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { testGroup } from '../contracts/group.ts'
+import { mpiTools, STARTERS, startMpi } from './mpi.testing.ts'
+
+const missing = mpiTools()
+
+describe.skipIf(missing)(`mpi${missing ? ` (skipped: ${missing})` : ''}`, () => {
+  for (const starter of STARTERS) {
+    const { name, description } = starter
+    testGroup({
+      name,
+      sizes: [2, 3, 4, 5],
+      run: async (size, work) => [await startMpi(starter, size, work).ended],
+      description,
+    })
+
+    describe(`failures under ${name}`, () => {
+      test('a rank killed inside a call ends all within 5 seconds, and mpirun names it', async () => {
+        const job = startMpi(starter, 3, 'forever')
+        const { running } = await job.until(({ rank, running }) => rank === 1 && running !== undefined)
+        const killed = performance.now()
+        process.kill(running!, 'SIGKILL')
+        const { code, text } = await job.ended
+        expect(performance.now() - killed).toBeLessThan(5000)
+        expect(code).not.toBe(0)
+        expect(text).toMatch(new RegExp(`PID ${running}|rank 1`))
+      })
+
+      test('a rank that stops for a reason of its own says it, and all others end', async () => {
+        const { code, text, ms } = await startMpi(starter, 3, 'fails').ended
+        expect(code).not.toBe(0)
+        expect(text).toContain('rank 2 stopped: the data of this rank is broken')
+        expect(ms).toBeLessThan(15_000)
+      })
+
+      test('a process that ends while one of its threads waits in a call takes the others with it', async () => {
+        const { code, ms } = await startMpi(starter, 3, 'leaves').ended
+        expect(code).not.toBe(0)
+        expect(ms).toBeLessThan(15_000)
+      })
+
+      test('a library that is not there is an error with the way to install one', async () => {
+        const { lines } = await startMpi(starter, 2, 'cases', { OARFISH_MPI_LIBRARY: '/nowhere/libmpi.so' }).ended
+        expect(lines[0]).toMatchObject({
+          code: 'COLLECTIVE_NO_MPI',
+          failure: expect.stringContaining('no MPI library was found: /nowhere/libmpi.so'),
+          hint: expect.stringContaining('OARFISH_MPI_LIBRARY'),
+        })
+      })
+
+      test('the library of another MPI sees itself alone, which is said', async () => {
+        const other = name === 'MPICH' ? 'libmpi.so.40' : 'libmpich.so.12'
+        const { lines } = await startMpi(starter, 2, 'cases', { OARFISH_MPI_LIBRARY: other }).ended
+        expect(lines[0]).toMatchObject({
+          code: 'COLLECTIVE_NO_MPI',
+          failure: expect.stringMatching(/mpirun started 2 processes, but libmpi.* sees 1/),
+        })
+      })
+    })
+  }
+
+  test('a library that is none is refused', async () => {
+    const { lines } = await startMpi(STARTERS[0]!, 2, 'cases', { OARFISH_MPI_LIBRARY: 'libm.so.6' }).ended
+    expect(lines[0]).toMatchObject({
+      code: 'COLLECTIVE_MPI_ABI',
+      failure: 'libm.so.6 is no MPI library: Oarfish knows the interfaces of Open MPI and of MPICH',
+    })
+  })
+
+  test.skipIf(spawnSync('cc', ['--version']).status !== 0)('a third MPI is refused by its name', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'oarfish-mpi-'))
+    try {
+      const [source, library] = [join(folder, 'acme.c'), join(folder, 'libacme.so')]
+      writeFileSync(
+        source,
+        '#include <string.h>\nint MPI_Get_library_version(char *text, int *length) { strcpy(text, "Acme MPI 1.0"); *length = 12; return 0; }\n',
+      )
+      execFileSync('cc', ['-shared', '-fPIC', '-o', library, source])
+      const { lines } = await startMpi(STARTERS[1]!, 2, 'cases', { OARFISH_MPI_LIBRARY: library }).ended
+      expect(lines[0]).toMatchObject({
+        code: 'COLLECTIVE_MPI_ABI',
+        failure: expect.stringContaining('says it is "Acme MPI 1.0"'),
+      })
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
+})
