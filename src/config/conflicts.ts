@@ -33,6 +33,13 @@ const CONFLICTS: readonly Conflict[] = [
       `${reader_type} does not support local shuffle, please use InmemoryDataset for local_shuffle`,
     instead: () => false,
   },
+  {
+    key: 'global_shuffle',
+    when: (runner) => runner.global_shuffle && runner.reader_type !== 'InmemoryDataset',
+    message: ({ reader_type }) =>
+      `${reader_type} does not support global shuffle, please use InmemoryDataset for global_shuffle`,
+    instead: () => false,
+  },
 ]
 
 export function conflicts({ runner }: UserConfig, source: ConfigSource): ConfigProblem[] {

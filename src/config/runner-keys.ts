@@ -74,6 +74,10 @@ export const READING = group('Reading', 'How input files become batches.', {
     'Command that QueueDataset and InmemoryDataset run for each file, in the folder of the yaml: raw lines on stdin, MultiSlot text on stdout; unset: the files are read as they are.',
     'python3 queuedataset_reader.py',
   ),
+  global_shuffle: flag(
+    false,
+    'Shuffle the samples of all workers before each epoch, by `seed`: for reader_type InmemoryDataset.',
+  ),
   local_shuffle: flag(false, 'Shuffle the samples before each epoch, by `seed`: for reader_type InmemoryDataset.'),
   columns: z
     .record(

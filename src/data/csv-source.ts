@@ -150,7 +150,14 @@ async function firstLine(path: string): Promise<string> {
   }
   const file = await localFiles.open(path)
   try {
-    const head = await readRange(file, { number: 0, kind: 'csv', file: path, from: 0, to: Math.min(1, file.bytes) })
+    const head = await readRange(file, {
+      place: 0,
+      number: 0,
+      kind: 'csv',
+      file: path,
+      from: 0,
+      to: Math.min(1, file.bytes),
+    })
     return head.toString('utf8').replace(/\r?\n$/, '')
   } finally {
     await file.close()

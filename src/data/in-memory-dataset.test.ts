@@ -53,7 +53,7 @@ describe('InMemoryDataset', () => {
     const first = await samplesOf(dataset.batches())
     expect(texts(first)).not.toEqual(texts(samples))
     expect(texts(first).sort()).toEqual(texts(samples).sort())
-    dataset.globalShuffle()
+    await dataset.globalShuffle()
     expect(await samplesOf(dataset.batches())).not.toEqual(first)
     dataset.localShuffle(0)
     expect(await samplesOf(dataset.batches())).toEqual(first)
@@ -127,7 +127,7 @@ describe('InMemoryDataset', () => {
 })
 
 test('a memory pool reads its files once, and shuffles each epoch anew if asked', async () => {
-  const pool = openMemoryPool({ slots: SLOTS, threads: 1, shuffle: true })
+  const pool = openMemoryPool({ slots: SLOTS, threads: 1, shuffle: 'local' })
   const own = put('once', samples.map(line).join('\n'))
   const read = (epoch: number) => collect(pool.read({ files: [own], batchSize: 64, epoch, seed: 1 }))
   const [first, again] = [await read(0), await read(0)]

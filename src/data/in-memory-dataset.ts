@@ -2,6 +2,8 @@
 import { UserError } from '../util/index.ts'
 import type { Batch, Cursor } from './batch.ts'
 import { createChecksum } from './checksum.ts'
+import type { Exchange } from './exchange.ts'
+import { globalShuffle } from './global-shuffle.ts'
 import { pipeChanged } from './pipe-errors.ts'
 import type { ReadOptions } from './reader.ts'
 import { openReaderPool, type ReaderPool, type ReaderPoolOptions } from './reader-pool.ts'
@@ -94,8 +96,16 @@ export class InMemoryDataset {
     this.#shuffles = round + 1
   }
 
-  /** Over all workers; a process that trains alone has all samples, so this is localShuffle. */
-  globalShuffle(round?: number): void {
+  /** Over all workers of `exchange`; a process that trains alone has all samples, so without it this is localShuffle. */
+  async globalShuffle(round: number = this.#shuffles, exchange?: Exchange): Promise<void> {
+    if (exchange && exchange.workers > 1) {
+      const { slots, seed = 0 } = this.#options
+      const samples = { store: this.#loaded(), leading: this.#leading }
+      const shuffled = await globalShuffle({ ...samples, slots, seed, round, exchange })
+      this.#store = shuffled.store
+      this.#leading = shuffled.leading
+      this.#slotOrders = new Map()
+    }
     this.localShuffle(round)
   }
 

@@ -14,6 +14,7 @@ export {
   MultiSlotStringDataGenerator,
 } from './data-generator.ts'
 export { detectFormat } from './detect.ts'
+export type { Exchange } from './exchange.ts'
 export { listDataFiles, listDataTree, measureFiles } from './files.ts'
 export { type CriteoLikeOptions, type CriteoLikeResult, generateCriteoLike } from './generate/criteo-like.ts'
 export { GENERATED_FORMATS, type GeneratedFormat } from './generate/row-format.ts'
@@ -25,7 +26,7 @@ export type { UserReaderOptions } from './messages.ts'
 export type { Columns } from './pack.ts'
 export type { PipeOptions } from './pipe.ts'
 export { type PipeCommandOptions, pipeCommand } from './pipe-command.ts'
-export { blockOf, countPieces, type Part } from './plan.ts'
+export { blockOf, countPieces, type InputKind, type Part } from './plan.ts'
 export { readLines } from './read-lines.ts'
 export type { BatchReader, ReadOptions } from './reader.ts'
 export {

@@ -7,7 +7,10 @@ export type InputKind = 'text' | 'user' | 'pipe' | 'csv' | 'parquet'
 
 /** One source of samples: a byte range of a plain file (it owns the lines that start in it), a row group, or a whole file that must be streamed. */
 export interface Chunk {
+  /** In the order of this reader. */
   readonly number: number
+  /** In the order of all workers' chunks together. */
+  readonly place: number
   readonly kind: 'range' | 'gzip' | 'user' | 'pipe' | 'csv' | 'parquet'
   readonly file: string
   readonly from: number
@@ -38,7 +41,7 @@ export interface Part {
 export const CHUNK_BYTES = 1024 * 1024
 
 export function planChunks({ files, input, chunkBytes, shuffle, seed, epoch, part }: PlanOptions): readonly Chunk[] {
-  const chunks = files.flatMap(({ path, bytes }): Omit<Chunk, 'number'>[] => {
+  const chunks = files.flatMap(({ path, bytes }): Omit<Chunk, 'number' | 'place'>[] => {
     const whole = { file: path, from: 0, to: bytes }
     if (input === 'user' || input === 'pipe') return [{ kind: input, ...whole }]
     if (input === 'parquet') return rowGroupsOf(path, bytes).map((group) => ({ kind: 'parquet', file: path, ...group }))
@@ -57,7 +60,8 @@ export function planChunks({ files, input, chunkBytes, shuffle, seed, epoch, par
       ;[chunks[i], chunks[j]] = [chunks[j]!, chunks[i]!]
     }
   }
-  return (part ? blockOf(chunks, part) : chunks).map((chunk, number) => ({ number, ...chunk }))
+  const placed = chunks.map((chunk, place) => ({ place, ...chunk }))
+  return (part ? blockOf(placed, part) : placed).map((chunk, number) => ({ number, ...chunk }))
 }
 
 /** How many parts files can be read in: their chunks, or whole files where only those can be read. */

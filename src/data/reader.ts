@@ -9,7 +9,7 @@ import { measureFiles } from './files.ts'
 import { releaseBatch, releaseSamples } from './lease.ts'
 import type { FromThread } from './messages.ts'
 import { pipeChanged } from './pipe-errors.ts'
-import { CHUNK_BYTES, type Chunk, type InputKind, type Part, planChunks } from './plan.ts'
+import { blockOf, CHUNK_BYTES, type Chunk, type InputKind, type Part, planChunks } from './plan.ts'
 import type { ReaderThreads } from './reader-threads.ts'
 
 export interface ReadOptions {
@@ -28,6 +28,13 @@ export interface ReadOptions {
   readonly onNotice?: (message: string) => void
   /** Reads only this worker's block of the chunks. @default all */
   readonly part?: Part
+  /**
+   * Asks which chunk to read next, by its place in the plan of all, instead of reading `part` in order; undefined: none now.
+   * Asked again with `idle` once everything claimed so far is parsed; none then is the end.
+   */
+  readonly claim?: (idle: boolean, of: number) => Promise<number | undefined>
+  /** Is told each chunk that was read to its end: its place in the plan of all, and how many there are. */
+  readonly onChunk?: (place: number, of: number) => void
   /** Is told the texts before the slots of each sample, part by part in order, where the data has them. */
   readonly onLeading?: (texts: readonly (readonly string[])[]) => void
   /** Leaves out the last batch where it is smaller than the others. @default false */
@@ -56,16 +63,23 @@ type ChunkMessage = FromThread | { readonly kind: 'failed'; readonly error: Erro
 
 /** Chunks in flight: one that is parsed and one that waits for each thread, two parsed ahead of the consumer. */
 const chunksInFlight = (threads: number) => 2 * threads + 2
+/** Of those that others could read as well, fewer are taken ahead. */
+const claimedAhead = (threads: number) => threads + 1
 
 export class Reader implements BatchReader {
   readonly totalBytes: number
   readonly #options: ReadOptions
   readonly #context: ReaderContext
-  readonly #chunks: readonly Chunk[]
+  /** Of all workers. */
+  readonly #plan: readonly Chunk[]
+  /** This reader's own, in its order; with `claim`, those claimed so far. */
+  readonly #chunks: Chunk[]
   /** Messages of chunks in flight, by chunk number. */
   readonly #inFlight = new Map<number, { thread: number; messages: ChunkMessage[]; wake: () => void }>()
   readonly #load: number[]
   #nextChunk: number
+  /** Settles when every chunk asked for so far was handed to a thread. */
+  #dispatched: Promise<void> = Promise.resolve()
   #format: TextFormat = 'slot'
   #skipped = 0
   #state: 'open' | 'iterating' | 'closed' = 'open'
@@ -81,8 +95,10 @@ export class Reader implements BatchReader {
     const files = measured.filter(({ bytes }) => bytes > 0)
     if (files.length === 0) throw nothingToRead(options.files)
     const { input } = context
-    this.#chunks = planChunks({ files, input, chunkBytes, shuffle, seed, epoch, ...(part && { part }) })
-    this.totalBytes = this.#chunks.reduce((sum, { from, to }) => sum + to - from, 0)
+    this.#plan = planChunks({ files, input, chunkBytes, shuffle, seed, epoch })
+    const own = (part ? blockOf(this.#plan, part) : this.#plan).map((chunk, number) => ({ ...chunk, number }))
+    this.#chunks = options.claim ? [] : own
+    this.totalBytes = own.reduce((sum, { from, to }) => sum + to - from, 0)
     this.#nextChunk = options.start?.chunk ?? 0
     this.#load = new Array<number>(context.threads.count).fill(0)
     context.threads.listen({
@@ -111,12 +127,22 @@ export class Reader implements BatchReader {
   async #start(files: readonly string[]): Promise<void> {
     const { format = 'auto' } = this.#options
     this.#format = format !== 'auto' ? format : await formatOfInput(this.#context.input, files)
-    for (let i = 0; i < chunksInFlight(this.#context.threads.count); i++) this.#dispatch()
+    const ahead = (this.#options.claim ? claimedAhead : chunksInFlight)(this.#context.threads.count)
+    for (let i = 0; i < ahead; i++) this.#dispatch()
   }
 
-  #dispatch(): void {
+  /** One after the other, so that chunks are numbered in the order in which they were claimed. */
+  #dispatch(idle = false): void {
+    this.#dispatched = this.#dispatched.then(() => this.#handOut(idle))
+    this.#dispatched.catch(() => undefined) // thrown by whoever waits for the chunk
+  }
+
+  async #handOut(idle: boolean): Promise<void> {
+    if (this.#state === 'closed') return
+    const place = await this.#options.claim?.(idle, this.#plan.length)
+    if (place !== undefined) this.#chunks.push({ ...this.#plan[place]!, number: this.#chunks.length })
     const chunk = this.#chunks[this.#nextChunk]
-    if (!chunk || this.#state === 'closed') return
+    if (!chunk || this.#isClosed()) return
     this.#nextChunk++
     const thread = this.#load.indexOf(Math.min(...this.#load))
     this.#load[thread]!++
@@ -124,6 +150,11 @@ export class Reader implements BatchReader {
     const { read, threads, buffers } = this.#context
     const buffer = buffers.take()
     threads.post(thread, { kind: 'chunk', read, chunk, format: this.#format, ...(buffer && { buffer }) })
+  }
+
+  /** Asked after a wait: what was known before it may be over. */
+  #isClosed(): boolean {
+    return this.#state === 'closed'
   }
 
   #receive(message: FromThread): void {
@@ -149,32 +180,34 @@ export class Reader implements BatchReader {
     const assembler = createAssembler({ batchSize, epoch, firstIndex: start?.batch ?? 0, totalBytes: this.totalBytes })
     try {
       await this.#started
-      let bytesBefore = 0
-      for (const chunk of this.#chunks) {
+      const first = start?.chunk ?? 0
+      let bytesBefore = this.#chunks.slice(0, first).reduce((sum, { from, to }) => sum + to - from, 0)
+      for (let number = first; ; number++) {
+        const chunk = await this.#chunkNumber(number)
+        if (!chunk) break
         let bytes = bytesBefore
         let sample = 0
-        const skip = chunk.number === start?.chunk ? start.sample : 0
-        if (chunk.number >= (start?.chunk ?? 0)) {
-          for await (const part of this.#partsOf(chunk.number)) {
-            const { parsed } = part
-            if (part.leading) this.#options.onLeading?.(part.leading)
-            const skipHere = Math.min(parsed.samples, Math.max(0, skip - sample))
-            releaseSamples(parsed, skipHere)
-            if (skipHere > 0 && sample + skipHere === skip) this.#verify(chunk, part.checksum)
-            yield* assembler.add({
-              chunk: chunk.number,
-              parsed,
-              firstSample: sample,
-              skip: skipHere,
-              bytesBefore: bytes,
-              bytes: part.bytes,
-              checksum: part.checksum,
-            })
-            sample += parsed.samples
-            bytes += part.bytes
-          }
-          if (sample < skip && this.#state !== 'closed') throw pipeChanged(chunk.file, skip)
+        const skip = number === start?.chunk ? start.sample : 0
+        for await (const part of this.#partsOf(chunk.number)) {
+          const { parsed } = part
+          if (part.leading) this.#options.onLeading?.(part.leading)
+          const skipHere = Math.min(parsed.samples, Math.max(0, skip - sample))
+          releaseSamples(parsed, skipHere)
+          if (skipHere > 0 && sample + skipHere === skip) this.#verify(chunk, part.checksum)
+          yield* assembler.add({
+            chunk: chunk.number,
+            parsed,
+            firstSample: sample,
+            skip: skipHere,
+            bytesBefore: bytes,
+            bytes: part.bytes,
+            checksum: part.checksum,
+          })
+          sample += parsed.samples
+          bytes += part.bytes
         }
+        if (sample < skip && this.#state !== 'closed') throw pipeChanged(chunk.file, skip)
+        if (this.#state !== 'closed') this.#options.onChunk?.(chunk.place, this.#plan.length)
         bytesBefore += chunk.to - chunk.from
       }
       const last = assembler.finish()
@@ -188,6 +221,16 @@ export class Reader implements BatchReader {
     } finally {
       await this.close()
     }
+  }
+
+  /** Waits for it to be handed out; asks for more where all that was claimed is done. */
+  async #chunkNumber(number: number): Promise<Chunk | undefined> {
+    await this.#dispatched
+    if (!this.#chunks[number] && this.#options.claim) {
+      this.#dispatch(true)
+      await this.#dispatched
+    }
+    return this.#state === 'closed' ? undefined : this.#chunks[number]
   }
 
   /** Compares what is left out with what was read before the run was stopped. */

@@ -8,6 +8,10 @@ export interface SampleStore {
   readonly samples: number
   /** Keeps the samples of a batch; it must not be released. */
   add(batch: Batch): void
+  /** Keeps a copy of columns as columnsOf gives them. */
+  addColumns(columns: Columns): void
+  /** Some samples, by number, in memory of their own. */
+  columnsOf(samples: Uint32Array): Columns
   /** Samples [from, to) of an order; the order in which they were added without one. */
   pieces(from: number, to: number, view?: StoreView): readonly Piece[]
 }
@@ -66,22 +70,27 @@ export function createSampleStore(slots: readonly Slot[]): SampleStore {
     buffers.lend(chunk)
     return { chunk, from: 0, to: to - from }
   }
+  const keep = ({ chunk, from, to }: Piece) => {
+    // Without a lease nobody gives the memory back.
+    const { lease: _, ...own } = chunk
+    kept.push({ chunk: own, from, to })
+    firsts.push(samples)
+    samples += to - from
+  }
   return {
     get samples() {
       return samples
     },
     add: ({ pieces }) => {
-      for (const { chunk, from, to } of pieces) {
-        // Without a lease nobody gives the memory back.
-        const { lease: _, ...own } = chunk
-        kept.push({ chunk: own, from, to })
-        firsts.push(samples)
-        samples += to - from
-      }
+      for (const piece of pieces) keep(piece)
     },
+    addColumns: (columns) => keep({ chunk: packColumns(columns, shape), from: 0, to: columns.samples }),
+    columnsOf: (numbers) => gatherColumns(Array.from(numbers, find), NOWHERE_ELSE, shape),
     pieces: (from, to, view) => (view ? [gather(from, to, view)] : inOrder(from, to)),
   }
 }
+
+const NOWHERE_ELSE: Sources = { sparse: [], dense: [] }
 
 /** The numbers 0 to count - 1 in an order that depends on seed and name alone. */
 export function drawnOrder(count: number, seed: number, name: string): Uint32Array {

@@ -1,6 +1,7 @@
 /** @file The public face of ps/: parameter servers and how workers reach them. */
 
 export { filesDiffer } from './errors.ts'
+export { serverExchange } from './exchange.ts'
 export {
   gatherDense,
   gatherDigest,
@@ -16,6 +17,7 @@ export type { InspectAnswer, InspectRequest, RowReport, ServerReport, TableRepor
 export { type InspectOptions, inspectServer } from './inspect-client.ts'
 export { jobIdentity, psMode, shardsOf } from './job.ts'
 export { KernelStore } from './kernel-store.ts'
+export type { Claim } from './ledger.ts'
 export * from './placement.ts'
 export { encodeJoin, METHODS } from './protocol.ts'
 export { ReferenceStore } from './reference-store.ts'

@@ -17,6 +17,9 @@ export const METHODS = {
   loadDense: 10,
   inspect: 11,
   reset: 12,
+  claim: 13,
+  putParcel: 14,
+  takeParcel: 15,
 } as const
 export type Method = keyof typeof METHODS
 

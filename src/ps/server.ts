@@ -1,7 +1,10 @@
 /** @file A parameter server without its sockets: answers what workers ask, by the rules of the mode. */
 import type { Keep, Parts } from '../net/index.ts'
 import { Collector } from './collector.ts'
+import { decodeParcel } from './exchange.ts'
 import { GeoChanges } from './geo-changes.ts'
+import { ChunkLedger, type Claim } from './ledger.ts'
+import { Mailbox } from './mailbox.ts'
 import { type Meeting, Meetings } from './meetings.ts'
 import { decodeJoin, decodePull, decodePush, encodeGradients, METHODS, pullAnswer, pushAnswer } from './protocol.ts'
 import { SeenSequences } from './sequence.ts'
@@ -39,6 +42,8 @@ export class ParameterServer {
   readonly #seen = new Map<number, SeenSequences>()
   readonly #state: StateService
   readonly #changes: GeoChanges
+  readonly #ledger: ChunkLedger
+  readonly #mailbox = new Mailbox()
   #applyRows: () => void = () => undefined
   /** Rows of a push that was answered could not be applied: every request from then on is told. */
   #broken: Error | undefined
@@ -51,6 +56,7 @@ export class ParameterServer {
     this.#meetings = new Meetings(workers, meetingPatienceMs)
     this.#collectors = collectorsOf(options)
     this.#state = new StateService(store)
+    this.#ledger = new ChunkLedger(workers)
     this.#changes = new GeoChanges(workers, options.segments ?? 1)
     this.#handlers = new Map<number, Handler>([
       [METHODS.pull, (rank, body) => this.#pull(rank, body)],
@@ -58,6 +64,9 @@ export class ParameterServer {
       [METHODS.leave, (rank) => this.#leave(rank)],
       [METHODS.join, (rank, body) => this.#join(rank, body)],
       [METHODS.meet, (rank, body) => this.#meet(rank, body)],
+      [METHODS.putParcel, (_, body) => this.#putParcel(body)],
+      [METHODS.takeParcel, (_, body) => this.#takeParcel(body)],
+      [METHODS.claim, (rank, body) => this.#claim(rank, body)],
       [METHODS.geo, (rank, body) => this.#geo(rank, body)],
       [METHODS.scan, (rank, body) => this.#state.scan(rank, body)],
       [METHODS.load, (_, body) => this.#state.load(body)],
@@ -153,6 +162,22 @@ export class ParameterServer {
     if (begin) for (const number of contributors(rank, MAX_THREADS)) this.#seen.delete(number)
     this.#collectors[rank]?.join(contributors(rank, threads), begin)
     return []
+  }
+
+  #putParcel(body: Uint8Array<ArrayBuffer>): Parts {
+    const { address, parcel } = decodeParcel(body)
+    this.#mailbox.put(address, parcel)
+    return []
+  }
+
+  async #takeParcel(body: Uint8Array<ArrayBuffer>): Promise<Parts> {
+    const parcel = await this.#mailbox.take(Buffer.from(body).toString('utf8'))
+    return parcel ? [parcel] : []
+  }
+
+  #claim(rank: number, body: Uint8Array<ArrayBuffer>): Parts {
+    const claim = JSON.parse(Buffer.from(body).toString('utf8')) as Claim
+    return [Buffer.from(JSON.stringify(this.#ledger.claim(rank, claim)))]
   }
 
   async #meet(rank: number, body: Uint8Array<ArrayBuffer>): Promise<Parts> {

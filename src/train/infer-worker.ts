@@ -12,9 +12,9 @@ import { shown } from './checkpoint.ts'
 import { type FindModels, type InferResult, inferSettings, type SavedModel, savedModels } from './infer.ts'
 import type { EngineName } from './messages.ts'
 import { createParams, findDataFiles, Runtime } from './runtime.ts'
-import { workerPass } from './train-worker.ts'
 import { agreeOnInput } from './worker-input.ts'
 import { openWorkerMode, type WorkerMode } from './worker-mode.ts'
+import { workerPass } from './worker-pass.ts'
 
 export interface InferWorkerOptions {
   readonly cluster: Cluster
@@ -68,7 +68,7 @@ export async function inferWorker(options: InferWorkerOptions): Promise<InferRes
     try {
       const found = await together.first('choosing models', () => models(loaded, emit))
       emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
-      const pass = { runtime, servers, strategy, part: parts.infer, stopped: () => signal.aborted }
+      const pass = { runtime, servers, strategy, part: parts.infer, stopped: () => signal.aborted, emit }
       for (const saved of found) {
         if (result.interrupted) break
         await together.first(`loading of epoch ${saved.epoch}`, () =>

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { JobConfig } from '../config/index.ts'
-import { pipeCommand, type ReaderPoolOptions, type ReadOptions } from '../data/index.ts'
+import { type InputKind, pipeCommand, type ReaderPoolOptions, type ReadOptions } from '../data/index.ts'
 import type { Phase } from './messages.ts'
 
 export interface Input {
@@ -39,6 +39,11 @@ export function inputOf(config: JobConfig, phase: Phase, files: readonly string[
       ...(table && { table, columns: columnsOf(config) }),
     },
   }
+}
+
+/** How its files are read. */
+export function inputKind({ reader: { userReader, pipe, table } }: Input): InputKind {
+  return userReader ? 'user' : pipe ? 'pipe' : (table ?? 'text')
 }
 
 /** CustomizeDataLoader is a reader in the model's own file. */

@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os'
 import type { JobConfig } from '../config/index.ts'
 import {
+  type Exchange,
   listDataFiles,
   namedAsData,
   openMemoryPool,
@@ -33,6 +34,8 @@ export interface RuntimeOptions {
   readonly pool?: TrainerPoolOptions
   readonly threads: number
   readonly engine: EngineName
+  /** How a global shuffle reaches the other workers. @default there are none */
+  readonly exchange?: Exchange
   /** Step reports carry what was fetched. @default false */
   readonly dump?: boolean
   /** The order in which the data has its slots. @default the model's */
@@ -45,7 +48,7 @@ export interface RuntimeOptions {
 
 /** What one pass does otherwise: `files` are the phase's own in another order. */
 type PassChanges = Partial<
-  Pick<ReadOptions, 'part' | 'files'> & Pick<PassOptions, 'together' | 'afterBatch' | 'onReport'>
+  Pick<ReadOptions, 'part' | 'files' | 'claim' | 'onChunk'> & Pick<PassOptions, 'together' | 'afterBatch' | 'onReport'>
 >
 
 export class Runtime {
@@ -92,7 +95,7 @@ export class Runtime {
     phase: Phase,
     epoch: number,
     from?: PassStart,
-    { part, together, files: ordered, afterBatch, onReport }: PassChanges = {},
+    { part, claim, onChunk, together, files: ordered, afterBatch, onReport }: PassChanges = {},
   ): Promise<PassResult> {
     const { config, model, files, emit, signal } = this.#options
     const { runner } = config
@@ -107,6 +110,8 @@ export class Runtime {
       ...(config.dataset && { dropLast: config.dataset.dropLast }),
       ...(from && { start: from.position }),
       ...(part && { part }),
+      ...(claim && { claim }),
+      ...(onChunk && { onChunk }),
     })
     emit({ kind: 'epochStart', phase, epoch, files: input.length, bytes: reader.totalBytes })
     const [trainers, reports] = [this.#trainers, this.#reports]
@@ -182,6 +187,7 @@ async function openReaders({
   files,
   slots: order = model.slots,
   readers = {},
+  exchange,
 }: RuntimeOptions): Promise<ReadonlyMap<Phase, ReaderPool>> {
   const { runner } = config
   const pools = new Map<string, ReaderPool>()
@@ -191,8 +197,10 @@ async function openReaders({
     const threads = runner.reader_threads || automaticReaders(runner.thread_num)
     const options = { ...reader, slots, threads }
     const [parseInsId, parseContent] = [runner.parse_ins_id, runner.parse_content]
-    const shuffle = phase === 'train' && runner.local_shuffle
-    return inMemory ? openMemoryPool({ ...options, shuffle, parseInsId, parseContent }) : openReaderPool(options)
+    const shuffle = phase === 'train' ? shuffleOf(runner) : undefined
+    return inMemory
+      ? openMemoryPool({ ...options, shuffle, parseInsId, parseContent, ...(exchange && { exchange }) })
+      : openReaderPool(options)
   }
   return new Map(
     (Object.keys(files) as Phase[]).map((phase) => {
@@ -206,6 +214,10 @@ async function openReaders({
       return [phase, pool]
     }),
   )
+}
+
+function shuffleOf({ local_shuffle, global_shuffle }: JobConfig['runner']): 'local' | 'global' | undefined {
+  return global_shuffle ? 'global' : local_shuffle ? 'local' : undefined
 }
 
 /** Enough to see by which names slots go. */

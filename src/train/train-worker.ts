@@ -1,19 +1,19 @@
 /** @file A worker of a parameter-server job: the same steps as training alone, over weights that live on servers. */
 import { performance } from 'node:perf_hooks'
 import { type Cluster, explain, isWritten, type LoadedConfig } from '../config/index.ts'
-import type { Part } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { loadModel } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'
-import { jobIdentity, METHODS, psMode, ServerGroup } from '../ps/index.ts'
+import { jobIdentity, psMode, ServerGroup, serverExchange } from '../ps/index.ts'
 import type { PassResult } from './loop.ts'
 import type { EngineName, Phase } from './messages.ts'
 import { type DataFiles, findDataFiles, Runtime } from './runtime.ts'
-import { mergeMeters, type PlainMeter, plainMeter } from './together.ts'
 import type { TrainResult } from './train.ts'
 import { agreeOnInput } from './worker-input.ts'
-import { openWorkerMode, type WorkerMode } from './worker-mode.ts'
+import { openWorkerMode } from './worker-mode.ts'
 import { type JobCheckpoints, WorkerModel } from './worker-model.ts'
+import { workerPass } from './worker-pass.ts'
+import { takesOver } from './worker-split.ts'
 
 export interface TrainWorkerOptions {
   readonly cluster: Cluster
@@ -88,7 +88,16 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
     })
     const first = await whole.start()
     const threads = config.runner.thread_num
-    const runtime = await Runtime.open({ ...shared, files, params, pool, threads, engine, signal })
+    const runtime = await Runtime.open({
+      ...shared,
+      exchange: serverExchange(servers, rank, cluster.workerNum),
+      files,
+      params,
+      pool,
+      threads,
+      engine,
+      signal,
+    })
     lost.listener = (error) => runtime.fail(error)
     emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
     try {
@@ -96,6 +105,7 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
         workerPass(
           {
             ...{ runtime, servers, strategy, part: parts[phase], stopped: () => signal.aborted },
+            ...{ emit, takesOver: phase === 'train' && takesOver(mode) },
             ...(phase === 'train' && filesOf && { files: filesOf(epoch) }),
           },
           phase,
@@ -154,47 +164,4 @@ async function runEpochs(
 
 function addTimes(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): Record<string, number> {
   return Object.fromEntries(Object.entries(b).map(([part, seconds]) => [part, (a[part] ?? 0) + seconds]))
-}
-
-interface WorkerPass {
-  readonly runtime: Runtime
-  readonly servers: ServerGroup
-  readonly strategy: WorkerMode
-  /** This worker's part of the data; undefined: all of its own files. */
-  readonly part: Part | undefined
-  /** In the order of this epoch. @default the phase's own */
-  readonly files?: readonly string[]
-  readonly stopped: () => boolean
-}
-
-/** One phase of one epoch on all workers: they begin together and add up what they have measured. */
-export async function workerPass(
-  { runtime, servers, strategy, part, files, stopped }: WorkerPass,
-  phase: Phase,
-  epoch: number,
-): Promise<PassResult> {
-  const name = `epoch ${epoch}, ${phase}`
-  const training = phase === 'train'
-  await servers.requestAll(METHODS.join, [], `join(${name})`)
-  await servers.meet(`begin of ${name}`, null)
-  let anyStopped = false
-  const result = await runtime.pass(phase, epoch, undefined, {
-    ...(part && { part }),
-    ...(files && { files }),
-    ...(training && { afterBatch: (index: number) => strategy.afterBatch(runtime, index) }),
-    together: async (own) => {
-      if (training) await strategy.settle(runtime)
-      // Steps of the others go on without this worker.
-      await servers.requestAll(METHODS.leave, [], `leave(${name})`)
-      const met = await servers.meet<Measured>(`end of ${name}`, { meter: plainMeter(own), stopped: stopped() })
-      anyStopped = met.some((one) => one.stopped)
-      return mergeMeters(met.map(({ meter }) => meter))
-    },
-  })
-  return { ...result, interrupted: anyStopped }
-}
-
-interface Measured {
-  readonly meter: PlainMeter
-  readonly stopped: boolean
 }

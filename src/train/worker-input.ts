@@ -3,9 +3,10 @@ import { createHash } from 'node:crypto'
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { Cluster, JobConfig } from '../config/index.ts'
-import type { Part } from '../data/index.ts'
+import { countPieces, measureFiles, type Part } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { filesDiffer, type ServerGroup } from '../ps/index.ts'
+import { inputKind, inputOf } from './input.ts'
 import type { Phase } from './messages.ts'
 import type { DataFiles } from './runtime.ts'
 
@@ -47,7 +48,13 @@ export async function agreeOnInput({
   const names = own.train.map(({ name }) => `'${name}'`).join(', ')
   emit({ kind: 'notice', message: `File list: [${names}]` })
   if (count > 1) emit({ kind: 'notice', message: said(parts.train, own.train.length, index, count) })
+  const pieces = countPieces(measureFiles(files.train ?? []), inputKind(inputOf(config, 'train', files.train ?? [])))
+  if (parts.train && index >= pieces) emit({ kind: 'notice', message: nothingFor(index, pieces) })
   return parts
+}
+
+function nothingFor(index: number, pieces: number): string {
+  return `worker[${index}] has nothing of its own to read: the data can be dealt out in ${pieces} pieces only. Cut it into more files, or start fewer workers.`
 }
 
 function said(part: Part | undefined, files: number, index: number, count: number): string {
