@@ -176,7 +176,7 @@ export class InMemoryDataset extends Dataset {
         'globalShuffle over several workers needs their samples to change hands, which they do not here',
         'give each worker its own files (fleet.splitFiles) and call localShuffle()',
       )
-    this.#loaded().globalShuffle()
+    this.#loaded().localShuffle()
   }
 
   releaseMemory(): void {
