@@ -4,6 +4,8 @@ import { mkdir, open, readdir, rename, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UserError } from '../util/index.ts'
+import { hdfsFiles } from './hdfs.ts'
+import { s3Files } from './s3.ts'
 
 export interface RemoteFile {
   /** Relative to the folder that was listed. */
@@ -15,6 +17,8 @@ export interface RemoteFiles {
   /** All files below a folder, in code-unit order; a path of a file lists that file. Throws when there is nothing. */
   list(folder: string): Promise<readonly RemoteFile[]>
   read(path: string): AsyncIterable<Uint8Array>
+  /** `length` bytes from `from` on; fewer only at the end. */
+  readRange(path: string, from: number, length: number): Promise<Uint8Array>
   /** The file is there whole or not at all. */
   write(path: string, content: AsyncIterable<Uint8Array>): Promise<void>
 }
@@ -28,6 +32,9 @@ type Opener = (url: URL, options: RemoteOptions) => RemoteFiles
 
 const SCHEMES: Readonly<Record<string, Opener>> = {
   'file:': (url) => localRemote(fileURLToPath(url)),
+  'hdfs:': hdfsFiles,
+  'afs:': hdfsFiles,
+  's3:': s3Files,
 }
 
 /** The file system that `fs_name` names; paths given to it are below it. */
@@ -47,6 +54,15 @@ function localRemote(root: string): RemoteFiles {
   return {
     list: async (folder) => await listLocal(join(root, folder)),
     read: (path) => createReadStream(join(root, path), { highWaterMark: 1 << 20 }),
+    readRange: async (path, from, length) => {
+      const file = await open(join(root, path))
+      try {
+        const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, from)
+        return buffer.subarray(0, bytesRead)
+      } finally {
+        await file.close()
+      }
+    },
     write: async (path, content) => await writeLocal(join(root, path), content),
   }
 }

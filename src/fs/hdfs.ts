@@ -1,0 +1,132 @@
+/** @file `hdfs://` and `afs://` over WebHDFS: plain HTTP, no Hadoop client. The name node says where, a data node sends or takes. */
+import type { IncomingMessage } from 'node:http'
+import { UserError } from '../util/index.ts'
+import { drain, exchange, HttpStatusError, retried, textOf } from './http.ts'
+import type { RemoteFile, RemoteFiles, RemoteOptions } from './remote.ts'
+
+/** WebHDFS's own port; `fs_name` usually has the RPC port, which HTTP does not understand. */
+const HTTP_PORT = 9870
+
+/** `token:...` in place of `user,password` is a delegation token. */
+export function hdfsFiles(url: URL, { ugi = '' }: RemoteOptions): RemoteFiles {
+  const base = `http://${url.hostname}:${url.port || HTTP_PORT}/webhdfs/v1`
+  const root = url.pathname.replace(/\/$/, '')
+  const [user = ''] = ugi.split(',')
+  const who = ugi.startsWith('token:')
+    ? `delegation=${encodeURIComponent(ugi.slice(6))}`
+    : `user.name=${encodeURIComponent(user || 'oarfish')}`
+  const at = (path: string, query: string) => `${base}${encodePath(`${root}/${path}`)}?${query}&${who}`
+  const ask = async (path: string, op: string) =>
+    await retried(async () => await exchange({ url: at(path, op) }), told(path))
+  const list = async (folder: string, below = ''): Promise<readonly RemoteFile[]> => {
+    const { FileStatuses } = JSON.parse(await textOf(await ask(`${folder}/${below}`, 'op=LISTSTATUS'))) as Listing
+    const found = FileStatuses.FileStatus.map(async ({ pathSuffix, type, length }) => {
+      const path = [below, pathSuffix].filter((part) => part !== '').join('/')
+      return type === 'DIRECTORY' ? await list(folder, path) : [{ path, bytes: length }]
+    })
+    return (await Promise.all(found)).flat()
+  }
+  return {
+    list: async (folder) => [...(await list(folder))].sort((a, b) => (a.path < b.path ? -1 : 1)),
+    read: (path) => resumed((offset) => ask(path, `op=OPEN&offset=${offset}`), told(path)),
+    readRange: async (path, from, length) =>
+      Buffer.concat(await piecesOf(await ask(path, `op=OPEN&offset=${from}&length=${length}`))),
+    write: async (path, content) => {
+      const aside = `${path}._part`
+      await create(at(aside, 'op=CREATE&overwrite=true'), content, told(path))
+      await drain(await exchange({ method: 'DELETE', url: at(path, 'op=DELETE') }))
+      const target = encodeURIComponent(`${root}/${path}`.replaceAll(/\/+/g, '/'))
+      const moved = JSON.parse(
+        await textOf(await exchange({ method: 'PUT', url: at(aside, `op=RENAME&destination=${target}`) })),
+      )
+      if (moved.boolean !== true) throw new Error(`HDFS did not rename ${aside}`)
+    },
+  }
+}
+
+interface Listing {
+  readonly FileStatuses: {
+    readonly FileStatus: readonly { readonly pathSuffix: string; readonly type: string; readonly length: number }[]
+  }
+}
+
+/** The name node answers with the address of a data node, which takes the bytes; nothing is sent to the first. */
+async function create(url: string, content: AsyncIterable<Uint8Array>, tell: (error: Error) => Error): Promise<void> {
+  const first = await retried(async () => await exchange({ method: 'PUT', url, redirect: false }), tell)
+  await drain(first)
+  const { location } = first.headers
+  if (location === undefined) throw new Error('the name node named no data node to write to')
+  await drain(await exchange({ method: 'PUT', url: location, body: content }))
+}
+
+const RESUMES = 5
+
+/** A stream that goes on where a broken connection left it. */
+async function* resumed(open: (offset: number) => Promise<IncomingMessage>, tell: (error: Error) => Error) {
+  let [offset, broken] = [0, 0]
+  for (;;) {
+    const response = await open(offset)
+    try {
+      for await (const piece of response) {
+        offset += (piece as Buffer).length
+        yield piece as Uint8Array
+      }
+      return
+    } catch (error) {
+      if (++broken > RESUMES) throw tell(error as Error)
+    }
+  }
+}
+
+async function piecesOf(response: IncomingMessage): Promise<Buffer[]> {
+  const pieces: Buffer[] = []
+  for await (const piece of response) pieces.push(piece as Buffer)
+  return pieces
+}
+
+const encodePath = (path: string) =>
+  path
+    .split('/')
+    .filter((part) => part !== '')
+    .map((part) => `/${encodeURIComponent(part)}`)
+    .join('') || '/'
+
+interface RemoteException {
+  readonly RemoteException?: { readonly exception?: string; readonly message?: string }
+}
+
+/** HDFS's exceptions as sentences. */
+const told =
+  (path: string) =>
+  (error: Error): Error => {
+    if (!(error instanceof HttpStatusError)) {
+      return new UserError(`HDFS cannot be reached for ${path}: ${error.message}.`, {
+        code: 'FS_UNREACHABLE',
+        hint: 'Check fs_name: WebHDFS is the HTTP port of the name node, 9870 unless it was changed.',
+        cause: error,
+      })
+    }
+    const { exception = '', message = error.message } = parsed(error.body).RemoteException ?? {}
+    if (error.status === 404 || exception === 'FileNotFoundException')
+      return new UserError(`${path}: there is nothing of that name on HDFS.`, {
+        code: 'FS_NOT_FOUND',
+        hint: 'Check the path; it is below fs_name.',
+        cause: error,
+      })
+    const refused = error.status === 401 || error.status === 403
+    return new UserError(`HDFS refused ${path}: ${message.split('\n')[0]}.`, {
+      code: refused ? 'FS_FORBIDDEN' : 'FS_FAILED',
+      hint: refused
+        ? 'Check fs_ugi (user,password, or token:TOKEN) and the rights of that user.'
+        : "The name node's log says more.",
+      cause: error,
+    })
+  }
+
+function parsed(text: string): RemoteException {
+  try {
+    return JSON.parse(text) as RemoteException
+  } catch {
+    return {}
+  }
+}
