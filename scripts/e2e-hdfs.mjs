@@ -25,9 +25,20 @@ const ready =
 if (!ready) process.exit(1)
 
 const folder = mkdtempSync(join(tmpdir(), 'hdfs-'))
-const hdfs = spawn('java', ['-Xmx512m', '-cp', `${lib}/*`, at('scripts', 'hdfs', 'MiniHdfs.java'), folder], {
-  stdio: ['pipe', 'pipe', 'inherit'],
-})
+const hdfs = spawn(
+  'java',
+  [
+    '-Xmx512m',
+    '--add-opens=java.base/java.lang=ALL-UNNAMED',
+    '-cp',
+    `${lib}/*`,
+    at('scripts', 'hdfs', 'MiniHdfs.java'),
+    folder,
+  ],
+  {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  },
+)
 const url = await new Promise((done, fail) => {
   const timer = setTimeout(() => fail(new Error('HDFS did not start')), START_MS)
   hdfs.stdout.on('data', (text) => {
@@ -48,6 +59,7 @@ rmSync(folder, { recursive: true, force: true })
 process.exit(code)
 
 function fetchHadoop() {
+  rmSync(lib, { recursive: true, force: true })
   const { status } = spawnSync(
     'mvn',
     ['-q', '-B', '-f', at('scripts', 'hdfs', 'pom.xml'), 'dependency:copy-dependencies', `-DoutputDirectory=${lib}`],

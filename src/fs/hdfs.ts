@@ -19,12 +19,23 @@ export function hdfsFiles(url: URL, { ugi = '' }: RemoteOptions): RemoteFiles {
   const ask = async (path: string, op: string) =>
     await retried(async () => await exchange({ url: at(path, op) }), told(path))
   const list = async (folder: string, below = ''): Promise<readonly RemoteFile[]> => {
-    const { FileStatuses } = JSON.parse(await textOf(await ask(`${folder}/${below}`, 'op=LISTSTATUS'))) as Listing
+    const { FileStatuses } = JSON.parse(
+      await textOf(await ask([folder, below].filter((part) => part !== '').join('/'), 'op=LISTSTATUS')),
+    ) as Listing
     const found = FileStatuses.FileStatus.map(async ({ pathSuffix, type, length }) => {
       const path = [below, pathSuffix].filter((part) => part !== '').join('/')
       return type === 'DIRECTORY' ? await list(folder, path) : [{ path, bytes: length }]
     })
     return (await Promise.all(found)).flat()
+  }
+  const writeAside = async (path: string, content: AsyncIterable<Uint8Array>) => {
+    const aside = `${path}._part`
+    await create(at(aside, 'op=CREATE&overwrite=true'), content)
+    await drain(await exchange({ method: 'DELETE', url: at(path, 'op=DELETE') }))
+    const target = encodeURIComponent(`${root}/${path}`.replaceAll(/\/+/g, '/'))
+    const url = at(aside, `op=RENAME&destination=${target}`)
+    const { boolean: moved } = JSON.parse(await textOf(await exchange({ method: 'PUT', url })))
+    if (moved !== true) throw new Error(`HDFS did not rename ${aside}`)
   }
   return {
     list: async (folder) => [...(await list(folder))].sort((a, b) => (a.path < b.path ? -1 : 1)),
@@ -32,14 +43,11 @@ export function hdfsFiles(url: URL, { ugi = '' }: RemoteOptions): RemoteFiles {
     readRange: async (path, from, length) =>
       Buffer.concat(await piecesOf(await ask(path, `op=OPEN&offset=${from}&length=${length}`))),
     write: async (path, content) => {
-      const aside = `${path}._part`
-      await create(at(aside, 'op=CREATE&overwrite=true'), content, told(path))
-      await drain(await exchange({ method: 'DELETE', url: at(path, 'op=DELETE') }))
-      const target = encodeURIComponent(`${root}/${path}`.replaceAll(/\/+/g, '/'))
-      const moved = JSON.parse(
-        await textOf(await exchange({ method: 'PUT', url: at(aside, `op=RENAME&destination=${target}`) })),
-      )
-      if (moved.boolean !== true) throw new Error(`HDFS did not rename ${aside}`)
+      try {
+        await writeAside(path, content)
+      } catch (error) {
+        throw told(path)(error as Error)
+      }
     },
   }
 }
@@ -51,8 +59,11 @@ interface Listing {
 }
 
 /** The name node answers with the address of a data node, which takes the bytes; nothing is sent to the first. */
-async function create(url: string, content: AsyncIterable<Uint8Array>, tell: (error: Error) => Error): Promise<void> {
-  const first = await retried(async () => await exchange({ method: 'PUT', url, redirect: false }), tell)
+async function create(url: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+  const first = await retried(
+    async () => await exchange({ method: 'PUT', url, redirect: false }),
+    (error) => error,
+  )
   await drain(first)
   const { location } = first.headers
   if (location === undefined) throw new Error('the name node named no data node to write to')
