@@ -18,6 +18,16 @@ export { type InspectOptions, inspectServer } from './inspect-client.ts'
 export { jobIdentity, psMode, shardsOf } from './job.ts'
 export { KernelStore } from './kernel-store.ts'
 export type { Claim } from './ledger.ts'
+export {
+  type DenseFilesOptions,
+  loadDenseFiles,
+  loadTables,
+  type PaddleFilesOptions,
+  type SaveTablesOptions,
+  saveDenseFiles,
+  saveTables,
+  shrinkTables,
+} from './paddle-files.ts'
 export * from './placement.ts'
 export { encodeJoin, METHODS } from './protocol.ts'
 export { ReferenceStore } from './reference-store.ts'
@@ -34,5 +44,6 @@ export { type OpenStoreOptions, openStore, type ServeStoreOptions, serveStore } 
 export { type ServeOptions, serveWorkers, type WorkerService } from './serve-workers.ts'
 export { ParameterServer, type ParameterServerOptions, PS_MODES, type PsMode } from './server.ts'
 export { REQUEST_TIMEOUT_MS, ServerGroup, type ServerGroupOptions } from './server-group.ts'
+export { TableTasks } from './table-tasks.ts'
 export { type Touched, TouchedParams } from './touched.ts'
 export { WiredParams, type WireLayout } from './wired-params.ts'

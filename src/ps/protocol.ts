@@ -20,6 +20,7 @@ export const METHODS = {
   claim: 13,
   putParcel: 14,
   takeParcel: 15,
+  tables: 16,
 } as const
 export type Method = keyof typeof METHODS
 

@@ -13,6 +13,7 @@ import { KernelStore } from './kernel-store.ts'
 import { DEFAULT_SHARDS, denseSlices } from './placement.ts'
 import { serveWorkers } from './serve-workers.ts'
 import { ParameterServer, type PsMode } from './server.ts'
+import { TableTasks } from './table-tasks.ts'
 
 export interface OpenStoreOptions {
   readonly cluster: Cluster
@@ -74,10 +75,12 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
   const { cluster, store, mode, segments, threads, identity, emit, startTimeoutMs = START_TIMEOUT_MS } = options
   const { signal = new AbortController().signal, transport = socketTransport, shards = DEFAULT_SHARDS } = options
   const { endpoint, workerNum: workers } = cluster
-  const server = new ParameterServer({ store, mode, workers, threads, segments })
+  const placement = { servers: cluster.servers.length, shards }
+  const tasks = new TableTasks(store, placement, cluster.rank)
+  const tables = (body: Uint8Array) => tasks.handle(body)
+  const server = new ParameterServer({ store, mode, workers, threads, segments, tables })
   const descriptor = cluster.inherited[splitEndpoint(endpoint).port]
   const localPath = transport === socketTransport ? newLocalPath() : undefined
-  const placement = { servers: cluster.servers.length, shards }
   const inspector = { store, updates: server.updates, mode, rank: cluster.rank, servers: cluster.servers, placement }
   const inspect = (request: InspectRequest) => inspectStore(inspector, request)
   const { onLost } = options

@@ -24,6 +24,8 @@ export interface ParameterServerOptions {
   /** Segments of the store's tables. @default 1 */
   readonly segments?: number
   readonly meetingPatienceMs?: number
+  /** Saves, loads and shrinks whole tables. @default not here */
+  readonly tables?: (body: Uint8Array) => Promise<Parts>
 }
 
 /** More than any worker has. */
@@ -73,6 +75,7 @@ export class ParameterServer {
       [METHODS.dense, () => this.#state.dense()],
       [METHODS.loadDense, (_, body) => this.#state.loadDense(body)],
       [METHODS.reset, () => this.#state.reset()],
+      ...(options.tables ? [[METHODS.tables, (_: number, body: Uint8Array) => options.tables!(body)] as const] : []),
     ])
   }
 

@@ -103,7 +103,7 @@ if phase == "train":
     fleet.save_inference_model(exe, os.path.join(out, "plugin"), [slot.name for slot in used], [predict])
 else:
     fleet.load_inference_model(os.path.join(out, "plugin"), mode=0)
-    part = samples(settings["predictions"], settings["seed"])
+    part = samples(settings["predictions"], settings["seed"] + 1)
     scores = exe.run(program, feed=feed(part), fetch_list=[predict])[0]
     signs, values, labels = part
     lines = [
