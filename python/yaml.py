@@ -83,11 +83,15 @@ def _scalar(text, number):
     if text[0] in "\"'":
         return text[1:-1]
     if text[0] == "[" and text[-1] == "]":
-        inner = text[1:-1].strip()
-        return [_scalar(item.strip(), number) for item in inner.split(",") if item.strip()] if inner else []
-    if text in ("{}", "null", "~", "None"):
-        return {} if text == "{}" else ("None" if text == "None" else None)
-    if text[0] in "{&*!|>":
+        return [_scalar(item, number) for item in _items(text[1:-1])]
+    if text[0] == "{" and text[-1] == "}":
+        pairs = [_key(item) for item in _items(text[1:-1])]
+        if None in pairs:
+            raise _unreadable(number)
+        return {name: _scalar(rest, number) if rest else None for name, rest in pairs}
+    if text in ("null", "~", "None"):
+        return "None" if text == "None" else None
+    if text[0] in "[{&*!|>":
         raise _unreadable(number)
     if text.lower() in ("true", "yes", "on", "false", "no", "off"):
         return text.lower() in ("true", "yes", "on")
@@ -97,6 +101,22 @@ def _scalar(text, number):
     if re.match(r"[-+]?(\d+\.\d*|\.\d+)([eE][-+]\d+)?$", text):
         return float(text)
     return text
+
+
+def _items(text):
+    """What stands between commas, but for those in quotes and in inner brackets."""
+    items, depth, quote = [""], 0, None
+    for character in text:
+        if quote:
+            quote = None if character == quote else quote
+        elif character in "\"'" and items[-1][-1:] in ("", " ", "[", "{", ":"):
+            quote = character
+        depth += 0 if quote else (character in "[{") - (character in "]}")
+        if character == "," and depth == 0 and not quote:
+            items.append("")
+        else:
+            items[-1] += character
+    return [item.strip() for item in items if item.strip()]
 
 
 def _without_comment(line):

@@ -7,6 +7,7 @@ import {
   namedAsData,
   openMemoryPool,
   openReaderPool,
+  type Part,
   type ReaderPool,
   type ReadOptions,
   readHead,
@@ -113,6 +114,7 @@ export class Runtime {
       ...(claim && { claim }),
       ...(onChunk && { onChunk }),
     })
+    if (part && reader.totalBytes === 0) emit({ kind: 'warning', message: nothingFor(part) })
     emit({ kind: 'epochStart', phase, epoch, files: input.length, bytes: reader.totalBytes })
     const [trainers, reports] = [this.#trainers, this.#reports]
     const printInterval = runner.print_interval
@@ -179,6 +181,10 @@ export function createParams(
   const options = { program: train, optimizer, tableOptimizers, tableParameters, seed, segments, together, inFlight }
   // One thread more than trainers: this one saves, loads and looks at the result.
   return new LocalParams(createLocalParams({ ...options, threads: threads + 1 }), threads)
+}
+
+function nothingFor({ index, count }: Part): string {
+  return `worker[${index}] has nothing to read: the data has fewer files, or parts of large ones, than the ${count} workers of this job.`
 }
 
 async function openReaders({

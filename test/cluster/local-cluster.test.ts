@@ -72,7 +72,7 @@ test('two workers and two servers train every sample once an epoch, save epochs 
   const log = (name: string) => readFileSync(join(folder, 'logs', name), 'utf8')
   expect(log('worker.1')).toContain('PaddleRec: Runner cluster Begin\n')
   expect(log('worker.1')).toContain('Running PSInstance.\nRunning PSNetwork.\nRunning PSStartup.\n')
-  expect(out).toMatch(/^train\.trainer\.strategy {26}async {45}$/m)
+  expect(out).toMatch(/^train\.trainer\.strategy {28}async +$/m)
   expect(log('worker.1')).toMatch(/^epoch 3 done, use time: [\d.]+, global metrics: loss=\[/m)
   // Only worker 0 saves, and only it is echoed.
   expect(log('worker.0')).toContain('save epoch_id:1 model into: "saved/1"')
@@ -128,16 +128,17 @@ test('a worker that fails ends the job with its exit code, its last lines and no
   expect(out).not.toContain('PaddleRec: Runner infer Begin')
 })
 
-test('cluster_train without a backend.yaml says that it needs one; a node of its job trains', async () => {
-  job(CONFIG.replace('local_cluster_train', 'cluster_train').replace('mode: [cluster, infer]', 'mode: cluster'))
+test('cluster_train without a backend.yaml says that it needs one; nodes of its job train, those with nothing to read say so', async () => {
+  job(CONFIG.replace('local_cluster_train', 'cluster_train').replace('mode: [cluster, infer]', 'mode: cluster'), 1)
   const refused = await start()
   expect(refused.code).toBe(2)
   expect(refused.err).toContain("cluster_train submits the job and needs the cluster's backend.yaml")
   const bin = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
   writeFileSync(join(folder, 'node.sh'), `exec "${process.execPath}" "${bin}" run -m config.yaml\n`)
-  const flags = ['--log_dir', join(folder, 'log'), '--worker_num', '1', '--server_num', '1']
+  const flags = ['--log_dir', join(folder, 'log'), '--worker_num', '2', '--server_num', '1']
   const env = { PADDLE_PADDLEREC_ROLE: 'WORKER' }
   const { code } = await run('oarfish', ['launch_ps', ...flags, 'sh', 'node.sh'], { cwd: folder, env })
   expect(code).toBe(0)
   expect(readdirSync(join(folder, 'saved')).sort()).toEqual(['1', '3'])
+  expect(readFileSync(join(folder, 'log/workerlog.1'), 'utf8')).toContain('worker[1] has nothing to read: the data has')
 })

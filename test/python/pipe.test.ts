@@ -104,6 +104,9 @@ except ValueError as error:
       const code = `${first} import json, yaml; print(json.dumps(yaml.safe_load(open(${JSON.stringify(at(config))}))))`
       expect(JSON.parse(python(code))).toEqual(parse(readFileSync(at(config), 'utf8')))
     }
+    const flow = 'a: {class: Adam, lr: 0.001, e: {}}\nb: [1, [2, 3], "x, y"]\nc:\n- {name: n, t: "p: q, r"}\n'
+    const code = `${first} import json, yaml; print(json.dumps(yaml.safe_load(${JSON.stringify(flow)})))`
+    expect(JSON.parse(python(code))).toEqual(parse(flow))
     expect(python('import common_ps; print(common_ps.__file__)')).toBe(at('python/common_ps.py'))
   })
 })
