@@ -145,8 +145,11 @@ export class DenseBlock {
     into.set(this.#weights.subarray(trainable), trainable)
   }
 
-  /** Applies gradients of the trainable part and stores new state (which follows the weights in `from`); of `only` these. */
-  push(from: Float32Array, factors: StepFactors, only?: ReadonlySet<string>): void {
+  /**
+   * Applies gradients of the trainable part and stores new state (which follows the weights in `from`); of `only` these. All
+   * weights as they are then go to `into`: those just applied are still in the cache.
+   */
+  push(from: Float32Array, factors: StepFactors, only?: ReadonlySet<string>, into?: Float32Array): void {
     const { layout } = this
     const runs = only ? this.#runsOf(only) : this.#runs
     if (this.#handle.locked) lock(this.#header)
@@ -161,10 +164,12 @@ export class DenseBlock {
           this.#gradients.byteOffset,
           end - start,
         )
+        into?.set(this.#weights.subarray(start, end), start)
       }
     }
     for (const { kind, name, at, size } of layout.entries)
       if (kind === 'state' && (!only || only.has(name))) this.#weights.set(from.subarray(at, at + size), at)
+    into?.set(this.#weights.subarray(layout.trainable), layout.trainable)
     if (this.#handle.locked) unlock(this.#header)
   }
 

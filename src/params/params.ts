@@ -31,7 +31,15 @@ export interface ParamsShare<V extends Values = Float32Array> {
   readonly dense?: ReadonlySet<string>
 }
 
+/** Dense weights and gradients of a thread in memory that the weights' keeper sees too: nothing need be copied between them. */
+export interface DenseWindow<V extends Values = Float32Array> {
+  readonly weights: V
+  readonly gradients: V
+}
+
 export interface Params<V extends Values = Float32Array> {
+  /** Where weights and gradients of training lie best; steps of one thread may share it, since they run one after the other. */
+  readonly window?: DenseWindow<V>
   /** Fills rows and weights. With `insert`, rows that are missing are created; evaluation leaves the tables alone. */
   pull(share: ParamsShare<V>, insert: boolean): void | Promise<void>
   /** Brings the dense weights of a share up to date whose pull was made ahead of the step before it. */

@@ -16,7 +16,7 @@ import { mergeDense, type StateRun, stateRuns } from './merge-dense.ts'
 import type { Slice } from './placement.ts'
 import type { SignGroups } from './protocol.ts'
 import { SignMerger } from './sign-merger.ts'
-import type { Contribution, DenseState, Gradients, ParamStore, RowBlock } from './store.ts'
+import type { Contribution, DenseState, Gradients, ParamStore, PushOptions, RowBlock } from './store.ts'
 
 export interface KernelStoreOptions extends Omit<LocalParamsOptions, 'threads' | 'denseSlice'> {
   readonly program: Program
@@ -28,6 +28,7 @@ export interface KernelStoreOptions extends Omit<LocalParamsOptions, 'threads' |
 }
 
 const NOTHING = new Float32Array(0)
+const atOnce = (applyRows: () => void) => applyRows()
 
 export class KernelStore implements ParamStore {
   readonly precision = 'float32'
@@ -93,11 +94,12 @@ export class KernelStore implements ParamStore {
     return this.params.dense.weights
   }
 
-  push(pushed: Gradients, later = (applyRows: () => void) => applyRows()): number {
+  push(pushed: Gradients, { later = atOnce, into }: PushOptions = {}): number {
     const { gradients, dense, shown, samples = 1, ...signs } = pushed
     const tables = shares(signs, (_, t) => ({ rows: NOTHING, gradients: gradients[t] as Float32Array }))
     const step = this.params.dense.nextStep()
-    this.params.dense.push(dense as Float32Array, stepFactors(this.#handle.dense.optimizer, step))
+    const factors = stepFactors(this.#handle.dense.optimizer, step)
+    this.params.dense.push(dense as Float32Array, factors, undefined, into as Float32Array | undefined)
     later(() => {
       for (const { table, distinct, gradients: merged } of tables) {
         const { optimizer } = this.#handle.tables[table]!

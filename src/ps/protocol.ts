@@ -47,6 +47,8 @@ export interface PushRequest extends SignGroups {
   readonly thread: number
   /** The answer shall carry the dense weights after this push. */
   readonly wantsDense: boolean
+  /** Dense gradients lie in the thread's window, and the weights go there too. */
+  readonly windowed: boolean
   /** Counts this thread's pushes from 1, so that one that arrives twice is applied once. */
   readonly sequence: number
   readonly samples: number
@@ -67,7 +69,7 @@ export interface Join {
 // by segment. Then, each run starting at a multiple of 8 bytes: signs of each group, slot, show and click of each group's
 // signs where flagged, gradients of each table, dense values.
 const FIXED_WORDS = 7
-const [INSERT, DENSE, SHOWN] = [1, 2, 4]
+const [INSERT, DENSE, SHOWN, WINDOWED] = [1, 2, 4, 8]
 
 /** The numbers at the head of a request. */
 type Head = readonly [thread: number, flags: number, samples: number, count: number]
@@ -111,15 +113,15 @@ export class SharePart {
   encodePush(
     share: ParamsShare<Values>,
     slice: Slice,
-    { thread, sequence, wantsDense }: Pick<PushRequest, 'thread' | 'sequence' | 'wantsDense'>,
+    { thread, sequence, wantsDense, windowed }: Pick<PushRequest, 'thread' | 'sequence' | 'wantsDense' | 'windowed'>,
   ): Parts {
     const rows = share.tables.map(({ gradients }, t) => gradients.subarray(this.#runs[t]!.from, this.#runs[t]!.to))
     const shown = this.#shown(share)
-    const flags = (wantsDense ? DENSE : 0) | (shown.length > 0 ? SHOWN : 0)
+    const flags = (wantsDense ? DENSE : 0) | (windowed ? WINDOWED : 0) | (shown.length > 0 ? SHOWN : 0)
     return encode(
       this,
       [thread, flags, share.samples, sequence],
-      [...shown, ...rows, share.gradients.subarray(slice.from, slice.to)],
+      [...shown, ...rows, ...(windowed ? [] : [share.gradients.subarray(slice.from, slice.to)])],
     )
   }
 
@@ -213,7 +215,8 @@ export function decodePush(
     ...{ thread, samples, sequence, gradients },
     ...(shown && { shown: shown as Float32Array[] }),
     wantsDense: (flags & DENSE) > 0,
-    dense: runs.values(precision, samples === 0 ? 0 : dense),
+    windowed: (flags & WINDOWED) > 0,
+    dense: runs.values(precision, samples === 0 || (flags & WINDOWED) > 0 ? 0 : dense),
   }
 }
 

@@ -1,12 +1,12 @@
 /** @file Trainer threads reach servers through the thread that owns the sockets: requests and answers change hands without a copy. */
 import type { MessagePort } from 'node:worker_threads'
-import type { Identity, Parts, Peer } from '../net/index.ts'
+import { createSharedMemory, type Identity, type Parts, type Peer } from '../net/index.ts'
 import type { DenseLayout, LocalParamsHandle, Params } from '../params/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../util/index.ts'
 import type { Slice } from './placement.ts'
 import { type Call, RemoteParams } from './remote-params.ts'
 import type { ServerGroup } from './server-group.ts'
-import { openThreadLink } from './thread-link.ts'
+import { openThreadLink, windowOver } from './thread-link.ts'
 import { WiredParams, type WireLayout } from './wired-params.ts'
 
 /** Parameters on servers as plain data plus a port: goes to a trainer thread, the port by transfer. */
@@ -60,15 +60,26 @@ type Answer =
 
 /** In a trainer thread: its hold on the servers. */
 export async function openRemoteParams(handle: RemoteParamsHandle): Promise<Params & Pick<RemoteParams, 'skip'>> {
-  const { port, thread, segments, slices, pullsAhead, links, wire } = handle
+  const { port, thread, segments, slices, pullsAhead, links, layout, wire } = handle
+  const ahead = pullsAhead > 0
+  const everywhere = slices.every((_, server) => links.paths[server] !== undefined)
+  // What is laid out anew for the wire is copied anyway.
+  const shared = ahead && everywhere && layout.floats > 0 && !wire
+  const memory = shared ? createSharedMemory(8 * layout.floats) : undefined
   const peers = await Promise.all(
-    links.paths.map((path, server) => path && openThreadLink({ ...links, path, who: whoIs(server, links) })),
+    slices.map(({ from }, server) => {
+      const path = links.paths[server]
+      const window = memory && { memory, from }
+      return path && openThreadLink({ ...links, path, who: whoIs(server, links), ...(window && { window }) })
+    }),
   )
+  memory?.unlink()
+  const window = memory && peers.every(Boolean) ? windowOver(memory.buffer, layout.floats) : undefined
   const end = (reason: Error) => {
     for (const peer of peers) if (peer) peer.abort(reason)
   }
   const call = callsTo(peers, callsOver(port, end), links.timeoutMs)
-  const remote = new RemoteParams({ call, thread, segments, slices, ahead: pullsAhead > 0 })
+  const remote = new RemoteParams({ call, thread, segments, slices, ahead, ...(window && { window }) })
   return wire ? Object.assign(new WiredParams(remote, wire), { skip: () => remote.skip() }) : remote
 }
 

@@ -1,6 +1,6 @@
 /** @file Params whose weights live on servers: a share is cut by server, travels, and comes back together. */
 import type { Parts } from '../net/index.ts'
-import type { Params, ParamsShare, Values } from '../params/index.ts'
+import type { DenseWindow, Params, ParamsShare, Values } from '../params/index.ts'
 import type { Slice } from './placement.ts'
 import { decodePushAnswer, encodeSkip, METHODS, SharePart } from './protocol.ts'
 
@@ -28,11 +28,14 @@ export interface RemoteParamsOptions {
    * push, so that they are never older than the thread's own last step. @default false: both with the pull
    */
   readonly ahead?: boolean
+  /** Memory that every server sees: of gradients and weights that lie there, a push says only that they do. */
+  readonly window?: DenseWindow
   /** Pushes under way before a step waits: bounds staleness and memory. @default 2 */
   readonly pushesAhead?: number
 }
 
 export class RemoteParams<V extends Values = Float32Array> implements Params<V> {
+  readonly window?: DenseWindow<V>
   readonly #options: RemoteParamsOptions
   #sequence = 0
   readonly #underWay: Promise<number>[] = []
@@ -44,6 +47,7 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
 
   constructor(options: RemoteParamsOptions) {
     this.#options = options
+    if (options.window) this.window = options.window as DenseWindow<V>
   }
 
   /** Asks at once; resolves when rows and weights are in place. */
@@ -64,20 +68,27 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
   /** Dense weights as they were after this thread's last push. */
   refresh(share: ParamsShare<V>): void | Promise<void> {
     if (!this.#weightsCame) return undefined
-    return this.#weightsCame.then(() => share.weights.set(this.#weights!))
+    return this.#weightsCame.then(() => {
+      if (!this.#isWindowed(share)) share.weights.set(this.#weights!)
+    })
   }
 
   /** Sends at once; returns when few enough are under way, which may be before this one is applied. */
   push(share: ParamsShare<V>): Promise<number> {
     const { thread, segments, slices, ahead: wantsDense = false } = this.#options
     const sequence = ++this.#sequence
-    this.#weights ??= share.weights.slice() as V
+    const windowed = wantsDense && this.#isWindowed(share)
+    if (!windowed) this.#weights ??= share.weights.slice() as V
     const sent = this.#send(sequence, (server) => {
       const part = new SharePart(share, server, segments)
-      return part.encodePush(share, slices[server]!, { thread, sequence, wantsDense })
+      return part.encodePush(share, slices[server]!, { thread, sequence, wantsDense, windowed })
     })
     if (wantsDense) this.#weightsCame = sent
     return this.#fewUnderWay(sent)
+  }
+
+  #isWindowed({ gradients }: ParamsShare<V>): boolean {
+    return this.window !== undefined && gradients.buffer === this.window.gradients.buffer
   }
 
   /** Takes part in a step without samples: others wait for every thread. */

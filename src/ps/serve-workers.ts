@@ -5,20 +5,20 @@ import {
   hearHello,
   type Identity,
   LOCAL_PATH,
-  openSharedMemory,
   Peer,
   type PeerIdentity,
   type PeerOptions,
   PROBE,
   SharedConnection,
 } from '../net/index.ts'
+import type { DenseWindow } from '../params/index.ts'
 import { UserError } from '../util/index.ts'
 import { workers as named, twoOfRank } from './errors.ts'
 import type { InspectAnswer, InspectRequest } from './inspect.ts'
 import { METHODS } from './protocol.ts'
 import type { ParameterServer } from './server.ts'
 import { Strangers } from './strangers.ts'
-import { LINK_MEMORY } from './thread-link.ts'
+import { LINK_MEMORY, type LinkMemory, openLinkMemory } from './thread-link.ts'
 
 export interface ServeOptions {
   readonly server: ParameterServer
@@ -64,16 +64,17 @@ export function serveWorkers(options: ServeOptions): WorkerService {
     connection: Connection,
     rank: number,
     options: Pick<PeerOptions, 'onLost' | 'onBye' | 'deadAfterMs'>,
+    window?: DenseWindow,
   ) =>
     new Peer(connection, {
       who: `worker[${rank}] ${connection.remote}`,
-      handle: (method, body, keep) => server.handle(rank, method, body, keep),
+      handle: (method, body, keep) => server.handle(rank, method, body, { keep, ...(window && { window }) }),
       ...options,
     })
-  const link = (connection: Connection, rank: number, memory: ArrayBuffer | undefined) => {
+  const link = (connection: Connection, rank: number, { memory, window }: LinkMemory) => {
     const ended = () => links.delete(peer)
-    const shared = memory ? new SharedConnection(connection, memory, 1) : connection
-    const peer: Peer = serve(shared, rank, { onLost: ended, onBye: ended, deadAfterMs: Number.POSITIVE_INFINITY })
+    const options = { onLost: ended, onBye: ended, deadAfterMs: Number.POSITIVE_INFINITY }
+    const peer: Peer = serve(new SharedConnection(connection, memory, 1), rank, options, window)
     links.add(peer)
   }
   const bye = (rank: number) => {
@@ -91,9 +92,9 @@ export function serveWorkers(options: ServeOptions): WorkerService {
         return { refusal: `it is not one of ${workers} workers`, hint: 'check PADDLE_TRAINER_ID' }
       return known && twoOfRank(rank, known.remote, connection.remote)
     }
-    let memory: ArrayBuffer | undefined
+    let memory: LinkMemory | undefined
     const tell = ({ facts }: PeerIdentity): PeerIdentity['facts'] => {
-      memory = facts[LINK_MEMORY] ? openSharedMemory(facts[LINK_MEMORY]) : undefined
+      memory = openLinkMemory(facts, server.store)
       return { ...(localPath && { [LOCAL_PATH]: localPath }), ...(memory && { [LINK_MEMORY]: 'mapped' }) }
     }
     const { rank, facts, role } = await hearHello(connection, identity, object, tell)
@@ -103,7 +104,7 @@ export function serveWorkers(options: ServeOptions): WorkerService {
       return
     }
     if (role === 'observer') return observe(connection, inspect!)
-    if (facts[LINK_MEMORY] !== undefined) return link(connection, rank, memory)
+    if (facts[LINK_MEMORY] !== undefined) return memory ? link(connection, rank, memory) : connection.close()
     const onBye = () => bye(rank)
     const gone = (error: Error) => {
       const reason = onLost(rank, error)

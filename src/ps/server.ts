@@ -1,5 +1,6 @@
 /** @file A parameter server without its sockets: answers what workers ask, by the rules of the mode. */
 import type { Keep, Parts } from '../net/index.ts'
+import type { DenseWindow } from '../params/index.ts'
 import { Collector } from './collector.ts'
 import { decodeParcel } from './exchange.ts'
 import { GeoChanges } from './geo-changes.ts'
@@ -28,10 +29,20 @@ export interface ParameterServerOptions {
   readonly tables?: (body: Uint8Array) => Promise<Parts>
 }
 
+/** A body that nobody else will use again. */
+const KEPT: Keep = () => () => undefined
+
 /** More than any worker has. */
 const MAX_THREADS = 1024
 
-type Handler = (rank: number, body: Uint8Array<ArrayBuffer>, keep: Keep) => Parts | Promise<Parts>
+type Handler = (rank: number, body: Uint8Array<ArrayBuffer>, way: Way) => Parts | Promise<Parts>
+
+/** How a request came. */
+export interface Way {
+  readonly keep?: Keep
+  /** The asking thread's dense weights and gradients, this server's part of them, where both see the same memory. */
+  readonly window?: DenseWindow
+}
 
 export class ParameterServer {
   readonly store: ParamStore
@@ -62,7 +73,7 @@ export class ParameterServer {
     this.#changes = new GeoChanges(workers, options.segments ?? 1)
     this.#handlers = new Map<number, Handler>([
       [METHODS.pull, (rank, body) => this.#pull(rank, body)],
-      [METHODS.push, (rank, body, keep) => this.#push(rank, body, keep)],
+      [METHODS.push, (rank, body, way) => this.#push(rank, body, way)],
       [METHODS.leave, (rank) => this.#leave(rank)],
       [METHODS.join, (rank, body) => this.#join(rank, body)],
       [METHODS.meet, (rank, body) => this.#meet(rank, body)],
@@ -80,17 +91,12 @@ export class ParameterServer {
   }
 
   /** Answers a request of worker `rank`. What is answered at once is good until the next request, and so is the body unless it is kept. */
-  handle(
-    rank: number,
-    method: number,
-    body: Uint8Array<ArrayBuffer>,
-    keep: Keep = () => () => undefined,
-  ): Parts | Promise<Parts> {
+  handle(rank: number, method: number, body: Uint8Array<ArrayBuffer>, way: Way = {}): Parts | Promise<Parts> {
     this.#applyRows()
     if (this.#broken) throw this.#broken
     const handler = this.#handlers.get(method)
     if (!handler) throw new Error(`internal: no method ${method}`)
-    return handler(rank, body, keep)
+    return handler(rank, body, way)
   }
 
   #pull(rank: number, body: Uint8Array<ArrayBuffer>): Parts | Promise<Parts> {
@@ -101,7 +107,7 @@ export class ParameterServer {
     return applied ? applied.then(() => answer().map((part) => part.slice())) : answer()
   }
 
-  #push(rank: number, body: Uint8Array<ArrayBuffer>, keep: Keep): Parts {
+  #push(rank: number, body: Uint8Array<ArrayBuffer>, { keep = KEPT, window }: Way): Parts {
     const { store } = this
     // What is merged with others later must outlive this request.
     const own = this.#collectors[rank] ? body.slice() : body
@@ -111,9 +117,13 @@ export class ParameterServer {
       this.updates.note(rank, store.steps + 1, request)
       const collector = this.#collectors[rank]
       if (collector) collector.add(number, request.sequence, request)
-      else store.push(request, (applyRows) => this.#afterAnswer(applyRows, keep()))
+      else {
+        const later = (applyRows: () => void) => this.#afterAnswer(applyRows, keep())
+        if (request.windowed) store.push({ ...request, dense: window!.gradients }, { later, into: window!.weights })
+        else store.push(request, { later })
+      }
     }
-    return pushAnswer(store.steps, request.wantsDense ? store.pullDense() : undefined)
+    return pushAnswer(store.steps, request.wantsDense && !request.windowed ? store.pullDense() : undefined)
   }
 
   /** The answer leaves before the rows are applied; they are, before the next request is looked at. */

@@ -29,6 +29,13 @@ export interface DenseState {
   readonly steps: number
 }
 
+export interface PushOptions {
+  /** Rows are applied when what it is given is called: dense weights are new at once. */
+  readonly later?: (applyRows: () => void) => void
+  /** Gets the new dense weights. */
+  readonly into?: Values
+}
+
 export interface ParamStore {
   readonly precision: Precision
   /** Weights per row, by table. */
@@ -41,8 +48,8 @@ export interface ParamStore {
   pull(signs: SignGroups, insert: boolean): readonly Values[]
   /** The dense weights themselves. */
   pullDense(): Values
-  /** One optimizer step; returns its number. With `later`, rows are applied when that is called: dense weights are new at once. */
-  push(gradients: Gradients, later?: (applyRows: () => void) => void): number
+  /** One optimizer step; returns its number. */
+  push(gradients: Gradients, options?: PushOptions): number
   /** A day has passed for a table: show and click fade, rows that are worth too little go. Returns how many. */
   shrink(table: number): number
   /** Whole rows of a table with their state, block by block; views that are valid until the next block. */

@@ -3,7 +3,7 @@ import type { Slot } from '../data/index.ts'
 import type { TensorData, TensorView } from '../engine/index.ts'
 import { type Region, type Workspace, WorkspacePlan } from '../kernel/index.ts'
 import { AUC_BUCKETS, type MetricSpec } from '../metric/index.ts'
-import type { DenseLayout } from '../params/index.ts'
+import type { DenseLayout, DenseWindow } from '../params/index.ts'
 import { type DType, evaluateDim, type Program, type ProgramRows, type Shape } from '../program/index.ts'
 import type { ShownSlots } from './shown.ts'
 
@@ -59,6 +59,11 @@ export interface RowsRegions {
   readonly gradient: Region
 }
 
+/** A region that may lie outside the workspace. */
+export interface DenseRegion extends Region {
+  readonly outside?: ArrayBuffer
+}
+
 export interface StepBuffers {
   readonly workspace: Workspace
   readonly capacity: Capacity
@@ -72,10 +77,11 @@ export interface StepBuffers {
     readonly gradients: Region
   }[]
   readonly rows: readonly RowsRegions[]
-  readonly weights: Region
-  readonly gradients: Region
+  /** Dense weights and gradients: in the workspace, or where the keeper of the weights sees them. */
+  readonly weights: DenseRegion
+  readonly gradients: DenseRegion
   readonly feeds: ReadonlyMap<string, Region>
-  readonly fetches: ReadonlyMap<string, Region>
+  readonly fetches: ReadonlyMap<string, DenseRegion>
   readonly histograms: ReadonlyMap<string, Region>
 }
 
@@ -88,11 +94,13 @@ export interface BufferOptions {
   readonly capacity: Capacity
   /** Tables with accessors, by name, and where their show and click come from. @default none */
   readonly shown?: Readonly<Record<string, ShownSlots>>
+  /** @default in the workspace */
+  readonly window?: DenseWindow
 }
 
 /** Lays out and opens a workspace. Called again, for a larger capacity, when a batch does not fit. */
 export function openBuffers(options: BufferOptions): StepBuffers {
-  const { program, slots, metrics, layout, segments, capacity, shown } = options
+  const { program, slots, metrics, layout, segments, capacity, shown, window } = options
   const plan = new WorkspacePlan()
   const { samples, signs } = capacity
   const sparse = slots.filter((slot) => slot.kind === 'sparse').map(({ name }) => name)
@@ -115,8 +123,8 @@ export function openBuffers(options: BufferOptions): StepBuffers {
   const feeds = new Map(
     program.feeds.map((feed) => [feed.name, masks.get(feed.name) ?? plan.region(bytesOf(feed, capacity))]),
   )
-  const weights = plan.region(4 * layout.floats)
-  const gradients = plan.region(4 * layout.floats)
+  const weights = window ? outside(window.weights) : plan.region(4 * layout.floats)
+  const gradients = window ? outside(window.gradients) : plan.region(4 * layout.floats)
   const fetches = fetchRegions(plan, program, { layout, rows, gradients, capacity })
   const histograms = new Map(
     metrics.flatMap(({ kind, name }) => (kind === 'auc' ? [[name, plan.region(4 * AUC_BUCKETS)] as const] : [])),
@@ -136,6 +144,10 @@ export function openBuffers(options: BufferOptions): StepBuffers {
   }
 }
 
+function outside({ buffer, byteOffset: at, byteLength: bytes }: Float32Array): DenseRegion {
+  return { at, bytes, outside: buffer as ArrayBuffer }
+}
+
 /** Inputs and outputs as tensors of `samples` samples, for the engine to bind. */
 export function bindViews(
   program: Program,
@@ -145,22 +157,27 @@ export function bindViews(
   lengths: Capacity['lengths'],
 ) {
   const { buffer } = buffers.workspace
-  const view = (item: { readonly shape: Shape; readonly dtype: DType }, { at }: Region): TensorView => {
+  const view = (item: { readonly shape: Shape; readonly dtype: DType }, region: DenseRegion): TensorView => {
     const dims = item.shape.map((dim) => evaluateDim(dim, (symbol) => (symbol === 'B' ? samples : lengths[symbol]!)))
     const size = dims.reduce((product, dim) => product * dim, 1)
-    return { data: new ARRAYS[item.dtype](buffer, at, size) as TensorData, dims }
+    return { data: new ARRAYS[item.dtype](region.outside ?? buffer, region.at, size) as TensorData, dims }
   }
   const inputs: Record<string, TensorView> = {}
   for (const feed of program.feeds) inputs[feed.name] = view(feed, buffers.feeds.get(feed.name)!)
   for (const { spec, value } of buffers.rows) inputs[spec.name] = view(spec, value)
   const entries = new Map(layout.entries.map((entry) => [entry.name, entry]))
   for (const item of [...program.parameters, ...program.state]) {
-    inputs[item.name] = view(item, { at: buffers.weights.at + 4 * entries.get(item.name)!.at, bytes: 0 })
+    inputs[item.name] = view(item, within(buffers.weights, entries.get(item.name)!))
   }
   const outputs = Object.fromEntries(
     program.fetches.map((fetch) => [fetch.name, view(fetch, buffers.fetches.get(fetch.name)!)]),
   )
   return { inputs, outputs }
+}
+
+/** Where an entry of the dense layout lies in a run of weights or gradients. */
+function within(run: DenseRegion, { at, size }: { readonly at: number; readonly size: number }): DenseRegion {
+  return { ...run, at: run.at + 4 * at, bytes: 4 * size }
 }
 
 const ARRAYS = {
@@ -274,14 +291,14 @@ function fetchRegions(
   context: {
     readonly layout: DenseLayout
     readonly rows: readonly RowsRegions[]
-    readonly gradients: Region
+    readonly gradients: DenseRegion
     readonly capacity: Capacity
   },
-): Map<string, Region> {
+): Map<string, DenseRegion> {
   const { layout, rows, gradients, capacity } = context
-  const fixed = new Map<string, Region>()
-  for (const { kind, name, at, size } of layout.entries) {
-    fixed.set(`${kind === 'state' ? 'state' : 'grad'}:${name}`, { at: gradients.at + 4 * at, bytes: 4 * size })
+  const fixed = new Map<string, DenseRegion>()
+  for (const entry of layout.entries) {
+    fixed.set(`${entry.kind === 'state' ? 'state' : 'grad'}:${entry.name}`, within(gradients, entry))
   }
   for (const { spec, gradient } of rows) fixed.set(`grad:${spec.name}`, gradient)
   return new Map(

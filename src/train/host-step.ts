@@ -7,7 +7,7 @@ import type { Clip } from '../optim/index.ts'
 import type { DenseLayout, Params, ParamsShare } from '../params/index.ts'
 import { type Program, RANDOM_SEED } from '../program/index.ts'
 import { deriveSeed, UserError } from '../util/index.ts'
-import { bindViews, type Capacity, openBuffers, type StepBuffers } from './buffers.ts'
+import { bindViews, type Capacity, type DenseRegion, openBuffers, type StepBuffers } from './buffers.ts'
 import { clipGradients } from './clip.ts'
 import { type PushedPart, pushedPart } from './pushed-part.ts'
 import { countShown, type DistinctBatch, distinctSigns, expandRows, type LoadedBatch, mergeGradients } from './rows.ts'
@@ -271,12 +271,8 @@ export class HostStep {
   #share({ tables, samples }: DistinctBatch): ParamsShare {
     const { weights, gradients } = this.#buffers
     const { floats } = this.#options.layout
-    return {
-      samples,
-      tables,
-      weights: new Float32Array(this.#buffer, weights.at, floats),
-      gradients: new Float32Array(this.#buffer, gradients.at, floats),
-    }
+    const view = ({ at, outside = this.#buffer }: DenseRegion) => new Float32Array(outside, at, floats)
+    return { samples, tables, weights: view(weights), gradients: view(gradients) }
   }
 
   #session({ samples, lengths }: LoadedBatch): BoundSession {
@@ -350,7 +346,10 @@ function openStepBuffers(options: HostStepOptions, capacity: Capacity): StepBuff
   }
   const { servers, shards } = options.placement ?? { servers: 1, shards: 1 }
   const segments = servers * options.segments
-  const buffers = openBuffers({ ...options, segments, capacity: { ...capacity, lengths } })
+  const { training, clip, params, program, layout } = options
+  // Clipping is done by the workspace's kernel, which sees nothing outside; gradients of part of the weights stay apart from others'.
+  const window = training && !clip && !pushedPart(program, layout) ? params.window : undefined
+  const buffers = openBuffers({ ...options, segments, capacity: { ...capacity, lengths }, ...(window && { window }) })
   const { buffer, kernel } = buffers.workspace
   kernel.setPlacement(servers, shards)
   for (const { slots, wanted, shown } of buffers.groups) {
