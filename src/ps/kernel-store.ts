@@ -15,6 +15,7 @@ import { memoryLimit } from './errors.ts'
 import { mergeDense, type StateRun, stateRuns } from './merge-dense.ts'
 import type { Slice } from './placement.ts'
 import type { SignGroups } from './protocol.ts'
+import { PulledRows } from './pulled-rows.ts'
 import { SignMerger } from './sign-merger.ts'
 import type { Contribution, DenseState, Gradients, ParamStore, PushOptions, RowBlock } from './store.ts'
 
@@ -40,6 +41,7 @@ export class KernelStore implements ParamStore {
   readonly #stateRuns: readonly StateRun[]
   readonly #limit: number
   readonly #rows: Float32Array[]
+  readonly #pulled = new PulledRows()
   #scratch = new Float32Array(0)
 
   constructor({ slice, memoryLimitBytes = Number.POSITIVE_INFINITY, ...options }: KernelStoreOptions) {
@@ -76,8 +78,9 @@ export class KernelStore implements ParamStore {
     return this.params.tables.reduce((sum, { usedBytes }) => sum + usedBytes, 0)
   }
 
-  pull(signs: SignGroups, insert: boolean): Float32Array[] {
+  pull(signs: SignGroups, insert: boolean, contributor?: number): Float32Array[] {
     if (insert) this.#checkMemory()
+    const hand = insert && contributor !== undefined ? this.#pulled.note(contributor, signs.groups) : 0
     const tables = shares(signs, (distinct, t) => ({
       rows: this.#rowsOf(t, distinct.signs.length * this.dims[t]!),
       gradients: NOTHING,
@@ -85,7 +88,7 @@ export class KernelStore implements ParamStore {
     const next = this.steps + 1
     for (const { table, distinct, rows } of tables) {
       const factors = stepFactors(this.#handle.tables[table]!.optimizer, next)
-      this.params.tables[table]!.lookup(distinct, rows, insert, factors)
+      this.params.tables[table]!.lookup(distinct, rows, insert, factors, hand)
     }
     return tables.map(({ rows }) => rows)
   }
@@ -94,13 +97,14 @@ export class KernelStore implements ParamStore {
     return this.params.dense.weights
   }
 
-  push(pushed: Gradients, { later = atOnce, into }: PushOptions = {}): number {
+  push(pushed: Gradients, { later = atOnce, into, contributor }: PushOptions = {}): number {
     const { gradients, dense, shown, samples = 1, ...signs } = pushed
     const tables = shares(signs, (_, t) => ({ rows: NOTHING, gradients: gradients[t] as Float32Array }))
     const step = this.params.dense.nextStep()
     const factors = stepFactors(this.#handle.dense.optimizer, step)
     this.params.dense.push(dense as Float32Array, factors, undefined, into as Float32Array | undefined)
     later(() => {
+      const hand = contributor === undefined ? undefined : this.#pulled.find(contributor, signs.groups)
       for (const { table, distinct, gradients: merged } of tables) {
         const { optimizer } = this.#handle.tables[table]!
         const own = this.params.tables[table]!
@@ -110,10 +114,8 @@ export class KernelStore implements ParamStore {
           continue
         }
         const factors = stepFactors(optimizer, step)
-        // Rows are looked up again: other batches were served since this one's pull.
-        const rows = this.#room(distinct.signs.length * this.dims[table]!)
-        own.lookup(distinct, rows, true, factors)
-        own.update(distinct, merged, factors, optimizer.l2)
+        if (hand === undefined) own.lookup(distinct, this.#room(distinct.signs.length * own.dim), true, factors)
+        own.update(distinct, merged, factors, optimizer.l2, hand)
       }
     })
     return step

@@ -101,9 +101,10 @@ export class ParameterServer {
 
   #pull(rank: number, body: Uint8Array<ArrayBuffer>): Parts | Promise<Parts> {
     const { thread, insert, dense, pushes, ...signs } = decodePull(body)
-    const answer = () => pullAnswer(this.store.pull(signs, insert), dense ? this.store.pullDense() : undefined)
+    const number = contributor(rank, thread)
+    const answer = () => pullAnswer(this.store.pull(signs, insert, number), dense ? this.store.pullDense() : undefined)
     // In sync and half_async a thread sees weights only after the step it contributed to.
-    const applied = this.#collectors[rank]?.applied(contributor(rank, thread), pushes)
+    const applied = this.#collectors[rank]?.applied(number, pushes)
     return applied ? applied.then(() => answer().map((part) => part.slice())) : answer()
   }
 
@@ -119,8 +120,10 @@ export class ParameterServer {
       if (collector) collector.add(number, request.sequence, request)
       else {
         const later = (applyRows: () => void) => this.#afterAnswer(applyRows, keep())
-        if (request.windowed) store.push({ ...request, dense: window!.gradients }, { later, into: window!.weights })
-        else store.push(request, { later })
+        const options = { later, contributor: number }
+        if (request.windowed)
+          store.push({ ...request, dense: window!.gradients }, { ...options, into: window!.weights })
+        else store.push(request, options)
       }
     }
     return pushAnswer(store.steps, request.wantsDense && !request.windowed ? store.pullDense() : undefined)

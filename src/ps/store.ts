@@ -34,6 +34,8 @@ export interface PushOptions {
   readonly later?: (applyRows: () => void) => void
   /** Gets the new dense weights. */
   readonly into?: Values
+  /** Who pulled these signs before. */
+  readonly contributor?: number
 }
 
 export interface ParamStore {
@@ -44,8 +46,8 @@ export interface ParamStore {
   readonly denseSize: number
   /** Optimizer steps applied so far. */
   readonly steps: number
-  /** Weights of rows, as they are until the next pull. */
-  pull(signs: SignGroups, insert: boolean): readonly Values[]
+  /** Weights of rows, as they are until the next pull. A push of the same contributor with the same signs finds its rows faster. */
+  pull(signs: SignGroups, insert: boolean, contributor?: number): readonly Values[]
   /** The dense weights themselves. */
   pullDense(): Values
   /** One optimizer step; returns its number. */

@@ -80,7 +80,10 @@ export interface AccessorPush {
 export const SAVE_MODES = { all: 0, delta: 1, base: 2, batch: 3 } as const
 export type SaveMode = (typeof SAVE_MODES)[keyof typeof SAVE_MODES]
 
-/** One thread's hold on a table. A lookup and the update that follows it belong to the same batch. */
+/**
+ * One thread's hold on a table. A lookup and the update that follows it belong to the same batch; where lookups of several
+ * batches come before their updates, each batch has a `hand` of its own, which remembers where its rows are.
+ */
 export class SparseTable {
   readonly name: string
   readonly dim: number
@@ -104,7 +107,7 @@ export class SparseTable {
   }
 
   /** Copies the weights of `distinct` to `rows` ([distinct, dim]); absent rows are created if `insert`, else only imagined. */
-  lookup(distinct: DistinctSigns, rows: Float32Array, insert: boolean, factors?: StepFactors): void {
+  lookup(distinct: DistinctSigns, rows: Float32Array, insert: boolean, factors?: StepFactors, hand = 0): void {
     let first = 0
     for (const [s, segment] of this.#segments.entries()) {
       const n = distinct.lengths[s]!
@@ -120,7 +123,8 @@ export class SparseTable {
       if (factors) segment.kernel.setClock(factors.step, factors.baseRate)
       segment.fit(n, this.name)
       segment.signs.set(distinct.signs.subarray(first, first + n))
-      if (segment.kernel.lookup(segment.signsAt, n, segment.addressesAt, segment.rowsAt, insert ? 1 : 0) < 0)
+      const addresses = segment.addresses(hand, n, this.name)
+      if (segment.kernel.lookup(segment.signsAt, n, addresses, segment.rowsAt, insert ? 1 : 0) < 0)
         throw tableFull(this.name, this.rowCount)
       rows.set(segment.rows.subarray(0, n * this.dim), first * this.dim)
       first += n
@@ -134,8 +138,8 @@ export class SparseTable {
     return own.firstFound()
   }
 
-  /** Applies merged gradients ([distinct, dim]) to the rows the last lookup found. */
-  update(distinct: DistinctSigns, gradients: Float32Array, factors: StepFactors, l2 = 0): void {
+  /** Applies merged gradients ([distinct, dim]) to the rows the hand's last lookup found. */
+  update(distinct: DistinctSigns, gradients: Float32Array, factors: StepFactors, l2 = 0, hand = 0): void {
     let first = 0
     for (const [s, segment] of this.#segments.entries()) {
       const n = distinct.lengths[s]!
@@ -144,7 +148,7 @@ export class SparseTable {
       first += n
       segment.kernel.setStep(factors.rate, factors.aux, l2)
       segment.kernel.setClock(factors.step, factors.baseRate)
-      segment.kernel.update(segment.addressesAt, segment.rowsAt, n)
+      segment.kernel.update(segment.addresses(hand, n, this.name), segment.rowsAt, n)
     }
   }
 
@@ -236,6 +240,8 @@ class SegmentView {
   #capacity = 0
   /** Room for SCAN_ROWS whole rows, made when first needed. */
   #whole: { signsAt: number; rowsAt: number; nextAt: number } | undefined
+  /** By hand, beside the first. */
+  readonly #addresses: { readonly at: number; readonly capacity: number }[] = []
   signsAt = 0
   addressesAt = 0
   rowsAt = 0
@@ -256,7 +262,7 @@ class SegmentView {
   /** Makes room for `n` signs; doubling, so that scratch left behind stays below what is in use. */
   fit(n: number, table: string): void {
     if (n <= this.#capacity) return
-    const capacity = 2 ** Math.ceil(Math.log2(Math.max(n, 1024)))
+    const capacity = roomFor(n)
     this.signsAt = this.#reserve(capacity * 8, table)
     this.addressesAt = this.#reserve(capacity * 4, table)
     this.rowsAt = this.#reserve(capacity * this.#dim * 4, table)
@@ -267,6 +273,17 @@ class SegmentView {
     if (!this.#counts) return
     this.shownAt = this.#reserve(capacity * 12, table)
     this.shown = new Float32Array(this.#memory.buffer, this.shownAt, capacity * 3)
+  }
+
+  /** Where a hand keeps the addresses of its `n` rows. */
+  addresses(hand: number, n: number, table: string): number {
+    if (hand === 0) return this.addressesAt
+    const known = this.#addresses[hand]
+    if (known && n <= known.capacity) return known.at
+    const capacity = roomFor(n)
+    const made = { at: this.#reserve(capacity * 4, table), capacity }
+    this.#addresses[hand] = made
+    return made.at
   }
 
   /** The row that the last lookup found for its first sign, as it is stored. */
@@ -313,6 +330,10 @@ class SegmentView {
     if (at === 0) throw tableFull(table, this.kernel.rowCount())
     return at
   }
+}
+
+function roomFor(signs: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(signs, 1024)))
 }
 
 function tableFull(name: string, rows: number): UserError {

@@ -1,0 +1,53 @@
+/** @file Where the rows of a batch lie, as the pull found them: the push that follows need not look them up again. */
+import type { DistinctSigns } from '../table/index.ts'
+
+/** Pulls kept of each contributor: one is computed, the next is already asked for. */
+const KEPT = 2
+/** Beyond so many contributors rows are looked up again: addresses take four bytes a sign and table. */
+const MAX_CONTRIBUTORS = 32
+
+interface Pull {
+  /** Number of the table's list of addresses; 0 is nobody's. */
+  readonly hand: number
+  signs: Uint8Array[]
+}
+
+export class PulledRows {
+  readonly #pulls = new Map<number, Pull[]>()
+
+  /** Notes the signs of a pull; returns where its addresses are to be kept. */
+  note(contributor: number, groups: readonly DistinctSigns[]): number {
+    const pulls = this.#pullsOf(contributor)
+    const oldest = pulls?.shift()
+    if (!oldest) return 0
+    oldest.signs = groups.map(({ signs }) => bytesOf(signs).slice())
+    pulls!.push(oldest)
+    return oldest.hand
+  }
+
+  /** Where the addresses of exactly these signs are; undefined: nowhere. */
+  find(contributor: number, groups: readonly DistinctSigns[]): number | undefined {
+    const same = ({ signs }: Pull) =>
+      signs.length === groups.length &&
+      groups.every((group, g) => Buffer.compare(signs[g]!, bytesOf(group.signs)) === 0)
+    return this.#pulls.get(contributor)?.find(same)?.hand
+  }
+
+  /** Rows have moved or gone. */
+  forget(): void {
+    for (const pulls of this.#pulls.values()) for (const pull of pulls) pull.signs = []
+  }
+
+  #pullsOf(contributor: number): Pull[] | undefined {
+    const known = this.#pulls.get(contributor)
+    if (known || this.#pulls.size >= MAX_CONTRIBUTORS) return known
+    const first = 1 + KEPT * this.#pulls.size
+    const pulls = Array.from({ length: KEPT }, (_, i): Pull => ({ hand: first + i, signs: [] }))
+    this.#pulls.set(contributor, pulls)
+    return pulls
+  }
+}
+
+function bytesOf({ buffer, byteOffset, byteLength }: BigUint64Array): Uint8Array {
+  return new Uint8Array(buffer, byteOffset, byteLength)
+}
