@@ -92,8 +92,16 @@ export class Trainer implements FleetWorker {
     const pool = mode === 'async' ? { ahead: 3 } : { inTurn: true }
     const runtime = await Runtime.open({ ...options, model, threads, pool, params: (thread) => this.#handle(thread) })
     this.#lost.listener = (error) => runtime.fail(error)
+    runtime.unref()
     return {
-      pass: (phase, epoch, changes) => runtime.pass(phase, epoch, undefined, changes),
+      pass: async (phase, epoch, changes) => {
+        runtime.ref()
+        try {
+          return await runtime.pass(phase, epoch, undefined, changes)
+        } finally {
+          runtime.unref()
+        }
+      },
       close: () => runtime.close(),
     }
   }
