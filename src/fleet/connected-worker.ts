@@ -92,20 +92,30 @@ export class ConnectedWorker implements FleetWorker {
     const runtime = await Runtime.open({ ...options, config, model, threads, params: mode.params, pool: mode.pool })
     this.#runtimes.add(runtime)
     let begin = true
+    const train: FleetRuntime['pass'] = async (phase, epoch, changes = {}) => {
+      await this.#join(threads, begin)
+      begin = false
+      return runtime.pass(phase, epoch, undefined, {
+        ...changes,
+        afterBatch: (index) => mode.afterBatch(runtime, index),
+        together: async (own) => {
+          await mode.settle(runtime)
+          await this.#leave()
+          return changes.together ? changes.together(own) : own
+        },
+      })
+    }
+    runtime.unref()
     return {
-      pass: async (phase, epoch, changes = {}) => {
-        if (phase === 'infer') return runtime.pass(phase, epoch, undefined, changes)
-        await this.#join(threads, begin)
-        begin = false
-        return runtime.pass(phase, epoch, undefined, {
-          ...changes,
-          afterBatch: (index) => mode.afterBatch(runtime, index),
-          together: async (own) => {
-            await mode.settle(runtime)
-            await this.#leave()
-            return changes.together ? changes.together(own) : own
-          },
-        })
+      pass: async (phase, epoch, changes) => {
+        runtime.ref()
+        try {
+          return await (phase === 'train'
+            ? train(phase, epoch, changes)
+            : runtime.pass(phase, epoch, undefined, changes))
+        } finally {
+          runtime.unref()
+        }
       },
       close: async () => {
         this.#runtimes.delete(runtime)

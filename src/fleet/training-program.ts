@@ -51,7 +51,7 @@ export interface FleetWorker {
   scatter(params: LocalParams): Promise<void>
 }
 
-/** Passes over data with the servers' weights: what Runtime is to a process of its own. */
+/** Passes over data with the servers' weights: what Runtime is to a process of its own. Between passes its threads do not keep the process from ending. */
 export interface FleetRuntime {
   pass(phase: 'train' | 'infer', epoch: number, changes?: Parameters<Runtime['pass']>[3]): Promise<PassResult>
   close(): Promise<void>

@@ -58,7 +58,6 @@ export class DatasetRuns {
     }
     const result = await passes.pass(this.#epochs[phase]++, dataset.files)
     if (debug) this.#emit({ kind: 'notice', message: breakdownText(result) })
-    if (!passes.stays) await this.#close(phase)
     return result
   }
 
@@ -114,7 +113,6 @@ async function openPasses(phase: Phase, { program, dataset, threads, printPeriod
   const remote = await worker?.openRuntime(options)
   const local = remote ? undefined : await Runtime.open({ ...options, ...localOptions(program, threads) })
   return {
-    stays: local !== undefined,
     set listener(listener: (event: Event) => void) {
       events.listener = listener
     },

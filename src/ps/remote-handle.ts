@@ -132,4 +132,6 @@ export function serveThread(port: MessagePort, servers: ServerGroup): void {
       (error: unknown) => port.postMessage({ id, error: toPlainError(error) } satisfies Answer),
     )
   })
+  // The thread at the other end keeps the process alive while it works, not what it could ask.
+  port.unref()
 }

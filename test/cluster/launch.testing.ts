@@ -24,6 +24,8 @@ export interface LaunchRun {
 export interface LaunchRunOptions {
   readonly cwd: string
   readonly env?: Readonly<Record<string, string>>
+  /** @default 25 s */
+  readonly timeoutMs?: number
   /** Sees each piece of output as it comes. */
   readonly onOutput?: (all: string, launcher: ChildProcess) => void
 }
@@ -41,7 +43,7 @@ export function run(bin: keyof typeof BINS, args: readonly string[], options: La
       env,
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    const timer = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS)
+    const timer = setTimeout(() => child.kill('SIGKILL'), options.timeoutMs ?? TIMEOUT_MS)
     let [out, err] = ['', '']
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
       out += text
