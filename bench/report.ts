@@ -2,6 +2,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import type { Accuracy } from './accuracy.ts'
+import { markdown } from './markdown.ts'
+import { psTables } from './ps-report.ts'
 import type { SpeedFigure } from './speed.ts'
 import { at, type Json, thousands } from './tools.ts'
 
@@ -11,9 +13,10 @@ export interface Figures {
   readonly table?: readonly Json[]
   readonly accuracy?: Accuracy
   readonly serve?: readonly Json[]
+  readonly ps?: readonly Json[]
 }
 
-export function report({ speed, reader, table, accuracy, serve }: Figures): string {
+export function report({ speed, reader, table, accuracy, serve, ps }: Figures): string {
   const parts = [
     `Measured with Node ${process.version} on ${cpus().length} cores (${cpus()[0]?.model.trim()}).`,
     speed && speedTable(speed),
@@ -22,6 +25,7 @@ export function report({ speed, reader, table, accuracy, serve }: Figures): stri
     table && rowsTable(table),
     accuracy && accuracyTable(accuracy),
     serve && serveTable(serve),
+    ps && psTables(ps),
   ]
   return `${parts.filter((part) => part !== undefined).join('\n\n')}\n`
 }
@@ -37,10 +41,6 @@ function replaceBetween(file: string, text: string): void {
   const [begin, end] = ['<!-- bench:begin -->', '<!-- bench:end -->']
   const old = readFileSync(file, 'utf8')
   writeFileSync(file, old.replace(new RegExp(`${begin}[\\s\\S]*${end}`), `${begin}\n${text.trim()}\n${end}`))
-}
-
-function markdown(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
-  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
 
 function speedTable(speed: readonly SpeedFigure[]): string {

@@ -22,7 +22,7 @@ const { values: options } = parseArgs({
 })
 
 const PYTHON_READER = 'python3 slot_reader.py'
-const PARTS = ['speed', 'reader', 'table', 'accuracy', 'serve'] as const
+const PARTS = ['speed', 'reader', 'table', 'accuracy', 'serve', 'ps'] as const
 const wanted = new Set<string>(options.only ?? PARTS)
 const peer = (python: string | undefined, file: string) => {
   const found = python !== undefined && existsSync(python) && existsSync(`${options.peers}/${file}`)
@@ -63,8 +63,15 @@ const figures = {
       ...(await script('table.ts', [options['table-rows'], 'uniform'])),
     ],
   }),
+  ...(wanted.has('ps') && { ps: await script('ps.ts', psArguments()) }),
   ...(wanted.has('serve') && { serve: await script('serve.ts', [10, 1]) }),
   ...(wanted.has('accuracy') && { accuracy: await measureAccuracy(rows, peer(options.torch, 'torch_auc.py')) }),
+}
+
+function psArguments(): string[] {
+  const found = peer(options.paddle, 'paddle_dnn.py')
+  const beside = found ? ['--paddle', found.python, '--script', found.script] : []
+  return ['--rows', options.rows, '--rounds', options.rounds, ...beside]
 }
 
 const text = report(figures)

@@ -30,6 +30,8 @@ export interface ServerGroupOptions {
   readonly requestTimeoutMs?: number
   /** How long live workers may keep others waiting at a meeting. @default 6 hours */
   readonly meetingTimeoutMs?: number
+  /** Servers of this host are reached over unix sockets. @default true */
+  readonly local?: boolean
   readonly retryMs?: number
   /** The connections keep the process alive only while something is asked. @default false: always */
   readonly idle?: boolean
@@ -142,7 +144,7 @@ export class ServerGroup {
 
   async #connect(endpoint: string, rank: number): Promise<Peer> {
     const { identity, transport = socketTransport, startTimeoutMs: timeoutMs = START_TIMEOUT_MS } = this.#options
-    const { retryMs, deadAfterMs, idle = false, onNotice } = this.#options
+    const { retryMs, deadAfterMs, idle = false, local: nearby = true, onNotice } = this.#options
     const who = `server[${rank}] ${endpoint}`
     const onWait = (reason: string) => onNotice?.(`Waiting for ${who} (${reason}).`)
     const over = async (facts: Readonly<Record<string, string>> = {}) =>
@@ -151,7 +153,9 @@ export class ServerGroup {
         greet: (connection) => sayHello(connection, who, identity, facts),
       })
     const local =
-      transport === socketTransport ? await this.#locally(await over({ [PROBE]: 'yes' }), rank, who) : undefined
+      transport === socketTransport && nearby
+        ? await this.#locally(await over({ [PROBE]: 'yes' }), rank, who)
+        : undefined
     const connection = local ?? (await over()).connection
     return new Peer(connection, {
       ...{ who, idle },
