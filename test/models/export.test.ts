@@ -1,7 +1,7 @@
 /** @file Models beyond criteo's slots are exported, and score from text and from one folded file as the trainer does. */
 
 import { mkdtempSync } from 'node:fs'
-import { readFile, rm } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -54,6 +54,29 @@ describe.each(Object.entries(NEEDED))('%s', (name, needed) => {
     )
     await session.close()
   })
+})
+
+test('histories of unequal lengths are padded alike, in training and in an export', async () => {
+  const folder = join(scratch, 'unequal')
+  await mkdir(join(folder, 'data'), { recursive: true })
+  const lines = Array.from({ length: 40 }, (_, i) => {
+    const of = (slot: string, count: number) => Array.from({ length: count }, (_, k) => `${slot}:${(i + k) % 9}`)
+    const histories = [...of('hist_item_seq', 1 + (i % 6)), ...of('hist_cat_seq', 1 + ((i * 3) % 5))]
+    return `${histories.join(' ')} target_item:${i % 9} target_cat:${i % 3} label:${i % 2}`
+  })
+  await writeFile(join(folder, 'data', 'part-000'), `${lines.join('\n')}\n`)
+  const overrides = [
+    ...[`runner.train_data_dir=${join(folder, 'data')}`, `runner.test_data_dir=${join(folder, 'data')}`],
+    ...[`runner.model_save_path=${join(folder, 'saved')}`, 'runner.epochs=1', 'runner.use_inference=True'],
+    ...['runner.train_batch_size=8', 'runner.infer_batch_size=7'],
+  ]
+  const path = fileURLToPath(new URL('../../models/rank/din/config.yaml', import.meta.url))
+  const { evaluation } = await train({ config: loadConfig({ path, overrides }), emit: () => {} })
+  const model = join(folder, 'saved', '0', 'inference')
+  const losses: number[] = []
+  for await (const { scores } of predict({ model, input: join(folder, 'data', 'part-000') }))
+    for (const [i, score] of scores.entries()) losses.push(-Math.log(i % 2 === 1 ? score : 1 - score))
+  expect(losses.reduce((a, b) => a + b, 0) / losses.length).toBeCloseTo(evaluation!['loss']!, 5)
 })
 
 /** Instances as slot text. */
