@@ -5,7 +5,7 @@ import { describeSchema, describeValue } from './describe.ts'
 import type { Fix } from './fix.ts'
 import { placeOf, renameFix, samePath, setFix, valueAt } from './mend.ts'
 import type { ConfigProblem } from './problem.ts'
-import { repair } from './repair.ts'
+import { type Repair, repair } from './repair.ts'
 import { type ConfigSource, overrideAt } from './source.ts'
 import { defaultOf, keysOf, metaOf, type Path, schemaAt } from './walk.ts'
 
@@ -80,7 +80,16 @@ function wrongValue(path: Path, issue: z.core.$ZodIssue, context: IssueContext):
   const at = schemaAt(schema, path)
   const meta = at ? metaOf(at) : {}
   const refused = meta.refused?.[String(value)]
-  const mended = !at ? { value: undefined } : refused ? { value: defaultOf(at) } : repair(at, value)
+  // A check over several keys knows itself what would be right: params: { fix }.
+  const own = issue.code === 'custom' ? issue.params?.['fix'] : undefined
+  const mended: Repair =
+    own !== undefined
+      ? { value: own }
+      : !at
+        ? { value: undefined }
+        : refused
+          ? { value: defaultOf(at) }
+          : repair(at, value)
   const ownWords = issue.code === 'custom' && !meta.expected
   const expected = ownWords ? issue.message : `expected ${at ? describeSchema(at) : 'another value'}`
   return {

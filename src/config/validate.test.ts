@@ -106,3 +106,15 @@ test('a model can place an error of its own', () => {
     1 error in config.yaml"
   `)
 })
+
+test('a check over several keys brings its own fix', () => {
+  const both = z.strictObject({ sizes: z.array(z.int()), acts: z.array(z.string()) }).check(({ value, issues }) => {
+    const { sizes, acts } = value
+    if (acts.length === sizes.length) return
+    const params = { fix: sizes.map(() => 'relu') }
+    issues.push({ code: 'custom', path: ['acts'], input: acts, message: 'one for each of sizes', params })
+  })
+  const loaded = load('hyper_parameters:\n  sizes: [8, 4]\n  acts: [relu]\n')
+  expect(() => validateHyperParameters(loaded, both)).toThrow('one for each of sizes, got ["relu"]')
+  expect(() => validateHyperParameters(loaded, both)).toThrow('6 |   acts: [relu, relu]')
+})

@@ -114,13 +114,15 @@ test('drawn classes score as they do among all, the true one in column 0', async
   const [x, label] = [b.feed('x', ['B', 3], 'float32'), b.feed('label', ['B', 1], 'int64')]
   const scores = new nn.ClassScores({ in: 3, classes: 50 })
   const [all, few] = [scores.all(x, label), scores.sampled(x, label, { samples: 8, sampler: 'uniform' })]
-  const program = b.build({ all: all.logits, few: few.logits, first: few.label })
+  const program = b.build({ all: all.logits, few: few.logits, first: few.label, above: nn.classesAbove(all) })
   const result = await run(program, {
     x: waves([2, 3], 0.9),
     label: { dims: [2, 1], data: BigInt64Array.of(7n, 41n) },
     [RANDOM_SEED]: { dims: [1], data: Int32Array.of(5) },
   })
   expect(result['first']).toEqual([0, 0])
+  const rows = [result['all']!.slice(0, 50), result['all']!.slice(50)]
+  expect(result['above']).toEqual([7, 41].map((own, i) => rows[i]!.filter((score) => score > rows[i]![own]!).length))
   expect(result['few']).toHaveLength(2 * 9)
   expect(result['few']![0]).toBeCloseTo(result['all']![7]!, 5)
   expect(result['few']![9]).toBeCloseTo(result['all']![50 + 41]!, 5)

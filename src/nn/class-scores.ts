@@ -1,5 +1,16 @@
 /** @file The last layer over many classes (items of a catalogue, words): scores of all of them, or of a few drawn ones. */
-import { concat, gemm, type Initializer, reshape, type Tensor } from '../program/index.ts'
+import {
+  cast,
+  clip,
+  concat,
+  gemm,
+  greater,
+  type Initializer,
+  reshape,
+  sum,
+  type Tensor,
+  takeAlong,
+} from '../program/index.ts'
 import { Layer, type Variable } from './layer.ts'
 import { firstClass, type SampledOptions, sampledLogits } from './sampled-loss.ts'
 
@@ -60,4 +71,11 @@ export class ClassScores extends Layer {
     const logits = concat([positive, negative], 1)
     return { logits, label: firstClass(logits) }
   }
+}
+
+/** How many classes score above the true one: logits [N, C] and label [N, 1] -> [N, 1]. A label outside is taken for the nearest. */
+export function classesAbove({ logits, label }: Classified): Tensor {
+  const last = Number(logits.shape[1]) - 1
+  const inside = cast(clip(cast(label, 'float32'), 0, last), 'int64') // an index outside would stop the engine, not the user
+  return sum(cast(greater(logits, takeAlong(logits, inside, 1)), 'float32'), 1, true)
 }

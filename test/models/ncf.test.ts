@@ -23,7 +23,9 @@ interface Recorded {
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const RECORDED = JSON.parse(readFileSync(join(ROOT, 'test/fixtures/ncf.json'), 'utf8')) as Recorded
 /** Enough to see it learn, few enough for every commit; the model's README has ten. */
-const EPOCHS = 3
+const EPOCHS = 2
+/** One run's ratio moves by 0.01 with the last bit of a sum; means of three move less. */
+const SEEDS = Object.keys(RECORDED.hitRatio)
 const { OARFISH_DATA } = process.env
 
 describe.skipIf(!OARFISH_DATA)('on OARFISH_DATA/ml-100k', () => {
@@ -41,15 +43,23 @@ describe.skipIf(!OARFISH_DATA)('on OARFISH_DATA/ml-100k', () => {
   })
 
   test("HR@10 is within 0.01 of PyTorch's from the same first weights", async () => {
+    const reached: number[] = []
+    for (const seed of SEEDS) reached.push(await trainedRatio(seed))
+    const expected = meanOf(SEEDS.map((seed) => RECORDED.hitRatio[seed]![EPOCHS - 1]!))
+    expect(Math.abs(meanOf(reached) - expected), `${reached} beside ${expected}`).toBeLessThan(0.01)
+  }, 240_000)
+
+  async function trainedRatio(seed: string): Promise<number> {
+    const saved = join(folder, 'saved', seed)
     const runner = {
       train_data_dir: join(folder, 'train'),
       test_data_dir: join(folder, 'test'),
       train_batch_size: RECORDED.batchSize,
       infer_batch_size: 1000,
       epochs: EPOCHS,
-      seed: 1,
+      seed,
       use_inference: true,
-      model_save_path: join(folder, 'saved'),
+      model_save_path: saved,
     }
     const config = loadConfig({
       path: join(ROOT, 'models/recall/ncf/config.yaml'),
@@ -59,9 +69,8 @@ describe.skipIf(!OARFISH_DATA)('on OARFISH_DATA/ml-100k', () => {
       ],
     })
     await train({ config, emit: () => {} })
-    const expected = RECORDED.hitRatio['1']![EPOCHS - 1]!
-    expect(Math.abs((await hitRatio(join(folder, 'saved', String(EPOCHS - 1)))) - expected)).toBeLessThan(0.01)
-  }, 120_000)
+    return hitRatio(join(saved, String(EPOCHS - 1)))
+  }
 
   /** Through the export and the script of the example, as a user measures it. */
   async function hitRatio(saved: string): Promise<number> {
@@ -75,6 +84,10 @@ describe.skipIf(!OARFISH_DATA)('on OARFISH_DATA/ml-100k', () => {
     return Number(/HR@10: ([\d.]+)/.exec(printed)![1])
   }
 })
+
+function meanOf(values: readonly number[]): number {
+  return values.reduce((sum, value) => sum + value, 0) / values.length
+}
 
 function script(name: string): string {
   return join(ROOT, 'examples/movielens', name)

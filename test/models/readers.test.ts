@@ -1,5 +1,6 @@
 /** @file The readers of PaddleRec's own files that stand beside models. */
-import { mkdtempSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -61,6 +62,21 @@ test('sessions: the last max_len items and what came after each; a session of on
     { src_wordseq: ['1'], dst_wordseq: [2, 0, 0] },
     { src_wordseq: ['4', '5', '6'], dst_wordseq: [5, 6, 7] },
   ])
+})
+
+test('an item beyond vocab_size is named', async () => {
+  const read = samplesOf('recall/gru4rec/rsc15_reader', '1 2\n3 60 5\n', { vocab_size: 50 })
+  await expect(read).rejects.toThrow('item 60 is not below hyper_parameters.vocab_size, 50')
+})
+
+test('the samples of the models are what scripts/model-samples.mjs writes', () => {
+  const root = fileURLToPath(new URL('../..', import.meta.url))
+  const out = join(folder, 'samples')
+  execFileSync(process.execPath, [join(root, 'scripts/model-samples.mjs'), out])
+  const files = readdirSync(out, { recursive: true, encoding: 'utf8' }).filter((path) => /part-000|\.txt/.test(path))
+  expect(files).toHaveLength(16)
+  for (const file of files)
+    expect(readFileSync(join(out, file)).equals(readFileSync(join(root, 'models', file))), file).toBe(true)
 })
 
 describe('sentences', () => {

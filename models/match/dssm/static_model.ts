@@ -19,24 +19,32 @@ import { Dssm } from './net.ts'
 
 const ACTIVATIONS = ['relu', 'sigmoid', 'tanh', 'linear'] as const
 
-export const hyperParameters = z.strictObject({
-  optimizer: z
-    .strictObject({
-      class: z.enum(['adam', 'Adam']).default('adam'),
-      learning_rate: z.number().positive().default(0.001),
-      /** Kept for PaddleRec's sake: runner.sync_mode decides. */
-      strategy: z.string().default('sync'),
-    })
-    .prefault({}),
-  trigram_d: z.int().positive().default(2900),
-  /** Documents that do not fit, for each query: the slots doc_neg_0, doc_neg_1, ... */
-  neg_num: z.int().positive().default(1),
-  /** Kept for PaddleRec's sake: the loss is over the whole batch, whatever its size. */
-  slice_end: z.int().positive().default(8),
-  fc_sizes: z.array(z.int().positive()).min(1).default([300, 300, 128]),
-  /** One for each of fc_sizes. */
-  fc_acts: z.array(z.enum(ACTIVATIONS)).default(['relu', 'relu', 'relu']),
-})
+export const hyperParameters = z
+  .strictObject({
+    optimizer: z
+      .strictObject({
+        class: z.enum(['adam', 'Adam']).default('adam'),
+        learning_rate: z.number().positive().default(0.001),
+        /** Kept for PaddleRec's sake: runner.sync_mode decides. */
+        strategy: z.string().default('sync'),
+      })
+      .prefault({}),
+    trigram_d: z.int().positive().default(2900),
+    /** Documents that do not fit, for each query: the slots doc_neg_0, doc_neg_1, ... */
+    neg_num: z.int().positive().default(1),
+    /** Kept for PaddleRec's sake: the loss is over the whole batch, whatever its size. */
+    slice_end: z.int().positive().default(8),
+    fc_sizes: z.array(z.int().positive()).min(1).default([300, 300, 128]),
+    /** One for each of fc_sizes. */
+    fc_acts: z.array(z.enum(ACTIVATIONS)).default(['relu', 'relu', 'relu']),
+  })
+  .check(({ value, issues }) => {
+    const { fc_sizes, fc_acts } = value
+    if (fc_acts.length === fc_sizes.length) return
+    const fix = fc_sizes.map((_, i) => fc_acts[i] ?? fc_acts.at(-1) ?? 'relu')
+    const message = `one activation for each of the ${fc_sizes.length} fc_sizes`
+    issues.push({ code: 'custom', path: ['fc_acts'], input: fc_acts, message, params: { fix } })
+  })
 
 export interface Inputs {
   readonly query: Tensor

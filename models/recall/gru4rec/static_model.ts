@@ -13,7 +13,6 @@ import {
   softmax,
   sum,
   type Tensor,
-  takeAlong,
   topK,
   z,
 } from 'oarfish'
@@ -82,14 +81,14 @@ export function forward(
   isInfer: boolean,
 ): NetOutput {
   const { states, last, mask } = model.forward(session)
-  const { logits, label } =
+  const classified =
     isInfer || neg_num === 0 ? model.scores.all(states, next) : model.scores.sampled(states, next, { samples: neg_num })
   const weights = reshape(mask, [-1, 1]) // [B * T, 1]
   const meanOf = (values: Tensor) => div(sum(mul(values, weights)), sum(weights))
-  const above = sum(cast(greater(logits, takeAlong(logits, label, 1)), 'float32'), 1, true)
+  const above = nn.classesAbove(classified)
   const { values: scores, indices: items } = topK(softmax(model.scores.logits(last)), recall_k)
   return {
-    loss: meanOf(nn.softmaxCrossEntropy(logits, label)),
+    loss: meanOf(nn.softmaxCrossEntropy(classified.logits, classified.label)),
     metrics: { recall: metric.mean(meanOf(cast(greater(recall_k, above), 'float32'))) },
     outputs: { scores, items },
   }
