@@ -36,7 +36,7 @@ export function processIo(): CliIo {
     input: () => process.stdin,
     env: process.env,
     platform: process.platform,
-    exit: (code) => process.exit(code),
+    exit: leave,
     onSignal: (listener) => {
       const signals = Object.keys(STOP_SIGNALS) as StopSignal[]
       for (const signal of signals) process.on(signal, listener)
@@ -45,4 +45,16 @@ export function processIo(): CliIo {
       }
     },
   }
+}
+
+/**
+ * As the signal would end the process, where the code stands for one: process.exit ends threads first, and one that is
+ * inside onnxruntime would abort the process instead.
+ */
+function leave(code: number): void {
+  const signal = (Object.keys(STOP_SIGNALS) as StopSignal[]).find((name) => STOP_SIGNALS[name] === code)
+  if (!signal || process.platform === 'win32') process.exit(code)
+  process.emit('exit', code) // what this process has started is ended, as before any exit
+  process.removeAllListeners(signal)
+  process.kill(process.pid, signal)
 }

@@ -53,8 +53,10 @@ export function run(bin: keyof typeof BINS, args: readonly string[], options: La
       err += text
     })
     child.on('error', reject)
-    child.on('close', (code) => {
+    child.on('close', (exitCode, signal) => {
       clearTimeout(timer)
+      // As a shell shows it: a second Ctrl+C ends a process by the signal itself.
+      const code = signal === 'SIGINT' ? 130 : exitCode
       resolve({ code, out, err, seconds: (performance.now() - begin) / 1000, mark })
     })
   })
