@@ -1,5 +1,6 @@
 /** @file A worker that is connected to its servers: threads and steps over their weights, meetings with the other workers. */
 import type { Cluster, JobConfig } from '../config/index.ts'
+import type { Exchange } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { createLocalParams, denseLayout, LocalParams, type Params } from '../params/index.ts'
 import {
@@ -15,6 +16,7 @@ import {
   ServerGroup,
   type Slice,
   scatterParams,
+  serverExchange,
 } from '../ps/index.ts'
 import { openWorkerMode, Runtime, type WorkerMode } from '../train/index.ts'
 import { strategyError } from './errors.ts'
@@ -44,6 +46,7 @@ export class ConnectedWorker implements FleetWorker {
   readonly #steps = new Set<Params>()
   /** How often each kind of meeting took place: all workers count alike. */
   readonly #met = new Map<string, number>()
+  #exchanges = 0
   /** A geo worker's copy, which outlives the threads that train it. */
   #geo: { readonly mode: WorkerMode; readonly threads: number } | undefined
 
@@ -135,6 +138,13 @@ export class ConnectedWorker implements FleetWorker {
         : new RemoteParams({ call, thread: 0, segments, slices })
     this.#steps.add(params)
     return params
+  }
+
+  /** How samples change hands: every call of every worker is one of its own, and all count alike. */
+  exchange(): Exchange {
+    const { rank, workerNum } = this.#job.cluster
+    const inner = serverExchange(this.#servers, rank, workerNum)
+    return { ...inner, swap: (name, rounds) => inner.swap(`${name}, exchange ${++this.#exchanges}`, rounds) }
   }
 
   async gather(): Promise<LocalParams> {

@@ -1,5 +1,6 @@
 /** @file Fleet: a program's way to be a worker or a server of a job. One instance is one job; it knows nothing of how programs are built. */
 import { type Cluster, processEnv, psFlags } from '../config/index.ts'
+import type { Exchange } from '../data/index.ts'
 import { type EventSink, paddleSink } from '../event/index.ts'
 import type { ModelOptimizer } from '../model/index.ts'
 import { type KernelStore, openStore, serveStore } from '../ps/index.ts'
@@ -187,6 +188,11 @@ export class Fleet {
   /** Returns when every worker has called it. */
   async barrierWorker(): Promise<void> {
     if (!this.#nonDistributed('barrierWorker')) await this.#meet('barrierWorker', null)
+  }
+
+  /** How samples change hands between workers, for dataset.globalShuffle(fleet); undefined in a process that trains alone. */
+  exchange(): Exchange | undefined {
+    return this.#ready('exchange').role === 'local' ? undefined : this.#connected('exchange').exchange()
   }
 
   // Saving: every worker calls it, worker 0 writes.

@@ -56,7 +56,7 @@ export class DatasetRuns {
       const values = shown.map(([info, name]) => [info, event.metrics[name] ?? Number.NaN] as const)
       if (values.length > 0) process.stdout.write(`${periodLine(event.batch, values, new Date())}\n`)
     }
-    const result = await passes.pass(this.#epochs[phase]++, dataset.files)
+    const result = await passes.pass(this.#epochs[phase]++, await dataset.localFiles())
     if (debug) this.#emit({ kind: 'notice', message: breakdownText(result) })
     return result
   }
@@ -105,7 +105,7 @@ async function openPasses(phase: Phase, { program, dataset, threads, printPeriod
   )
   const options = {
     ...{ config, slots, engine: 'ort' as const, signal: new AbortController().signal },
-    files: { [phase]: dataset.files },
+    files: { [phase]: await dataset.localFiles() },
     readers: { [phase]: pool },
     emit: (event: Event) => events.listener(event),
   }

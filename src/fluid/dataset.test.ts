@@ -1,68 +1,21 @@
 /** @file Datasets, passes over them, and models saved from them. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import type { Event } from '../event/index.ts'
-import {
-  DatasetFactory,
-  Executor,
-  io,
-  layers,
-  optimizer,
-  Program,
-  programGuard,
-  TestProgram,
-  type Variable,
-} from './index.ts'
+import { DatasetFactory, Executor, io, optimizer } from './index.ts'
+import { clicks as clicksWith, writeParts } from './job.testing.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'oarfish-fluid-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** MultiSlot text: two dense values, one to three ids, a label that depends on the first id. */
-function writeParts(name: string, parts: number, rows: number): string[] {
-  mkdirSync(join(folder, name))
-  return Array.from({ length: parts }, (_, p) => {
-    const lines = Array.from({ length: rows }, (_, i) => {
-      const ids = Array.from({ length: 1 + (i % 3) }, (_, k) => (i % 10) + 100 * k)
-      return `2 ${(i % 7) / 7} ${p} ${ids.length} ${ids.join(' ')} 1 ${i % 10 < 5 ? 1 : 0}`
-    })
-    const file = join(folder, name, `part-${p}`)
-    writeFileSync(file, `${lines.join('\n')}\n`)
-    return file
-  })
-}
-
-interface Clicks {
-  readonly main: Program
-  readonly startup: Program
-  readonly vars: readonly Variable[]
-  readonly predict: Variable
-  readonly loss: Variable
-  readonly auc: Variable
-}
-
-function clicks(): Clicks {
-  const [main, startup] = [new Program(), new Program()]
-  const built = programGuard(main, startup, () => {
-    const label = layers.data({ name: 'label', shape: [1], dtype: 'int64' })
-    const x = layers.data({ name: 'x', shape: [2] })
-    const ids = layers.data({ name: 'ids', shape: [1], lodLevel: 1, dtype: 'int64' })
-    const emb = layers.embedding({ input: ids, size: [1000, 4], isSparse: true })
-    const pooled = layers.sequencePool({ input: emb, poolType: 'average' })
-    const predict = layers.fc({ input: layers.concat({ input: [pooled, x], axis: 1 }), size: 2, act: 'softmax' })
-    const loss = layers.mean(layers.crossEntropy({ input: predict, label }))
-    const [auc] = layers.auc({ input: predict, label })
-    new optimizer.Adagrad({ learningRate: 0.1 }).minimize(loss)
-    // The order of the data, which is not that of the declarations.
-    return { vars: [x, ids, label], predict, loss, auc }
-  })
-  return { main, startup, ...built }
-}
+const clicks = () => clicksWith(() => new optimizer.Adagrad({ learningRate: 0.1 }))
+const parts = (name: string, count: number, rows: number) => writeParts(join(folder, name), count, rows)
 
 describe('a pass over a dataset', () => {
   test('trains on all files, reports what was asked for, and does so again', async () => {
-    const files = writeParts('train', 3, 400)
+    const files = parts('train', 3, 400)
     const { main: program, startup, vars, auc, loss } = clicks()
     const events: Event[] = []
     const exe = new Executor(undefined, { emit: (event) => events.push(event) })
@@ -87,7 +40,7 @@ describe('a pass over a dataset', () => {
   })
 
   test('reads what a command prints', async () => {
-    const files = writeParts('piped', 2, 100).map((file) => {
+    const files = parts('piped', 2, 100).map((file) => {
       writeFileSync(file, Array.from({ length: 100 }, (_, i) => `${i % 10}\n`).join(''))
       return file
     })
@@ -111,16 +64,37 @@ describe('a pass over a dataset', () => {
     const dataset = new DatasetFactory().createDataset('InMemoryDataset')
     dataset.setUseVar(vars)
     dataset.setBatchSize(30)
-    dataset.setFilelist(writeParts('memory', 1, 90))
+    dataset.setFilelist(parts('memory', 1, 90))
     await expect(exe.trainFromDataset({ program, dataset })).rejects.toThrow('nothing is in memory')
     await dataset.loadIntoMemory()
     dataset.localShuffle()
-    dataset.globalShuffle()
+    await dataset.globalShuffle()
     expect(dataset.getMemoryDataSize()).toBe(90)
     const { samples } = await exe.trainFromDataset({ program, dataset })
     expect(samples).toBe(90)
     dataset.releaseMemory()
     expect(dataset.getMemoryDataSize()).toBe(0)
+    await exe.close()
+  })
+
+  test('fetches files of another file system, or by a command, before it reads them', async () => {
+    const [file] = parts('remote', 1, 60)
+    const { main: program, startup, vars } = clicks()
+    const exe = new Executor(undefined, { emit: () => undefined })
+    await exe.run(startup)
+    const dataset = new DatasetFactory().createDataset()
+    dataset.setUseVar(vars)
+    dataset.setBatchSize(10)
+    dataset.setHdfsConfig(`file://${join(folder, 'remote')}`, '')
+    dataset.setFilelist(['/part-0'])
+    expect((await exe.trainFromDataset({ program, dataset })).samples).toBe(60)
+    dataset.setDownloadCmd('head -20')
+    dataset.setFilelist([file!])
+    expect((await exe.trainFromDataset({ program, dataset })).samples).toBe(20)
+    dataset.setDownloadCmd('cat nowhere')
+    await expect(exe.trainFromDataset({ program, dataset })).rejects.toThrow(
+      'the download command "cat nowhere" ended with 1',
+    )
     await exe.close()
   })
 
@@ -164,7 +138,9 @@ describe('what is saved', () => {
     const [program, feeds, fetchList] = await io.loadInferenceModel(dirname, exe)
     expect(feeds).toEqual(['x', 'ids', 'label'])
     const got = numbers(await exe.run({ program, feed, fetchList }))
-    const expected = numbers(await exe.run({ program: new TestProgram(main), feed, fetchList: [loss, predict] }))
+    const expected = numbers(
+      await exe.run({ program: main.clone({ forTest: true }), feed, fetchList: [loss, predict] }),
+    )
     expect(got[0]![0]).toBeCloseTo(expected[0]![0]!, 5)
     expect(got[1]).toEqual([1])
     for (const [i, value] of expected[1]!.entries()) expect(got[2]![i]).toBeCloseTo(value, 5)

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import {
   type Batch,
   type BatchReader,
+  type Exchange,
   InMemoryDataset as MemoryDataset,
   measureFiles,
   openReaderPool,
@@ -12,6 +13,7 @@ import {
   type Slot,
 } from '../data/index.ts'
 import { UserError } from '../util/index.ts'
+import { RemoteCopies } from './remote-copies.ts'
 import { slotsOf } from './traced.ts'
 import type { Variable } from './variable.ts'
 
@@ -25,6 +27,7 @@ export abstract class Dataset {
   #insId = false
   #content = false
   readonly #told = new Set<number>()
+  readonly #remote = new RemoteCopies()
 
   /** The data that a line holds, in its order. */
   setUseVar(variables: readonly Variable[]): void {
@@ -50,6 +53,16 @@ export abstract class Dataset {
     this.#files = [...files]
   }
 
+  /** Files of the list lie in this file system: `hdfs://HOST:PORT` and `user,password`. They are fetched before they are read. */
+  setHdfsConfig(fsName: string, fsUgi: string): void {
+    this.#remote.from(fsName, fsUgi)
+  }
+
+  /** A shell command that prints the file it is given. */
+  setDownloadCmd(command: string): void {
+    this.#remote.by(command)
+  }
+
   /** Lines begin with `1 {instance id}`. */
   setParseInsId(parse: boolean): void {
     this.#insId = parse
@@ -66,6 +79,11 @@ export abstract class Dataset {
 
   get files(): readonly string[] {
     return this.#files
+  }
+
+  /** The files as they lie on this host. */
+  localFiles(): Promise<readonly string[]> {
+    return this.#remote.fetch(this.#files)
   }
 
   get batchSize(): number {
@@ -148,20 +166,35 @@ export class QueueDataset extends Dataset {
   }
 }
 
-/** What shuffles over all workers: fleet, which the process was initialized with. */
-export interface Shuffler {
-  workerNum(): number
+/** The workers of a job, as `fleet` knows them. */
+export interface Workers {
+  /** Undefined in a process that trains alone. */
+  exchange(): Exchange | undefined
+  readonly util: { allReduce(own: number): Promise<number> }
 }
 
 /** Everything in memory, so that samples can be shuffled. */
 export class InMemoryDataset extends Dataset {
   #memory: MemoryDataset | undefined
+  #loading: Promise<void> | undefined
 
   async loadIntoMemory(): Promise<void> {
     await this.#memory?.close()
-    const { batchSize, files } = this
+    const { batchSize } = this
+    const files = await this.localFiles()
     this.#memory = new MemoryDataset({ ...this.readerOptions(slotsOf(this.useVar)), ...this.leading, batchSize, files })
     await this.#memory.loadIntoMemory()
+  }
+
+  /** Begins to load; waitPreloadDone waits for it. */
+  preloadIntoMemory(): void {
+    this.#loading = this.loadIntoMemory()
+    this.#loading.catch(() => undefined) // told by waitPreloadDone
+  }
+
+  async waitPreloadDone(): Promise<void> {
+    if (!this.#loading) throw failed('nothing is being loaded', 'dataset.preloadIntoMemory()')
+    await this.#loading
   }
 
   /** Another order, drawn from the number of the shuffle. */
@@ -169,14 +202,9 @@ export class InMemoryDataset extends Dataset {
     this.#loaded().localShuffle()
   }
 
-  /** Over all workers; a worker that has all the data shuffles its own. */
-  globalShuffle(fleet?: Shuffler): void {
-    if (fleet && fleet.workerNum() > 1)
-      throw failed(
-        'globalShuffle over several workers needs their samples to change hands, which they do not here',
-        'give each worker its own files (fleet.splitFiles) and call localShuffle()',
-      )
-    this.#loaded().localShuffle()
+  /** Every sample goes to a worker drawn at random, then each shuffles what it has. All workers call it. */
+  async globalShuffle(fleet?: Workers): Promise<void> {
+    await this.#loaded().globalShuffle(undefined, fleet?.exchange())
   }
 
   releaseMemory(): void {
@@ -184,12 +212,20 @@ export class InMemoryDataset extends Dataset {
     this.#memory = undefined
   }
 
-  getMemoryDataSize(): number {
-    return this.#memory?.memoryDataSize ?? 0
+  /** Samples in memory, of all workers where `fleet` is given. */
+  getMemoryDataSize(): number
+  getMemoryDataSize(fleet: Workers): Promise<number>
+  getMemoryDataSize(fleet?: Workers): number | Promise<number> {
+    const own = this.#memory?.memoryDataSize ?? 0
+    return fleet ? fleet.util.allReduce(own) : own
   }
 
-  getShuffleDataSize(): number {
-    return this.#memory?.shuffleDataSize ?? 0
+  /** Samples after a global shuffle. */
+  getShuffleDataSize(): number
+  getShuffleDataSize(fleet: Workers): Promise<number>
+  getShuffleDataSize(fleet?: Workers): number | Promise<number> {
+    const own = this.#memory?.shuffleDataSize ?? 0
+    return fleet ? fleet.util.allReduce(own) : own
   }
 
   override async open(): Promise<ReaderPool> {

@@ -33,6 +33,11 @@ export interface RunOptions {
   readonly fetchList?: readonly Variable[]
 }
 
+export type InferOptions = Omit<DatasetRunOptions, 'program'> & {
+  /** @default the default main program */
+  readonly program?: Program | TestProgram
+}
+
 export interface ExecutorOptions {
   /** Where progress goes. @default lines on standard output, as fluid prints them */
   readonly emit?: EventSink
@@ -80,8 +85,9 @@ export class Executor {
   }
 
   /** Measures one pass over the files of a dataset; weights stay as they are. */
-  inferFromDataset(options: DatasetRunOptions): Promise<PassResult> {
-    return this.#pass('infer', options)
+  inferFromDataset({ program, ...options }: InferOptions): Promise<PassResult> {
+    const own = program instanceof TestProgram ? program.of : program
+    return this.#pass('infer', { ...options, ...(own && { program: own }) })
   }
 
   /** Tells the servers that this trainer is done, and ends what still runs. Calling it twice is harmless. */

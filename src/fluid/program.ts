@@ -5,6 +5,7 @@ import type { OptimizerSpec } from '../optim/index.ts'
 import { Builder, type Initializer, type Tensor } from '../program/index.ts'
 import { UserError } from '../util/index.ts'
 import type { TableOptions } from './table-options.ts'
+import { TestProgram } from './test-program.ts'
 import { programText } from './text.ts'
 import type { Variable } from './variable.ts'
 import type { Weights } from './weights.ts'
@@ -91,6 +92,11 @@ export class Program {
       `parameter "${options.name}" is shared by layers that want it as [${known.options.shape}] and as [${options.shape}]`,
       { code: 'FLUID_PARAMETER', hint: 'give one of them another name in its paramAttr' },
     )
+  }
+
+  /** The program to test with: it shares the weights, and nothing is trained. */
+  clone(_: { readonly forTest: true }): TestProgram {
+    return new TestProgram(this)
   }
 
   /** The program as text: data, parameters, ops, and what happens to the gradients. */

@@ -1,7 +1,10 @@
 /** @file Transpiled programs: servers and trainers of one process, over real sockets. */
-import { createServer } from 'node:net'
-import { describe, expect, test } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
 import {
+  DatasetFactory,
   DistributeTranspiler,
   DistributeTranspilerConfig,
   Executor,
@@ -13,6 +16,7 @@ import {
   programGuard,
   type Variable,
 } from '../index.ts'
+import { clicks, freeEndpoints, writeParts } from '../job.testing.ts'
 
 const silent = { emit: () => undefined }
 
@@ -49,21 +53,6 @@ function manyWeights(): Built {
   return { main, startup, fetch }
 }
 
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const server = createServer().listen(0, '127.0.0.1', () => resolve(server))
-        }),
-    ),
-  )
-  const ports = servers.map((server) => (server.address() as { port: number }).port)
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
-}
-
 interface Job {
   readonly build: () => Built
   readonly servers: number
@@ -74,7 +63,7 @@ interface Job {
 
 /** Starts the servers; gives transpiled trainers, and waits for the servers' end. */
 async function startJob({ build, servers, trainers, syncMode, config }: Job) {
-  const endpoints = (await freePorts(servers)).map((port) => `127.0.0.1:${port}`)
+  const endpoints = await freeEndpoints(servers)
   const transpiled = (trainerId: number) => {
     const built = build()
     const t = new DistributeTranspiler(config ? { config: config() } : {})
@@ -166,6 +155,36 @@ describe('trainers and servers', () => {
     await done
     expect(got).toEqual(expected)
     expect(new Set(got).size).toBe(3)
+  })
+})
+
+describe('a transpiled program over datasets', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'oarfish-transpiler-'))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  const files = writeParts(folder, 4, 200)
+  const build = () => {
+    const { main, startup, loss: fetch, vars } = clicks(() => new optimizer.Adagrad({ learningRate: 0.1 }))
+    return { main, startup, fetch, vars }
+  }
+
+  test.each([true, false])('trains by threads, in blocks and tables of two servers (sync: %s)', async (syncMode) => {
+    const { trainers, done } = await startJob({ build, servers: 2, trainers: 2, syncMode })
+    const passes = trainers.map(async ({ exe, program }, rank) => {
+      const dataset = new DatasetFactory().createDataset()
+      dataset.setUseVar(['x', 'ids', 'label'].map((name) => program.variable(name)!))
+      dataset.setBatchSize(20)
+      dataset.setThread(2)
+      dataset.setFilelist(files.slice(2 * rank, 2 * rank + 2))
+      await exe.trainFromDataset({ program, dataset })
+      const { samples, metrics } = await exe.trainFromDataset({ program, dataset })
+      await exe.close()
+      return { samples, auc: metrics['auc_0']! }
+    })
+    for (const { samples, auc } of await Promise.all(passes)) {
+      expect(samples).toBe(400)
+      expect(auc).toBeGreaterThan(0.95)
+    }
+    await done
   })
 })
 
