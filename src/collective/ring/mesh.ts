@@ -35,6 +35,8 @@ export interface Mesh {
 
 const START_TIMEOUT_MS = 5 * 60 * 1000
 const ACKNOWLEDGE_MS = 60 * 1000
+/** Said by who connected, once it listens: what came with the answer to its hello would be lost. */
+const READY = [new Uint8Array(0)]
 
 export async function openMesh(plan: RingPlan, events: MeshEvents): Promise<Mesh> {
   const { rank, endpoints, startTimeoutMs = START_TIMEOUT_MS, deadAfterMs } = plan
@@ -51,32 +53,37 @@ export async function openMesh(plan: RingPlan, events: MeshEvents): Promise<Mesh
     const peer = new Peer(connection, {
       who,
       handle: (_, body) => {
-        events.onMessage(other, body)
+        if (body.length === 0) arrivals.get(other)?.()
+        else events.onMessage(other, body)
         return []
       },
       onLost: (error) => events.onLost(other, error),
       ...(deadAfterMs !== undefined && { deadAfterMs }),
     })
     peers.set(other, peer)
-    arrivals.get(other)?.()
+    return peer
   }
-  const listeners = await listen(plan, identity, (other, connection) => admit(other, connection), events.notice)
-  const deadline = performance.now() + startTimeoutMs
-  const lower = endpoints.slice(0, rank).map(async (_, other) => {
-    admit(other, await connect(plan, identity, other, startTimeoutMs, events.notice))
-  })
+  const here = new Set<number>()
   const higher = endpoints.slice(rank + 1).map((_, i) => {
     const other = rank + 1 + i
     return new Promise<void>((resolve) => {
-      if (peers.has(other)) resolve()
-      else arrivals.set(other, resolve)
+      arrivals.set(other, () => {
+        here.add(other)
+        resolve()
+      })
     })
+  })
+  const listeners = await listen(plan, identity, admit, events.notice)
+  const deadline = performance.now() + startTimeoutMs
+  const lower = endpoints.slice(0, rank).map(async (_, other) => {
+    const peer = admit(other, await connect(plan, identity, other, startTimeoutMs, events.notice))
+    await peer.request(0, READY, { timeoutMs: startTimeoutMs, what: 'ready' })
   })
   const closeAll = async () => void (await Promise.all(listeners.map((listener) => listener.close())))
   try {
     await Promise.all(lower)
     if (!(await within(deadline - performance.now(), Promise.all(higher)))) {
-      const missing = endpoints.flatMap((_, other) => (other > rank && !peers.has(other) ? [nameOf(plan, other)] : []))
+      const missing = endpoints.flatMap((_, other) => (other > rank && !here.has(other) ? [nameOf(plan, other)] : []))
       throw ranksMissing(missing, startTimeoutMs)
     }
   } catch (error) {
@@ -112,7 +119,7 @@ export function nameOf({ endpoints }: RingPlan, rank: number): string {
 async function listen(
   plan: RingPlan,
   identity: Identity,
-  admit: (rank: number, connection: Connection) => void,
+  admit: (rank: number, connection: Connection) => Peer,
   notice: (message: string) => void,
 ): Promise<readonly Listener[]> {
   const { rank, endpoints, descriptor } = plan
