@@ -1,9 +1,10 @@
-/** @file `fleetrun`, also `oarfish launch`: Paddle 2.x's launcher, its parameter-server part. */
+/** @file `fleetrun`, also `oarfish launch`: Paddle 2.x's launcher, with parameter servers or collective. */
+import { existsSync, readdirSync } from 'node:fs'
 import type { Command } from 'commander'
 import { UserError } from '../util/index.ts'
 import type { CliIo } from './io.ts'
 import { launcherCommand, runLauncher } from './launch.ts'
-import { FLEETRUN_FLAGS, type TypedFlags } from './launch-flags.ts'
+import { FLEETRUN_FLAGS, type FlagEffect, type TypedFlags } from './launch-flags.ts'
 
 type FleetrunFlags = TypedFlags<typeof FLEETRUN_FLAGS>
 
@@ -12,6 +13,9 @@ Examples
   fleetrun --worker_num=2 --server_num=1 tools/static_ps_trainer.py -m models/rank/dnn/config.yaml
   fleetrun --workers=10.0.0.1:7100,10.0.0.2:7100 --servers=10.0.0.1:7000,10.0.0.2:7000 my_program.ts
     (the same command on both hosts: each starts its own entries)
+  oarfish launch --nproc_per_node 2 tools/static_trainer.py -m config.yaml
+  oarfish launch --ips=10.0.0.1,10.0.0.2 --nproc_per_node 4 tools/static_trainer.py -m config.yaml
+    (collective training: no servers; the same command on both hosts)
 `
 
 export function fleetrunCommand(io: CliIo, name = 'launch'): Command {
@@ -24,20 +28,67 @@ export function fleetrunCommand(io: CliIo, name = 'launch'): Command {
 }
 
 async function fleetrun(script: readonly string[], typed: FleetrunFlags, io: CliIo): Promise<void> {
-  const { fleetrunLayout } = await import('../launch/index.ts')
+  const { fleetrunLayout, isCollective } = await import('../launch/index.ts')
   const given = Object.keys(typed) as (keyof FleetrunFlags)[]
   const refused = given.find((name) => FLEETRUN_FLAGS[name].effect === 'refused')
   if (refused) throw notPart(refused)
-  const layout = fleetrunLayout(typed, io.env)
-  const idle = given.filter((name) => ['collective', 'elastic'].includes(FLEETRUN_FLAGS[name].effect))
-  const notices = idle.map((name) => `--${name} has no effect on a job with parameter servers.`)
+  const collective = isCollective(typed)
+  const { layout, notices } = collective
+    ? await collectiveJob(script, typed, io)
+    : { layout: fleetrunLayout(typed, io.env), notices: [] }
+  const idle = given.filter((name) => (collective ? ['unused'] : ['collective', 'unused']).includes(effectOf(name)))
+  const job = collective ? 'a collective job of Oarfish' : 'a job with parameter servers'
   const {
     log_dir: logDir = FLEETRUN_FLAGS.log_dir.default!,
     json = false,
     job_id: jobId,
     stop_timeout: stopSeconds,
   } = typed
-  await runLauncher({ layout, script, logDir: String(logDir), json, jobId, stopSeconds, notices }, io)
+  await runLauncher(
+    {
+      ...{ layout, script, json, jobId, stopSeconds },
+      logDir: io.env['PADDLE_LOG_DIR'] || String(logDir),
+      notices: [...idle.map((name) => `--${name} has no effect on ${job}.`), ...notices],
+    },
+    io,
+  )
+}
+
+async function collectiveJob(script: readonly string[], typed: FleetrunFlags, { env }: CliIo) {
+  const { collectiveLayout, overrideByEnv } = await import('../launch/index.ts')
+  const { elastic_server, np } = typed
+  if (elastic_server || np) throw etcdNotInBuild()
+  const { flags, notices } = overrideByEnv(typed, env)
+  const collective = collectiveLayout(flags, env, deviceCount())
+  // The same on every host, but for what is about this one.
+  const own = ['master', 'rank', 'host', 'json', 'log_dir']
+  const words = Object.entries(typed).flatMap(([name, value]) =>
+    own.includes(name) ? [] : value === true ? [`--${name}`] : [`--${name} ${value}`],
+  )
+  const commandFor = (master: string) =>
+    ['oarfish launch', `--master ${master}`, ...words, ...script.map((word) => shellWord(word))].join(' ')
+  return { layout: { collective, commandFor }, notices: [...notices, ...collective.notices] }
+}
+
+/** Devices of the machine; those of other makers are not counted. */
+function deviceCount(): number {
+  if (!existsSync('/dev')) return 0
+  return readdirSync('/dev').filter((name) => /^nvidia\d+$/.test(name)).length
+}
+
+function shellWord(word: string): string {
+  return /^[\w./:=,@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}
+
+function effectOf(name: keyof FleetrunFlags): FlagEffect {
+  return FLEETRUN_FLAGS[name].effect
+}
+
+function etcdNotInBuild(): UserError {
+  return new UserError('Elastic jobs that meet at an etcd server are not in this build.', {
+    code: 'LAUNCH_NOT_IN_BUILD',
+    hint: 'Let hosts meet at one of them: oarfish launch --master 10.0.0.1:6768 --nnodes 1:4 SCRIPT',
+  })
 }
 
 function notPart(name: keyof FleetrunFlags): UserError {

@@ -1,10 +1,11 @@
 /** @file The flags of Paddle's two parameter-server launchers: what each is, and what becomes of it here. */
 
 /**
- * used: as in the original. collective, elastic: parts that this build does not have; beside parameter-server flags
- * they have no effect, in the original too. refused: will not be part. ours: not in the original.
+ * used: as in the original. collective: of jobs without servers; beside parameter-server flags they have no effect, in the
+ * original too. unused: Oarfish does not need it. elastic: etcd, which this build does not have. refused: will not be part.
+ * ours: not in the original.
  */
-export type FlagEffect = 'used' | 'collective' | 'elastic' | 'refused' | 'ours'
+export type FlagEffect = 'used' | 'collective' | 'unused' | 'elastic' | 'refused' | 'ours'
 
 export interface Flag {
   readonly type: 'text' | 'whole' | 'switch'
@@ -36,25 +37,45 @@ export const FLEETRUN_FLAGS = {
   trainers: text('another name of workers'),
   http_port: whole('port of PADDLE_GLOO_HTTP_ENDPOINT; nothing of Oarfish listens there'),
   log_dir: text('folder of the logs', 'used', 'log'),
-  run_mode: text('ps; found out from the other flags when it is not given'),
+  run_mode: text('ps or collective; found out from the other flags when it is not given'),
   job_id: text("the job's name, for all its processes"),
   stop_timeout: whole('seconds that processes may take to end after Ctrl+C, until they are killed', 'ours', 30),
   json: { type: 'switch', what: 'print events as JSON lines', effect: 'ours' },
-  ips: text('hosts of a collective job', 'collective'),
-  gpus: text('devices of a collective job', 'collective'),
+  ips: text('hosts of a collective job, in the order of ranks; each starts its own', 'collective'),
+  gpus: text('devices of a collective job on this host; one process each', 'collective'),
+  devices: text('another name of gpus', 'collective'),
   selected_gpus: text('another name of gpus', 'collective'),
-  xpus: text('devices of a collective job', 'collective'),
-  selected_xpus: text('another name of xpus', 'collective'),
+  xpus: text('another name of gpus', 'collective'),
+  selected_xpus: text('another name of gpus', 'collective'),
+  npus: text('another name of gpus', 'collective'),
   nproc_per_node: whole('processes of a collective job on each host', 'collective'),
-  backend: text('what sums gradients of a collective job', 'collective', 'auto'),
-  cluster_topo_path: text('topology of a collective job', 'collective'),
-  rank_mapping_path: text('placement of a collective job', 'collective'),
-  enable_auto_mapping: text('placement of a collective job', 'collective'),
+  nnodes: text('hosts of a collective job that meet at the master: a number, or min:max', 'collective', '1'),
+  master: text('host:port where the hosts of a collective job meet', 'collective'),
+  rank: whole('this host among them; found at the master when it is not given', 'collective'),
+  host: text('the address of this host', 'collective'),
+  start_port: whole('port of the first process of each host; the others follow', 'collective', 6070),
+  sort_ip: text('order hosts by address: True or False', 'collective', 'False'),
+  max_restart: whole('restarts of a job whose --nnodes is min:max', 'collective', 3),
+  elastic_timeout: whole('seconds without another host until a job of min:max starts', 'collective', 30),
+  require_device: { type: 'switch', what: 'fail rather than compute on the CPU', effect: 'ours' },
+  backend: text('what sums gradients of a collective job: see runner.collective', 'unused', 'auto'),
+  cluster_topo_path: text('topology of automatic parallelism', 'unused'),
+  rank_mapping_path: text('placement of automatic parallelism', 'unused'),
+  enable_auto_mapping: text('placement of automatic parallelism', 'unused'),
+  legacy: text('which generation of the original it is', 'unused'),
+  log_level: text('how much the original logs', 'unused', 'INFO'),
+  log_overwrite: text('logs are always new', 'unused'),
+  enable_gpu_log: text('log of the devices', 'unused'),
+  gloo_port: whole('a port of Gloo', 'unused', 6767),
+  with_gloo: text('Gloo, which Oarfish does not need', 'unused', '1'),
+  elastic_level: text('what happens to the others when a host fails: all start again', 'unused', '-1'),
+  auto_parallel_config: text('automatic parallelism', 'unused'),
+  auto_cluster_config: text('automatic parallelism', 'unused'),
+  auto_tuner_json: text('automatic tuning', 'unused'),
   elastic_server: text('etcd of an elastic job', 'elastic'),
   elastic_pre_hook: text('command before each start of an elastic job', 'elastic'),
   np: text('number of hosts of an elastic job', 'elastic'),
   scale: whole('change of that number', 'elastic'),
-  host: text('this host in an elastic job', 'elastic'),
   force: text('force that change', 'elastic'),
   heter_workers: text('heterogeneous training', 'refused'),
   heter_worker_num: text('heterogeneous training', 'refused'),

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError } from 'commander'
 import { jsonlSink } from '../event/index.ts'
-import type { Layout } from '../launch/index.ts'
+import type { CollectiveLayout, Layout } from '../launch/index.ts'
 import { ExitCode } from './exit.ts'
 import { untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
@@ -22,7 +22,7 @@ export function launcherCommand<Flags>({ name, description, flags, action }: Lau
     .argument('<script...>', 'a program or one of the tools, and its arguments')
     .passThroughOptions()
   for (const [flag, { type, what, effect, ...rest }] of Object.entries(flags)) {
-    const shown = effect === 'used' || effect === 'ours'
+    const shown = effect === 'used' || effect === 'ours' || effect === 'collective'
     const description = 'default' in rest ? `${what} (default: ${rest.default})` : what
     const option = command.createOption(type === 'switch' ? `--${flag}` : `--${flag} <${type}>`, description)
     if (type === 'whole') option.argParser((typed) => wholeNumber(typed))
@@ -37,7 +37,7 @@ function wholeNumber(typed: string): number {
 }
 
 export interface RunLauncherOptions {
-  readonly layout: Layout
+  readonly layout: Layout | { readonly collective: CollectiveLayout; readonly commandFor: (master: string) => string }
   readonly script: readonly string[]
   readonly logDir: string
   readonly json: boolean
@@ -52,7 +52,7 @@ export async function runLauncher(
   { layout, script, logDir, json, jobId, stopSeconds = STOP_SECONDS, notices = [] }: RunLauncherOptions,
   io: CliIo,
 ): Promise<void> {
-  const { launch } = await import('../launch/index.ts')
+  const { launch, launchCollective } = await import('../launch/index.ts')
   const screen = await openScreen(io, json)
   const { emit } = screen
   for (const message of notices) emit({ kind: 'notice', message })
@@ -68,13 +68,15 @@ export async function runLauncher(
   let exitCode: number | undefined
   try {
     await untilInterrupted(io, hooks, async (signal) => {
-      const common = { layout, script, logDir, env: io.env, oarfish: OARFISH, emit, signal }
-      const job = await launch({
-        ...common,
+      const common = {
+        ...{ script, logDir, env: io.env, oarfish: OARFISH, emit, signal },
         sampleOutput: screen.isLive,
         stopMs: stopSeconds * 1000,
         ...(jobId !== undefined && { jobId }),
-      })
+      }
+      const job = await ('collective' in layout
+        ? launchCollective({ ...common, layout: layout.collective, commandFor: layout.commandFor })
+        : launch({ ...common, layout }))
       kill = job.kill
       exitCode = await job.ended
     })

@@ -7,7 +7,7 @@ export const launchFlagError = (message: string, hint?: string) =>
 export const notInBuild = (message: string) =>
   new UserError(message, {
     code: 'LAUNCH_NOT_IN_BUILD',
-    hint: 'This build starts parameter servers: fleetrun --worker_num=2 --server_num=1 SCRIPT',
+    hint: 'Let hosts of a collective job meet at one of them: oarfish launch --master 10.0.0.1:6768 --nnodes 1:4 SCRIPT',
   })
 
 export const notThisHost = (entries: readonly string[], local: readonly string[], unresolved: readonly string[]) =>
@@ -33,4 +33,28 @@ export const scriptMissing = (script: string, tried: readonly string[]) =>
   new UserError(`There is no ${script}${tried.map((path) => `, nor ${path}`).join('')}.`, {
     code: 'LAUNCH_SCRIPT',
     hint: 'The path is relative to the folder in which you run the command.',
+  })
+
+export const loopbackInIps = (hosts: readonly string[]) =>
+  new UserError(`127.0.0.1 in ips is not allowed in multi-nodes: ${hosts.join(',')}.`, {
+    code: 'LAUNCH_HOST',
+    hint: 'It means another machine on every host: write the address by which the others reach it.',
+  })
+
+export const moreThanDevices = (processes: number, devices: number) =>
+  new UserError(`${processes} processes are asked for, but this host has ${devices} devices that are visible.`, {
+    code: 'LAUNCH_DEVICES',
+    hint: `Start at most ${devices} (--nproc_per_node ${devices}), or check CUDA_VISIBLE_DEVICES.`,
+  })
+
+export const deviceRequired = () =>
+  new UserError('--require_device: this build computes on the CPU, so there is no device to be had.', {
+    code: 'LAUNCH_DEVICES',
+    hint: 'Leave out --require_device to train on the CPU.',
+  })
+
+export const nodesMissing = (came: number, wanted: string, master: string, timeoutMs: number) =>
+  new UserError(`${came} of ${wanted} hosts came to ${master} in ${Math.round(timeoutMs / 1000)} s.`, {
+    code: 'LAUNCH_NODES',
+    hint: 'Run the printed command on the other hosts, and check that they reach this address.',
   })

@@ -1,9 +1,14 @@
 /** @file The public face of launch/: starting the processes of a job on this host, and the table of translated commands. */
+
+export { overrideByEnv } from './collective-flags-env.ts'
+export { type CollectiveFlags, type CollectiveLayout, collectiveLayout } from './collective-layout.ts'
 export { type JobFile, readJobFile } from './job-file.ts'
 export { type LaunchOptions, launch } from './launch.ts'
+export { type LaunchCollectiveOptions, launchCollective } from './launch-collective.ts'
 export {
   type FleetrunFlags,
   fleetrunLayout,
+  isCollective,
   type LaunchPsFlags,
   type Layout,
   launchPsLayout,

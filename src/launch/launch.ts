@@ -60,13 +60,17 @@ function jobFile([first]: readonly ProcessSpec[], { servers, workers }: Bound, e
   }
 }
 
-function start(job: JobSpec, options: LaunchOptions): RunningJob {
+export function start(job: JobSpec, options: Pick<LaunchOptions, 'logDir' | keyof SuperviseOptions>): RunningJob {
   mkdirSync(options.logDir, { recursive: true })
   return superviseJob(job, options)
 }
 
 /** The translated command; what was translated is said once, here, not by every process. */
-function commandOf({ script, oarfish, emit }: LaunchOptions): readonly string[] {
+export function commandOf({
+  script,
+  oarfish,
+  emit,
+}: Pick<LaunchOptions, 'script' | 'oarfish' | 'emit'>): readonly string[] {
   const [file, ...args] = script as [string, ...string[]]
   const words = translateScript(file, args, existsSync)
   const program = words[0] === 'oarfish' ? (words[1] === 'exec' ? words[2] : undefined) : file

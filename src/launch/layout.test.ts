@@ -49,8 +49,6 @@ describe('fleetrun', () => {
     [{ servers: 'a:1', workers: 'a:1' }, 'a:1 is asked for twice'],
     [{ run_mode: 'ps-heter' }, 'not part of Oarfish'],
     [{ run_mode: 'psx' }, '--run_mode: expected ps or collective, got "psx".'],
-    [{ run_mode: 'collective', server_num: 1 }, 'Collective training is not in this build.'],
-    [{}, 'Collective training is not in this build.'],
   ])('%j is refused with the reason', (flags, message) => {
     expect(() => fleetrunLayout(flags, {})).toThrow(message)
   })

@@ -80,15 +80,18 @@ export function localLayout(serverNum: number, workerNum: number): Layout {
 
 const SERVER_FLAGS = ['worker_num', 'server_num', 'workers', 'servers', 'trainer_num', 'trainers', 'http_port'] as const
 
+/** Whether flags ask for ranks that are all alike, without servers; as in the original unless servers are asked for. */
+export function isCollective({ run_mode, ...flags }: FleetrunFlags): boolean {
+  if (run_mode === 'collective') return true
+  return run_mode === undefined && !SERVER_FLAGS.some((name) => flags[name] !== undefined)
+}
+
 function checkMode(flags: FleetrunFlags): void {
   const { run_mode } = flags
   if (run_mode === 'ps-heter')
     throw launchFlagError('--run_mode=ps-heter: heterogeneous training is not part of Oarfish.')
   if (run_mode !== undefined && run_mode !== 'ps' && run_mode !== 'collective')
     throw launchFlagError(`--run_mode: expected ps or collective, got "${run_mode}".`)
-  const asksForServers = SERVER_FLAGS.some((name) => flags[name] !== undefined)
-  if (run_mode === 'collective' || (run_mode === undefined && !asksForServers))
-    throw notInBuild('Collective training is not in this build.')
   if (flags.elastic_server && flags.job_id && flags.np) throw notInBuild('Elastic jobs are not in this build.')
 }
 

@@ -77,6 +77,6 @@ const NOT_INHERITED = [
   'OARFISH_LIFELINE',
 ]
 
-function callerEnv(env: Env): Env {
+export function callerEnv(env: Env): Env {
   return Object.fromEntries(Object.entries(env).filter(([name]) => !NOT_INHERITED.includes(name)))
 }

@@ -227,7 +227,6 @@ describe('fleetrun', () => {
       ['--server_num=1', '--worker_num=1', '--heter_devices=gpu', ACTOR],
       /^--heter_devices: heterogeneous training is not part/,
     ],
-    [['--gpus=0,1', ACTOR], /^Collective training is not in this build\./],
     [['--worker_nm=1', ACTOR], /^error: unknown option '--worker_nm=1'\n\(Did you mean --worker_num\?\)/],
     [['--worker_num=two', ACTOR], /Expected a whole number\./],
   ])('%j is refused with exit code 2 before anything starts', async (args, message) => {

@@ -1,0 +1,79 @@
+/** @file Collective launches with real processes: variables, meeting at a master, failures, restarts. */
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { freePorts } from '../collective/ranks.testing.ts'
+import { ACTOR, alive, eventsOf, ofKind, run } from './launch.testing.ts'
+
+const RANK = fileURLToPath(new URL('../collective/rank.mjs', import.meta.url))
+
+let cwd: string
+beforeEach(async () => {
+  cwd = await mkdtemp(join(tmpdir(), 'oarfish-launch-'))
+})
+afterEach(() => rm(cwd, { recursive: true, force: true }))
+
+const PROGRAM = [process.execPath, ACTOR]
+const logOf = async (name: string, folder = 'log') => await readFile(join(cwd, folder, name), 'utf8')
+const envOf = async (name: string, folder = 'log') => JSON.parse((await logOf(name, folder)).split('\n')[1]!)
+
+test('ranks of one host know each other, and find their group by what they are told', async () => {
+  const args = ['launch', '--gpus', '0,1', '--json', process.execPath, RANK, '{"work":"cases"}']
+  const { code, out, mark } = await run('oarfish', args, { cwd })
+  const text = (await logOf('workerlog.0')) + (await logOf('workerlog.1'))
+  expect(code, text + out).toBe(0)
+  expect(alive(mark)).toEqual([])
+  expect(ofKind(eventsOf({ out }), 'notice').map(({ message }) => message)).toContain(
+    'This build computes on the CPU: --gpus 0,1 starts 2 processes on it.',
+  )
+  expect(text).toContain('ring of 2 over shared memory')
+  expect(await logOf('endpoints.log')).toMatch(/^PADDLE_TRAINER_ENDPOINTS: \n127\.0\.0\.1:\d+\n127\.0\.0\.1:\d+$/)
+})
+
+test('hosts meet at the master, which prints the command for the others', async () => {
+  const [port] = await freePorts(1)
+  const master = `127.0.0.1:${port}`
+  const node = (name: string, ...more: string[]) =>
+    run(
+      'oarfish',
+      ['launch', '--master', master, '--nnodes', '2', '--nproc_per_node', '2', '--log_dir', name, ...more],
+      {
+        cwd,
+      },
+    )
+  const [first, second] = await Promise.all([
+    node('one', '--rank', '0', ...PROGRAM, 'worker=env+brief'),
+    node('two', '--rank', '1', ...PROGRAM, 'worker=env+brief'),
+  ])
+  expect([first.code, second.code], first.out + first.err + second.out + second.err).toEqual([0, 0])
+  expect(first.out).toContain('Copy the following command to other nodes to run.')
+  expect(first.out).toContain(`oarfish launch --master ${master} --nnodes 2 --nproc_per_node 2 `)
+  const [own, other] = [await envOf('workerlog.0', 'one'), await envOf('workerlog.1', 'two')]
+  expect(own).toMatchObject({ PADDLE_TRAINER_ID: '0', PADDLE_NNODES: '2', PADDLE_TRAINERS_NUM: '4' })
+  expect(other).toMatchObject({ PADDLE_TRAINER_ID: '3', PADDLE_LOCAL_RANK: '1' })
+  expect(other.PADDLE_TRAINER_ENDPOINTS).toBe(own.PADDLE_TRAINER_ENDPOINTS)
+  expect(other.OARFISH_JOB_TOKEN).toBe(own.OARFISH_JOB_TOKEN)
+})
+
+test('a rank that fails stops all within 5 seconds, with its last lines and its exit code', async () => {
+  const args = ['launch', '--nproc_per_node', '2', '--json', ...PROGRAM, 'worker.0=stay', 'worker.1=fail']
+  const { code, out, mark, seconds } = await run('oarfish', args, { cwd })
+  expect(code).toBe(3)
+  expect(seconds).toBeLessThan(8)
+  expect(alive(mark)).toEqual([])
+  const [error] = ofKind(eventsOf({ out }), 'error')
+  expect(error).toMatchObject({ code: 'LAUNCH_PROCESS_FAILED', hint: expect.stringContaining('this is why') })
+})
+
+test.each<[string[], RegExp]>([
+  [['--ips=203.0.113.7,203.0.113.8'], /^None of the endpoints is of this host: 203\.0\.113\.7, 203\.0\.113\.8\./],
+  [['--ips=127.0.0.1,203.0.113.8'], /^127\.0\.0\.1 in ips is not allowed in multi-nodes/],
+  [['--require_device'], /^--require_device: this build computes on the CPU/],
+  [['--elastic_server=10.0.0.1:2379', '--np=2'], /^Elastic jobs that meet at an etcd server are not in this build/],
+])('%j is refused with exit code 2 before anything starts', async (args, message) => {
+  const { code, err } = await run('oarfish', ['launch', ...args, ACTOR], { cwd })
+  expect(code).toBe(2)
+  expect(err).toMatch(message)
+})
