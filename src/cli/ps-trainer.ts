@@ -2,11 +2,14 @@
 import { Command } from 'commander'
 import { untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
-import { addConfigOptions, type ConfigOptions } from './options.ts'
+import { addConfigOptions, type ConfigOptions, oneOf } from './options.ts'
 import { openOutput } from './output.ts'
+import { withResultFile } from './result-file.ts'
 import { trainCommand } from './train.ts'
 
 interface PsTrainerOptions extends ConfigOptions {
+  readonly resume?: boolean
+  readonly mode: string
   readonly json?: boolean
 }
 
@@ -18,31 +21,48 @@ export function psTrainerCommand(io: CliIo): Command {
     'Be a server or a worker of a job with parameter servers, as TRAINING_ROLE says; train alone without it.',
   )
   return addConfigOptions(command)
+    .option(
+      '--mode <name>',
+      'static (static_model.ts, one graph) or dygraph (dygraph_model.ts, a graph a batch)',
+      'static',
+    )
+    .option('--resume', 'go on from the newest checkpoint in runner.model_save_path')
     .option('--json', 'print events as JSON lines')
     .action((options: PsTrainerOptions) => runPsTrainer(options, io))
 }
 
-async function runPsTrainer({ config_yaml, opt = [], json = false }: PsTrainerOptions, io: CliIo): Promise<void> {
+async function runPsTrainer(options: PsTrainerOptions, io: CliIo): Promise<void> {
+  const { config_yaml, opt = [], json = false, resume = false } = options
+  const mode = oneOf('--mode', (await import('../model/index.ts')).GRAPH_MODES, options.mode)
   const { clusterFromEnv, loadConfig, psFlags } = await import('../config/index.ts')
   const cluster = clusterFromEnv(io.env)
   const output = openOutput(io, { json })
   if (cluster.role === 'local') {
     output.emit({ kind: 'warning', message: LOCAL_WARNING })
     const overrides = opt.length > 0 ? ['-o', ...opt] : []
-    const args = ['-m', config_yaml, ...overrides, ...(json ? ['--json'] : [])]
+    const args = [
+      '-m',
+      config_yaml,
+      '--mode',
+      mode,
+      ...overrides,
+      ...(json ? ['--json'] : []),
+      ...(resume ? ['--resume'] : []),
+    ]
     await trainCommand(io).exitOverride().parseAsync(args, { from: 'user' })
     return
   }
   const config = loadConfig({ path: config_yaml, overrides: opt })
   const message = 'Stopping after the step under way; Ctrl+C again leaves at once.'
   const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
+  const emit = cluster.role === 'worker' ? withResultFile(output.emit) : output.emit
   const work =
     cluster.role === 'server'
       ? (await import('../ps/index.ts')).runServer
       : (await import('../train/index.ts')).trainWorker
   try {
     await untilInterrupted(io, hooks, (signal) =>
-      work({ cluster, config, emit: output.emit, signal, ...psFlags(io.env) }),
+      work({ cluster, config, emit, signal, resume, mode, ...psFlags(io.env) }),
     )
   } finally {
     output.close()

@@ -28,6 +28,7 @@ async function runTool(typed: string, args: readonly string[], io: CliIo): Promi
   const name = oneOf('tool', TOOLS, typed.replace(/\.py$/, ''))
   const { command, dygraph = false } = RUNS[name]
   if (!command) throw notInBuild(name)
+  if (RUNS[name].alone && io.env['PADDLE_PSERVERS_IP_PORT_LIST']) throw trainsAlone(name)
   await underLauncher(io)
   const isStatic = dygraph && hasOnlyStatic(args)
   if (isStatic) openOutput(io, { json: args.includes('--json') }).emit({ kind: 'notice', message: STATIC_INSTEAD })
@@ -41,6 +42,8 @@ async function runTool(typed: string, args: readonly string[], io: CliIo): Promi
 interface ToolRun {
   /** Undefined: not in this build. */
   readonly command?: (io: CliIo) => Command
+  /** Knows no parameter servers: started as a process of such a job, it would train everything alone. */
+  readonly alone?: boolean
   /** Takes the model from dygraph_model.ts, where there is one. */
   readonly dygraph?: boolean
 }
@@ -48,10 +51,10 @@ interface ToolRun {
 const STATIC_INSTEAD = 'There is no dygraph_model.ts beside the configuration: static_model.ts is used.'
 
 const RUNS: Readonly<Record<Tool, ToolRun>> = {
-  trainer: { command: trainCommand, dygraph: true },
-  static_trainer: { command: trainCommand },
-  infer: { command: inferCommand, dygraph: true },
-  static_infer: { command: inferCommand },
+  trainer: { command: trainCommand, dygraph: true, alone: true },
+  static_trainer: { command: trainCommand, alone: true },
+  infer: { command: inferCommand, dygraph: true, alone: true },
+  static_infer: { command: inferCommand, alone: true },
   static_ps_trainer: { command: psTrainerCommand },
   static_ps_infer: { command: psInferCommand },
   static_ps_offline_infer: { command: psOfflineInferCommand },
@@ -65,6 +68,14 @@ function hasOnlyStatic(args: readonly string[]): boolean {
   const folder = dirname(args[at + 1] ?? '')
   const has = (file: string) => existsSync(join(folder, file))
   return at >= 0 && has('static_model.ts') && !has('dygraph_model.ts')
+}
+
+function trainsAlone(name: Tool): UserError {
+  const instead = /infer/.test(name) ? 'static_ps_infer' : 'static_ps_trainer'
+  return new UserError(`${name} works in one process, and this one belongs to a job with parameter servers.`, {
+    code: 'TOOL_ALONE',
+    hint: `Start tools/${instead}.py, with --mode dygraph for a dygraph_model.ts.`,
+  })
 }
 
 function notInBuild(name: Tool): UserError {

@@ -44,7 +44,7 @@ const REFUSALS: readonly Refusal[] = [
 const WITHOUT_EFFECT: readonly string[] = [
   'collective', 'dump_fields', 'dump_param', 'end_day', 'example_count_method', 'fs_client', 'fs_name', 'fs_ugi',
   'need_dump', 'need_infer_dump', 'need_train_dump', 
-  'prefetch', 'runner_result_dump_path', 'use_fleet', 'warmup_model_path',
+  'prefetch', 'runner_result_dump_path', 'use_fleet',
 ]
 
 export function refusals(user: UserConfig, source: ConfigSource): ConfigProblem[] {

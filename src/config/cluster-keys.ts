@@ -13,6 +13,11 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
     refused: { heter: 'heter is not part of Oarfish, expected sync | async | half_async | geo | gpubox' },
   }),
   geo_step: count(100, 1, 'Batches between two exchanges of a geo worker.'),
+  server_memory_mb: optionalCount(
+    1,
+    'Megabytes that the tables of one server may take, beyond which new rows are refused; 90 % of the memory of its host or container unless set.',
+    8192,
+  ),
   use_fleet: flag(false, 'Collective training: one model over all processes.'),
   collective: choice(
     COLLECTIVES,

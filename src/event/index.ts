@@ -2,6 +2,7 @@
 export * from './event.ts'
 export { jsonlSink } from './jsonl.ts'
 export { type PaddleSinkOptions, paddleSink } from './paddle.ts'
+export { type PsSeen, psLines, psStart, trainResultDict } from './paddle-ps.ts'
 export { type PaddleV1Streams, paddleV1Sink } from './paddle-v1.ts'
 export { processText } from './process-text.ts'
 export { type ProgressSink, progressSink, type TerminalStream } from './progress.ts'

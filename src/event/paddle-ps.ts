@@ -40,12 +40,17 @@ export function psLines(
     return { before: [], after: [epochLine(event, seen.counted, auc)], seen: next }
   }
   if (event.kind === 'done') {
-    const list = (values: readonly number[]) => `[${values.join(', ')}]`
-    const result = `train_result_dict: {'speed': ${list(seen.speed)}, 'auc': ${list(seen.auc)}}`
+    const result = `train_result_dict: ${trainResultDict(seen)}`
     const lines = seen.command === 'train' ? [result, 'Run Success, Exit.'] : ['Run Success, Exit.']
     return { before: [], after: job.role === 'worker' ? lines : [], seen }
   }
   return { before: [], after: [], seen }
+}
+
+/** Speed and AUC of each epoch, as Python writes them. */
+export function trainResultDict({ speed, auc }: PsSeen): string {
+  const list = (values: readonly number[]) => `[${values.join(', ')}]`
+  return `{'speed': ${list(speed)}, 'auc': ${list(auc)}}`
 }
 
 function epochLine({ epoch, seconds, samplesPerSecond }: EventOf<'epoch'>, counted: string, auc: number | undefined) {

@@ -25,6 +25,8 @@ export interface PeerOptions {
   readonly deadAfterMs?: number
   /** The connection keeps the process alive only while a request is under way. @default false: always */
   readonly idle?: boolean
+  /** Called once for each request that a live peer has not answered for long. */
+  readonly onSlow?: (what: string, seconds: number) => void
   /** Sends a request again when so long nothing came: for networks that lose frames. @default never */
   readonly retryMs?: number
 }
@@ -40,6 +42,7 @@ interface Pending extends RequestOptions {
   readonly parts: Parts
   readonly since: number
   sentAt: number
+  isSlow?: boolean
   readonly receive: (frame: Frame) => void
   readonly reject: (error: Error) => void
 }
@@ -47,6 +50,8 @@ interface Pending extends RequestOptions {
 const PING_EVERY_MS = 1000
 const DEAD_AFTER_MS = 4000
 const TICK_MS = 250
+/** Longer than any answer takes, but for those that wait for somebody else. */
+const SLOW_MS = 5000
 const QUEUE_HIGH_BYTES = 64 * MEGABYTE
 const QUEUE_LOW_BYTES = 8 * MEGABYTE
 
@@ -220,6 +225,9 @@ export class Peer {
       if (now - pending.since > pending.timeoutMs) {
         this.#pending.delete(id)
         pending.reject(noAnswer(this.who, pending.what, pending.timeoutMs))
+      } else if (!pending.isSlow && now - pending.since > SLOW_MS) {
+        pending.isSlow = true
+        this.#options.onSlow?.(pending.what, Math.round((now - pending.since) / 1000))
       } else if (retryMs !== undefined && now - pending.sentAt >= retryMs) {
         pending.sentAt = now
         this.#say('request', pending.method, id, pending.parts)

@@ -4,11 +4,11 @@ import type { Places } from './meetings.ts'
 
 const MEGABYTE = 1024 * 1024
 
-export function memoryLimit(usedBytes: number, limitBytes: number): UserError {
+export function memoryLimit(who: string, usedBytes: number, limitBytes: number): UserError {
   const [used, limit] = [usedBytes, limitBytes].map((bytes) => Math.round(bytes / MEGABYTE))
-  return new UserError(`the tables of this server take ${used} MB, its limit is ${limit} MB: no new rows are taken`, {
+  return new UserError(`the tables of ${who} take ${used} MB, its limit is ${limit} MB: it takes no new rows`, {
     code: 'PS_MEMORY_LIMIT',
-    hint: 'start more servers, shrink the table (smaller dim, an optimizer with less state), or raise the limit',
+    hint: 'start more servers, shrink the table (smaller dim, an optimizer with less state), or raise runner.server_memory_mb',
   })
 }
 

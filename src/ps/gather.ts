@@ -9,14 +9,34 @@ import type { DenseState, RowBlock } from './store.ts'
 
 /** Every row of a table, server after server. */
 export async function* gatherRows(servers: ServerGroup, table: number): AsyncGenerator<RowBlock> {
-  for (let server = 0; server < servers.size; server++) {
-    for (let begin = 1; ; begin = 0) {
-      const asked = new Uint8Array(Uint32Array.of(table, begin).buffer)
-      const block = decodeRows(await servers.request(server, METHODS.scan, [asked], `scan(table ${table})`))
-      if (block.signs.length === 0) break
-      yield block
-    }
+  for (let server = 0; server < servers.size; server++) yield* serverRows(servers, server, table)
+}
+
+/** One server's rows of a table. The next block is on its way while one is looked at. */
+export async function* serverRows(servers: ServerGroup, server: number, table: number): AsyncGenerator<RowBlock> {
+  const ask = async (begin: 0 | 1) => {
+    const asked = new Uint8Array(Uint32Array.of(table, begin).buffer)
+    return decodeRows(await servers.request(server, METHODS.scan, [asked], `scan(table ${table})`))
   }
+  let coming = ask(1)
+  for (;;) {
+    const block = await coming
+    if (block.signs.length === 0) return
+    coming = ask(0)
+    coming.catch(() => undefined) // thrown where it is waited for
+    yield block
+  }
+}
+
+/** Rows of each table on all servers. */
+export async function gatherCounts(servers: ServerGroup): Promise<readonly number[]> {
+  const each = await Promise.all(
+    Array.from({ length: servers.size }, async (_, server) => {
+      const { buffer, byteOffset, byteLength } = await servers.request(server, METHODS.counts, [], 'counts()')
+      return new Float64Array(buffer, byteOffset, byteLength / 8)
+    }),
+  )
+  return Array.from(each[0]!, (_, table) => each.reduce((sum, counts) => sum + counts[table]!, 0))
 }
 
 /** Dense weights and optimizer state of all slices, as one process has them: weights, then each run of state. */

@@ -3,6 +3,7 @@
 export { filesDiffer } from './errors.ts'
 export { serverExchange } from './exchange.ts'
 export {
+  gatherCounts,
   gatherDense,
   gatherDigest,
   gatherParams,
@@ -10,6 +11,7 @@ export {
   scatterDense,
   scatterParams,
   scatterRows,
+  serverRows,
 } from './gather.ts'
 export { ADDING } from './geo-changes.ts'
 export { GeoExchange, type GeoExchangeOptions } from './geo-exchange.ts'

@@ -26,6 +26,8 @@ export interface KernelStoreOptions extends Omit<LocalParamsOptions, 'threads' |
   readonly slice: Slice
   /** New rows are refused beyond so many bytes of tables. @default no limit */
   readonly memoryLimitBytes?: number
+  /** Names the server in errors. @default 'this server' */
+  readonly who?: string
 }
 
 const NOTHING = new Float32Array(0)
@@ -40,11 +42,17 @@ export class KernelStore implements ParamStore {
   readonly #merger: SignMerger
   readonly #stateRuns: readonly StateRun[]
   readonly #limit: number
+  readonly #who: string
   readonly #rows: Float32Array[]
   readonly #pulled = new PulledRows()
   #scratch = new Float32Array(0)
 
-  constructor({ slice, memoryLimitBytes = Number.POSITIVE_INFINITY, ...options }: KernelStoreOptions) {
+  constructor({
+    slice,
+    memoryLimitBytes = Number.POSITIVE_INFINITY,
+    who = 'this server',
+    ...options
+  }: KernelStoreOptions) {
     this.#create = () => createLocalParams({ ...options, threads: 1, denseSlice: slice })
     this.#handle = this.#create()
     this.params = new LocalParams(this.#handle, 0)
@@ -52,11 +60,16 @@ export class KernelStore implements ParamStore {
     this.#merger = new SignMerger(options.segments)
     this.#stateRuns = stateRuns(options.program, this.params.dense.layout)
     this.#limit = memoryLimitBytes
+    this.#who = who
     this.#rows = this.dims.map(() => new Float32Array(0))
   }
 
   get denseSize(): number {
     return this.params.dense.layout.floats
+  }
+
+  get rowCounts(): readonly number[] {
+    return this.params.tables.map(({ rowCount }) => rowCount)
   }
 
   get steps(): number {
@@ -181,7 +194,7 @@ export class KernelStore implements ParamStore {
 
   #checkMemory(): void {
     const used = this.usedBytes
-    if (used > this.#limit) throw memoryLimit(used, this.#limit)
+    if (used > this.#limit) throw memoryLimit(this.#who, used, this.#limit)
   }
 
   #rowsOf(table: number, values: number): Float32Array {

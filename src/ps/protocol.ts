@@ -21,6 +21,7 @@ export const METHODS = {
   putParcel: 14,
   takeParcel: 15,
   tables: 16,
+  counts: 17,
 } as const
 export type Method = keyof typeof METHODS
 

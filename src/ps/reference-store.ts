@@ -23,6 +23,10 @@ export class ReferenceStore implements ParamStore {
   #accessors: readonly (AccessorReference | undefined)[] = []
   readonly #dense: Row
 
+  get rowCounts(): readonly number[] {
+    return this.#tables.map(({ size }) => size)
+  }
+
   constructor(options: KernelStoreOptions) {
     const { program, optimizer, slice } = options
     this.#options = options

@@ -52,6 +52,13 @@ interface Ask {
   readonly what: string
 }
 
+/** A server of this host lets a thread wait. */
+interface Slow {
+  readonly server: number
+  readonly what: string
+  readonly seconds: number
+}
+
 type Answer =
   | { readonly id: number; readonly body: Uint8Array<ArrayBuffer> }
   | { readonly id: number; readonly error: PlainError }
@@ -70,7 +77,8 @@ export async function openRemoteParams(handle: RemoteParamsHandle): Promise<Para
     slices.map(({ from }, server) => {
       const path = links.paths[server]
       const window = memory && { memory, from }
-      return path && openThreadLink({ ...links, path, who: whoIs(server, links), ...(window && { window }) })
+      const onSlow = (what: string, seconds: number) => port.postMessage({ server, what, seconds } satisfies Slow)
+      return path && openThreadLink({ ...links, path, who: whoIs(server, links), onSlow, ...(window && { window }) })
     }),
   )
   memory?.unlink()
@@ -126,7 +134,9 @@ function whole(parts: Parts): Uint8Array<ArrayBuffer> {
 /** In the thread that owns the sockets: answers one trainer thread. Deadlines are the group's. */
 export function serveThread(port: MessagePort, servers: ServerGroup): void {
   servers.onFailure((reason) => port.postMessage({ failure: toPlainError(reason) } satisfies Answer))
-  port.on('message', ({ id, server, method, body, what }: Ask) => {
+  port.on('message', (message: Ask | Slow) => {
+    if ('seconds' in message) return servers.tellSlow(message.server, message.what, message.seconds)
+    const { id, server, method, body, what } = message
     servers.request(server, method, [body], what).then(
       (answer) => port.postMessage({ id, body: answer } satisfies Answer, [answer.buffer]),
       (error: unknown) => port.postMessage({ id, error: toPlainError(error) } satisfies Answer),

@@ -1,7 +1,7 @@
 /** @file A parameter server as a process: loads the model for its tables and weights, serves workers until all are done. */
 import { type Cluster, explain, type LoadedConfig } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
-import { loadModel } from '../model/index.ts'
+import { type GraphMode, loadModelAs } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'
 import { jobIdentity, psMode, shardsOf } from './job.ts'
 import { openStore, serveStore } from './serve-model.ts'
@@ -19,6 +19,8 @@ export interface RunServerOptions {
   readonly startTimeoutMs?: number
   /** Of workers; a server asks nobody. */
   readonly requestTimeoutMs?: number
+  /** Which file the model is: static_model.ts or dygraph_model.ts. @default 'static' */
+  readonly mode?: GraphMode
   /** What the start event shows. @default `config`, explained */
   readonly settings?: Readonly<Record<string, unknown>>
 }
@@ -30,16 +32,19 @@ export async function runServer({
   emit,
   memoryLimitBytes,
   requestTimeoutMs: _,
+  mode: graph = 'static',
   settings = explain(loaded.config),
   ...service
 }: RunServerOptions): Promise<void> {
   const { config } = loaded
   const mode = psMode(config)
-  const model = await loadModel(loaded)
+  const model = await loadModelAs(graph, loaded)
   const { seed, table_segments: segments, thread_num: threads } = config.runner
   const job = { role: 'server', rank: cluster.rank, threads } as const
   emit({ kind: 'start', command: 'train', model: config.dir, settings, job })
-  const limit = memoryLimitBytes === undefined ? {} : { memoryLimitBytes }
+  const { server_memory_mb: megabytes } = config.runner
+  const bytes = memoryLimitBytes ?? (megabytes === undefined ? undefined : megabytes * 1024 * 1024)
+  const limit = bytes === undefined ? {} : { memoryLimitBytes: bytes }
   const store = openStore({ cluster, model, mode, seed, segments, tableParameters: config.table_parameters, ...limit })
   const identity = jobIdentity(cluster, config, model)
   const shards = shardsOf(config, cluster.servers.length)

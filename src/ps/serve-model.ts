@@ -44,7 +44,8 @@ export function openStore(options: OpenStoreOptions): KernelStore {
   if (mode === 'geo') refuseAccessors(program.tables, tableParameters)
   const rules =
     mode === 'geo' ? { optimizer: ADDING, plainTables: true } : { optimizer, tableOptimizers, tableParameters }
-  return new KernelStore({ program, ...rules, seed, segments, slice, memoryLimitBytes })
+  const who = `server[${cluster.rank}] ${cluster.endpoint}`
+  return new KernelStore({ program, ...rules, seed, segments, slice, memoryLimitBytes, who })
 }
 
 export interface ServeStoreOptions {

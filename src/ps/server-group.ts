@@ -51,6 +51,7 @@ interface Reached {
   readonly greeting: PeerIdentity
 }
 
+const TELL_SLOW_EVERY_MS = 30 * 1000
 const START_TIMEOUT_MS = 5 * 60 * 1000
 export const REQUEST_TIMEOUT_MS = 3 * 60 * 1000
 const MEETING_TIMEOUT_MS = 6 * 60 * 60 * 1000
@@ -63,6 +64,8 @@ export class ServerGroup {
   readonly #options: ServerGroupOptions
   #peers: readonly Peer[] = []
   #failure: Error | undefined
+  /** By server: when it was last said that it is slow. */
+  readonly #toldSlow: number[] = []
   readonly #toTell: ((reason: Error) => void)[] = []
 
   private constructor(options: ServerGroupOptions) {
@@ -130,6 +133,17 @@ export class ServerGroup {
     this.#toTell.push(tell)
   }
 
+  /** Says that a server lets this worker wait; not again for a while. */
+  tellSlow(server: number, what: string, seconds: number): void {
+    const now = performance.now()
+    if (now - (this.#toldSlow[server] ?? Number.NEGATIVE_INFINITY) < TELL_SLOW_EVERY_MS) return
+    this.#toldSlow[server] = now
+    const who = `server[${server}] ${this.#options.servers[server]}`
+    this.#options.onNotice?.(
+      `Waiting for ${who}: no answer to ${what} for ${seconds} s. It is alive, but slow or waiting for others.`,
+    )
+  }
+
   /** Good-bye to all servers: this worker is done. */
   close(): void {
     for (const peer of this.#peers) peer.leave()
@@ -160,6 +174,7 @@ export class ServerGroup {
     return new Peer(connection, {
       ...{ who, idle },
       onLost: (error) => this.#lost(error),
+      onSlow: (what, seconds) => this.tellSlow(rank, what, seconds),
       ...(retryMs !== undefined && { retryMs }),
       ...(deadAfterMs !== undefined && { deadAfterMs }),
     })

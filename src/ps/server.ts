@@ -79,6 +79,7 @@ export class ParameterServer {
       [METHODS.meet, (rank, body) => this.#meet(rank, body)],
       [METHODS.putParcel, (_, body) => this.#putParcel(body)],
       [METHODS.takeParcel, (_, body) => this.#takeParcel(body)],
+      [METHODS.counts, () => [new Uint8Array(Float64Array.from(this.store.rowCounts).buffer)]],
       [METHODS.claim, (rank, body) => this.#claim(rank, body)],
       [METHODS.geo, (rank, body) => this.#geo(rank, body)],
       [METHODS.scan, (rank, body) => this.#state.scan(rank, body)],

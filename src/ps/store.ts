@@ -46,6 +46,8 @@ export interface ParamStore {
   readonly denseSize: number
   /** Optimizer steps applied so far. */
   readonly steps: number
+  /** Rows, by table. */
+  readonly rowCounts: readonly number[]
   /** Weights of rows, as they are until the next pull. A push of the same contributor with the same signs finds its rows faster. */
   pull(signs: SignGroups, insert: boolean, contributor?: number): readonly Values[]
   /** The dense weights themselves. */

@@ -27,6 +27,8 @@ export interface ThreadLinkOptions {
   readonly identity: Identity
   /** Room for bodies under way in either direction. */
   readonly bytes: number
+  /** Called once for each request that is not answered for long. */
+  readonly onSlow?: (what: string, seconds: number) => void
   /** The thread's weights and gradients, and where this server's part of them begins. */
   readonly window?: { readonly memory: SharedMemory; readonly from: number }
 }
@@ -41,7 +43,7 @@ const CONNECT_MS = 5000
 
 /** Undefined when the system does not allow it: then there is another way. */
 export async function openThreadLink(options: ThreadLinkOptions): Promise<Peer | undefined> {
-  const { path, who, identity, bytes, window } = options
+  const { path, who, identity, bytes, window, onSlow } = options
   const memory = createSharedMemory(sharedBytes(bytes))
   if (!memory) return undefined
   try {
@@ -56,7 +58,10 @@ export async function openThreadLink(options: ThreadLinkOptions): Promise<Peer |
     }
     // A thread computes for as long as a batch takes and is silent meanwhile; whether a process lives is told by its main thread.
     const deadAfterMs = Number.POSITIVE_INFINITY
-    return new Peer(new SharedConnection(connection, memory.buffer, 0), { who, deadAfterMs })
+    return new Peer(new SharedConnection(connection, memory.buffer, 0), {
+      ...{ who, deadAfterMs },
+      ...(onSlow && { onSlow }),
+    })
   } finally {
     memory.unlink()
   }

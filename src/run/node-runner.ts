@@ -27,7 +27,7 @@ export async function nodeRunner(context: RunnerContext, cluster: Cluster): Prom
 
 function checkpointsOf(context: RunnerContext, ready: ReadyPhase): JobCheckpoints {
   const { runner } = context
-  const load: JobCheckpoints['load'] = async (params) => {
+  const load: JobCheckpoints['load'] = async ({ params }) => {
     await loadInitial(context, ready.phase, params)
     return 0
   }
@@ -35,6 +35,6 @@ function checkpointsOf(context: RunnerContext, ready: ReadyPhase): JobCheckpoint
     prepare: async () => undefined,
     load: runner.init_model_path === '' ? undefined : load,
     saves: (epoch) => savesAnything(runner, epoch),
-    save: (params, epoch, { metrics }) => saveEpoch(context, { ...ready, params, folder: '' }, epoch, metrics),
+    save: ({ params }, epoch, { metrics }) => saveEpoch(context, { ...ready, params, folder: '' }, epoch, metrics),
   }
 }

@@ -6,5 +6,12 @@ export type { InputMark, Manifest, Position } from './manifest.ts'
 export { runDifferences, tableStateFits } from './match.ts'
 export { INTERRUPTED, newestSnapshot, openSnapshot, type Snapshot, savedEpochs } from './open.ts'
 export { pruneSnapshots } from './prune.ts'
-export { type MeterState, type SaveOptions, type SnapshotState, saveSnapshot } from './save.ts'
+export {
+  type MeterState,
+  type RowSource,
+  type Rows,
+  type SaveOptions,
+  type SnapshotState,
+  saveSnapshot,
+} from './save.ts'
 export { withoutState } from './weights-only.ts'

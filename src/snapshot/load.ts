@@ -12,7 +12,7 @@ import { hexOf, type Manifest, type ManifestTable } from './manifest.ts'
 import { denseStateFits, stateDifferences, tableStateFits, weightDifferences } from './match.ts'
 import type { Snapshot } from './open.ts'
 import { tableProgress } from './progress.ts'
-import type { MeterState } from './save.ts'
+import type { MeterState, Rows } from './save.ts'
 import { withoutState } from './weights-only.ts'
 
 export interface LoadOptions {
@@ -21,10 +21,14 @@ export interface LoadOptions {
   readonly emit: EventSink
   /** What to do about another optimizer: refuse it, or take weights alone where state does not fit. @default 'refuse' */
   readonly otherOptimizer?: 'refuse' | 'weights'
+  /** Takes the rows of a table, by its place in `params`, block by block; views that are valid until it returns. @default `params` */
+  readonly storeRows?: (table: number, rows: Rows) => Promise<void>
 }
 
 /** Fills `params` with the checkpoint. Throws before changing anything when it is of another model. */
-export async function loadSnapshot({ snapshot, params, emit, otherOptimizer = 'refuse' }: LoadOptions): Promise<void> {
+export async function loadSnapshot(options: LoadOptions): Promise<void> {
+  const { snapshot, params, emit, otherOptimizer = 'refuse' } = options
+  const storeRows = options.storeRows ?? (async (table, { signs, rows }) => params.tables[table]!.load(signs, rows))
   const { folder, manifest } = snapshot
   const state = stateDifferences(manifest, params)
   const refused = [...weightDifferences(manifest, params), ...(otherOptimizer === 'refuse' ? state : [])]
@@ -37,7 +41,8 @@ export async function loadSnapshot({ snapshot, params, emit, otherOptimizer = 'r
   for (const [i, table] of params.tables.entries()) {
     const saved = manifest.tables.find(({ name }) => name === table.name)!
     const same = tableStateFits(saved, table, params.handle.tables[i]!.optimizer)
-    await loadTable(snapshot, saved, table, { same, steps: params.dense.steps, emit })
+    const store = (rows: Rows) => storeRows(i, rows)
+    await loadTable(snapshot, saved, table, { same, steps: params.dense.steps, store, emit })
   }
 }
 
@@ -81,16 +86,23 @@ async function loadDense(snapshot: Snapshot, params: LocalParams): Promise<void>
   if (same) dense.restoreSteps(manifest.steps)
 }
 
+interface LoadTableOptions {
+  readonly same: boolean
+  readonly steps: number
+  readonly store: (rows: Rows) => Promise<void>
+  readonly emit: EventSink
+}
+
 async function loadTable(
   snapshot: Snapshot,
   saved: ManifestTable,
   table: SparseTable,
-  { same, steps, emit }: { readonly same: boolean; readonly steps: number; readonly emit: EventSink },
+  { same, steps, store, emit }: LoadTableOptions,
 ): Promise<void> {
   const tell = tableProgress(emit, 'load', table.name, saved.rows)
   let done = 0
   for await (const { signs, rows } of savedRows(snapshot, saved)) {
-    table.load(signs, same ? rows : withoutState(rows, saved.rowBytes, table, steps))
+    await store({ signs, rows: same ? rows : withoutState(rows, saved.rowBytes, table, steps) })
     done += signs.length
     tell(done)
   }

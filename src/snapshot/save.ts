@@ -41,9 +41,25 @@ export interface SnapshotState {
   readonly meter?: MeterState
 }
 
+/** Rows that do not lie in this process: they pass through it block by block. */
+export interface RowSource {
+  /** How many there are, by table. */
+  readonly counts: readonly number[]
+  /** A table's rows in parts, one after the other; each becomes files of its own. */
+  parts(table: number): Iterable<AsyncIterable<Rows>>
+}
+
+export interface Rows {
+  readonly signs: BigUint64Array
+  /** Weight and state as the table keeps them. */
+  readonly rows: Uint8Array
+}
+
 export interface SaveOptions {
   readonly folder: string
   readonly params: LocalParams
+  /** Where the rows of the tables are, if not in `params`. */
+  readonly rows?: RowSource
   readonly state: SnapshotState
   readonly emit: EventSink
 }
@@ -56,11 +72,11 @@ export async function saveSnapshot(options: SaveOptions): Promise<{ bytes: numbe
     const bytes = await writeFolder(folder, (aside) => fillFolder(aside, options))
     return { bytes, seconds: (performance.now() - started) / 1000 }
   } catch (error) {
-    throw await saveError(error as NodeJS.ErrnoException, folder, neededBytes(params))
+    throw await saveError(error as NodeJS.ErrnoException, folder, neededBytes(params, options.rows))
   }
 }
 
-async function fillFolder(aside: string, { params, state, emit }: SaveOptions): Promise<number> {
+async function fillFolder(aside: string, { params, rows = rowsOf(params), state, emit }: SaveOptions): Promise<number> {
   const { layout, steps } = params.dense
   const { optimizer } = params.handle.dense
   const files: Record<string, FileMark> = {}
@@ -89,7 +105,7 @@ async function fillFolder(aside: string, { params, state, emit }: SaveOptions): 
       })),
     },
     tables: await inOrder(params.tables.entries(), ([i, table]) =>
-      saveTable(aside, i, table, params.handle.tables[i]!.optimizer, files, emit),
+      saveTable({ aside, index: i, table, rows, optimizer: params.handle.tables[i]!.optimizer, files, emit }),
     ),
     files,
   }
@@ -99,33 +115,59 @@ async function fillFolder(aside: string, { params, state, emit }: SaveOptions): 
   return text.length + Object.values(files).reduce((sum, { bytes }) => sum + bytes, 0)
 }
 
-/** One part: signs in one file, whole rows in the other, in the same order. */
-async function saveTable(
-  aside: string,
-  index: number,
-  table: SparseTable,
-  optimizer: ManifestTable['optimizer'],
-  files: Record<string, FileMark>,
-  emit: EventSink,
-): Promise<ManifestTable> {
-  const [signsFile, valuesFile] = [`table-${index}.part-0.signs`, `table-${index}.part-0.rows`]
-  const tell = tableProgress(emit, 'save', table.name, table.rowCount)
+interface SaveTableOptions {
+  readonly aside: string
+  readonly index: number
+  /** For its layout. */
+  readonly table: SparseTable
+  readonly rows: RowSource
+  readonly optimizer: ManifestTable['optimizer']
+  readonly files: Record<string, FileMark>
+  readonly emit: EventSink
+}
+
+/** In each part signs are in one file, whole rows in the other, in the same order. */
+async function saveTable({
+  aside,
+  index,
+  table,
+  rows,
+  optimizer,
+  files,
+  emit,
+}: SaveTableOptions): Promise<ManifestTable> {
+  const tell = tableProgress(emit, 'save', table.name, rows.counts[index]!)
+  const parts: ManifestTable['parts'] = []
   let count = 0
-  const marks = await writeFiles([join(aside, signsFile), join(aside, valuesFile)], async ([signsTo, valuesTo]) => {
-    for (const { signs, rows } of table.scan()) {
-      await signsTo!.append(new Uint8Array(signs.buffer, signs.byteOffset, signs.byteLength))
-      await valuesTo!.append(rows)
-      count += signs.length
-      tell(count)
-    }
-  })
-  Object.assign(files, { [signsFile]: marks[0], [valuesFile]: marks[1] })
+  for (const blocks of rows.parts(index)) {
+    const names = ['signs', 'rows'].map((kind) => `table-${index}.part-${parts.length}.${kind}`)
+    const before = count
+    const paths = names.map((name) => join(aside, name))
+    const marks = await writeFiles(paths, async ([signsTo, valuesTo]) => {
+      for await (const { signs, rows: values } of blocks) {
+        await signsTo!.append(new Uint8Array(signs.buffer, signs.byteOffset, signs.byteLength))
+        await valuesTo!.append(values)
+        count += signs.length
+        tell(count)
+      }
+    })
+    for (const [i, name] of names.entries()) files[name] = marks[i]!
+    parts.push({ rows: count - before, signs: names[0]!, values: names[1]! })
+  }
   const { name, dim, rowBytes, rule } = table
   return {
     ...{ name, dim, dtype: 'float32', rows: count, rowBytes, states: rule.states, clocked: rule.clocked, optimizer },
     ...(table.accessor && { accessor: table.accessor }),
-    parts: [{ rows: count, signs: signsFile, values: valuesFile }],
+    parts,
   }
+}
+
+/** The rows that lie in `params`, in one part. */
+function rowsOf({ tables }: LocalParams): RowSource {
+  const scan = async function* (table: number) {
+    yield* tables[table]!.scan()
+  }
+  return { counts: tables.map(({ rowCount }) => rowCount), parts: (table) => [scan(table)] }
 }
 
 function meterFields({ samples, batches, seconds, sums, histograms }: MeterState) {
@@ -144,8 +186,9 @@ async function inOrder<T, R>(items: Iterable<T>, run: (item: T) => Promise<R>): 
   return results
 }
 
-function neededBytes({ dense, tables }: LocalParams): number {
-  return tables.reduce((sum, { rowCount, rowBytes }) => sum + rowCount * (8 + rowBytes), dense.bytes().length)
+function neededBytes(params: LocalParams, { counts } = rowsOf(params)): number {
+  const { dense, tables } = params
+  return tables.reduce((sum, { rowBytes }, i) => sum + counts[i]! * (8 + rowBytes), dense.bytes().length)
 }
 
 async function saveError(error: NodeJS.ErrnoException, folder: string, needed: number): Promise<Error> {

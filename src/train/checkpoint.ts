@@ -10,12 +10,14 @@ import {
   cannotWrite,
   INTERRUPTED,
   inputChanged,
+  type LoadOptions,
   loadMeter,
   loadSnapshot,
   markInput,
   newestSnapshot,
   openSnapshot,
   pruneSnapshots,
+  type RowSource,
   runDifferences,
   type Snapshot,
   saveSnapshot,
@@ -26,6 +28,9 @@ import type { PassResult, PassStart } from './loop.ts'
 export interface CheckpointOptions {
   readonly config: JobConfig
   readonly params: LocalParams
+  /** Where rows are, if not in `params`: how they are saved and where loaded ones go. */
+  readonly rows?: RowSource
+  readonly storeRows?: LoadOptions['storeRows']
   /** Hash of the training program. */
   readonly program: string
   /** Training data. */
@@ -38,7 +43,7 @@ export interface CheckpointOptions {
 /** Loads what the run is to start from, if anything; returns where it starts. */
 export async function findStart(options: CheckpointOptions): Promise<PassStart> {
   const { config, resume, emit } = options
-  const { model_save_path, model_init_path, last_epoch } = config.runner
+  const { model_save_path, warmup_model_path, model_init_path = warmup_model_path, last_epoch } = config.runner
   const next = { position: { epoch: last_epoch + 1, batch: 0, chunk: 0, sample: 0 } }
   if (last_epoch < 0 && resume) {
     if (model_save_path === '') throw nowhereToResume()
@@ -53,7 +58,8 @@ export async function findStart(options: CheckpointOptions): Promise<PassStart> 
     })
   }
   if (model_init_path !== undefined) {
-    const snapshot = await openSnapshot(model_init_path, 'runner.model_init_path')
+    const key = config.runner.model_init_path === undefined ? 'warmup_model_path' : 'model_init_path'
+    const snapshot = await openSnapshot(model_init_path, `runner.${key}`)
     await load(snapshot, options, 'weights')
   } else if (last_epoch >= 0) {
     if (model_save_path === '') throw nowhereToResume()
@@ -91,13 +97,18 @@ export async function saveEpoch(
   return shown(folder)
 }
 
-/** Saves `interrupted/`, which holds the run as it is inside an epoch; returns its path. */
-export async function saveInterrupted(options: CheckpointOptions, trained: PassResult): Promise<string | undefined> {
+/** Saves `interrupted/`, which holds the run as it is inside an epoch, or its weights alone; returns its path. */
+export async function saveInterrupted(
+  options: CheckpointOptions,
+  trained: PassResult,
+  kept: 'place' | 'weights' = 'place',
+): Promise<string | undefined> {
   const { model_save_path } = options.config.runner
   if (model_save_path === '') return undefined
   const folder = join(model_save_path, INTERRUPTED)
   const { position, meter } = trained
-  const state = { ...stateOf(options, trained), position, meter, input: markInput(options.files) }
+  const place = kept === 'place' ? { meter, input: markInput(options.files) } : {}
+  const state = { ...stateOf(options, trained), position, ...place }
   await saveSnapshot({ ...options, folder, state })
   return shown(folder)
 }
@@ -123,10 +134,10 @@ async function resumeFrom(snapshot: Snapshot, options: CheckpointOptions): Promi
 
 async function load(
   snapshot: Snapshot,
-  { params, emit }: CheckpointOptions,
+  { params, storeRows, emit }: CheckpointOptions,
   otherOptimizer: 'refuse' | 'weights',
 ): Promise<void> {
-  await loadSnapshot({ snapshot, params, emit, otherOptimizer })
+  await loadSnapshot({ snapshot, params, emit, otherOptimizer, ...(storeRows && { storeRows }) })
   emit({ kind: 'loaded', path: shown(snapshot.folder), epoch: snapshot.manifest.position.epoch - 1 })
 }
 

@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import { type Cluster, explain, isWritten, type LoadedConfig } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
-import { loadModel } from '../model/index.ts'
+import { type GraphMode, loadModelAs } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'
 import { jobIdentity, psMode, ServerGroup, serverExchange } from '../ps/index.ts'
 import type { PassResult } from './loop.ts'
@@ -24,6 +24,8 @@ export interface TrainWorkerOptions {
   /** Goes on from the newest checkpoint in model_save_path, if there is one. @default false */
   readonly resume?: boolean
   readonly engine?: EngineName
+  /** Which file the model is: static_model.ts or dygraph_model.ts. @default 'static' */
+  readonly mode?: GraphMode
   /** Worker 0 computes TrainResult.digest over what the servers hold. */
   readonly digest?: boolean
   readonly transport?: Transport
@@ -41,6 +43,9 @@ export interface TrainWorkerOptions {
   readonly settings?: Readonly<Record<string, unknown>>
 }
 
+const DERIVED_TOKEN =
+  'OARFISH_JOB_TOKEN is not set: the job is told from others by its server list and worker count, which guards against mix-ups, not against attackers.'
+
 /** Trains its part as the config says; resolves when all workers are done. Rejects, naming it, when a process is gone. */
 export async function trainWorker(options: TrainWorkerOptions): Promise<TrainResult> {
   const { cluster, config: loaded, emit, signal = new AbortController().signal, engine = 'ort' } = options
@@ -50,7 +55,8 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
   for (const message of loaded.notices) emit({ kind: 'notice', message })
   if (!config.dataset && !isWritten(loaded.source, ['runner', 'sync_mode']))
     emit({ kind: 'notice', message: `runner.sync_mode is not set: ${mode} is used` })
-  const model = await loadModel(loaded)
+  if (cluster.derivedToken && cluster.rank === 0) emit({ kind: 'notice', message: DERIVED_TOKEN })
+  const model = await loadModelAs(options.mode ?? 'static', loaded)
   const job = { role: 'worker', rank: cluster.rank, threads: config.runner.thread_num } as const
   emit({ kind: 'start', command: 'train', model: config.dir, settings: options.settings ?? explain(config), job })
   const lost = { listener: (_: Error) => {} }
@@ -83,6 +89,7 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
       servers,
       rank,
       files: files.train!,
+      dataFiles: files,
       resume,
       checkpoints,
     })
@@ -111,9 +118,8 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
           phase,
           epoch,
         )
-      const save = (epoch: number, trained: PassResult) => whole.save(epoch, trained)
       const epochs = { first, last: config.runner.epochs, evaluate: files.infer !== undefined, emit }
-      const trained = await runEpochs(pass, save, epochs)
+      const trained = await runEpochs(pass, whole, epochs)
       const result = { ...trained, ...(options.digest && rank === 0 && { digest: await whole.digest() }) }
       const { interrupted: _, ...summary } = result
       emit({ kind: 'done', ...summary, samplesPerSecond: result.seconds > 0 ? result.samples / result.seconds : 0 })
@@ -140,7 +146,7 @@ type WorkerResult = TrainResult & { readonly breakdown: Readonly<Record<string, 
 
 async function runEpochs(
   pass: (phase: Phase, epoch: number) => Promise<PassResult>,
-  save: (epoch: number, trained: PassResult) => Promise<void>,
+  model: WorkerModel,
   { first, last, evaluate, emit }: Epochs,
 ): Promise<WorkerResult> {
   let result: WorkerResult = { samples: 0, seconds: 0, metrics: {}, interrupted: false, breakdown: {} }
@@ -153,13 +159,24 @@ async function runEpochs(
       seconds: result.seconds + seconds,
       breakdown: addTimes(result.breakdown, breakdown),
     }
-    if (interrupted) emit({ kind: 'interrupted', epoch, batch: trained.lastBatch, samples })
-    else await save(epoch, trained)
+    if (interrupted) {
+      const path = await model.saveInterrupted(trained)
+      emit({ kind: 'interrupted', epoch, batch: trained.lastBatch, samples, ...(path !== undefined && { path }) })
+      emit({ kind: 'notice', message: path === undefined ? notSaved(epoch) : savedInside(epoch, path) })
+    } else await model.save(epoch, trained)
     if (interrupted || !evaluate) continue
     const evaluated = await pass('infer', epoch)
     result = { ...result, evaluation: evaluated.metrics, interrupted: evaluated.interrupted }
   }
   return result
+}
+
+function savedInside(epoch: number, path: string): string {
+  return `${path} holds all weights as they are now; where each worker was in epoch ${epoch} is not kept: with --resume that epoch begins anew.`
+}
+
+function notSaved(epoch: number): string {
+  return `What was learned in epoch ${epoch} is not saved, since runner.model_save_path is empty.`
 }
 
 function addTimes(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): Record<string, number> {

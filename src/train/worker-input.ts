@@ -6,6 +6,7 @@ import type { Cluster, JobConfig } from '../config/index.ts'
 import { countPieces, measureFiles, type Part } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { filesDiffer, type ServerGroup } from '../ps/index.ts'
+import { tellExamples } from './count-examples.ts'
 import { inputKind, inputOf } from './input.ts'
 import type { Phase } from './messages.ts'
 import type { DataFiles } from './runtime.ts'
@@ -47,6 +48,7 @@ export async function agreeOnInput({
   if (parts.train) emit({ kind: 'notice', message: `Split file list for worker ${index}` })
   const names = own.train.map(({ name }) => `'${name}'`).join(', ')
   emit({ kind: 'notice', message: `File list: [${names}]` })
+  await tellExamples(files.train ?? [], inputOf(config, 'train', files.train ?? []).isText, emit)
   if (count > 1) emit({ kind: 'notice', message: said(parts.train, own.train.length, index, count) })
   const pieces = countPieces(measureFiles(files.train ?? []), inputKind(inputOf(config, 'train', files.train ?? [])))
   if (parts.train && index >= pieces) emit({ kind: 'notice', message: nothingFor(index, pieces) })
