@@ -1,3 +1,5 @@
 /** @file The public face of agent/: the nodes of a submitted job. */
 export { type LocalOptions, runNodesHere } from './local.ts'
+export { type LogSelection, readLogs, untagged } from './logs.ts'
+export { type MpiNodeOptions, runMpiNode } from './mpi.ts'
 export { type NodeOptions, runNode } from './node.ts'

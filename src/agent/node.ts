@@ -53,7 +53,8 @@ export async function runNode(options: NodeOptions): Promise<number | undefined>
 async function writeFiles({ files }: Job, folder: string): Promise<void> {
   for (const { name, content } of files) {
     if ('path' in content) await copyFile(content.path, join(folder, name))
-    else await writeFile(join(folder, name), content.text)
+    else if ('text' in content) await writeFile(join(folder, name), content.text)
+    else await writeFile(join(folder, name), Buffer.from(content.base64, 'base64'))
   }
 }
 

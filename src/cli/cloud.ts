@@ -1,14 +1,19 @@
 /** @file `oarfish cloud`: the job server, its groups and users. */
-import { homedir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { homedir, tmpdir } from 'node:os'
+import { delimiter, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { PRIORITIES, type Priority } from '../config/index.ts'
+import type { Event } from '../event/index.ts'
+import { ExitCode } from './exit.ts'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
 import { oneOf, wholeNumber } from './options.ts'
 import { packageVersion } from './version.ts'
 
-const EXECUTORS = { local: { name: 'local', kinds: ['_MPI'], atOnce: 1 } } as const
+const EXECUTORS = {
+  local: { name: 'local', kinds: ['_MPI'], atOnce: 1 },
+  mpi: { name: 'mpi', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY },
+} as const
 const MEBI = 1 << 20
 
 interface ServeOptions {
@@ -16,6 +21,7 @@ interface ServeOptions {
   readonly port: number
   readonly host: string
   readonly executor: string
+  readonly hostfile?: string
   readonly maxFileMb: number
   readonly maxJobMb: number
 }
@@ -33,14 +39,22 @@ export function cloudCommand(io: CliIo): Command {
     .option(...dir)
     .option('--port <n>', 'where to listen', wholeNumber, 8180)
     .option('--host <address>', 'the address to listen on; 0.0.0.0 for all', '127.0.0.1')
-    .option('--executor <name>', 'what runs jobs: local (nodes on this host, one job at a time)', 'local')
+    .option(
+      '--executor <name>',
+      'what runs jobs: local (all nodes on this host, one job at a time) or mpi (mpirun)',
+      'local',
+    )
+    .option('--hostfile <file>', 'hosts of mpirun')
     .option('--max-file-mb <n>', 'larger files are refused', wholeNumber, 256)
     .option('--max-job-mb <n>', 'larger jobs are refused', wholeNumber, 1024)
     .action((options: ServeOptions) => serve(options, io))
   cloud
     .command('supervise', { hidden: true })
     .argument('<folder>')
-    .action((folder: string) => supervise(folder, io))
+    .option('--executor <name>', 'what runs it', 'local')
+    .option('--hostfile <file>', 'hosts of mpirun')
+    .action((folder: string, options: SuperviseFlags) => supervise(folder, options, io))
+  cloud.command('node', { hidden: true }).action(() => node(io))
   const group = cloud.command('group').description('Who shares what.')
   group
     .command('add')
@@ -91,15 +105,20 @@ const accountsFile = (dir: string) => join(dir, 'accounts.json')
 const QUEUE_MS = 300
 
 async function serve(options: ServeOptions, io: CliIo): Promise<void> {
-  const { accountsReader, createDispatcher, createJobServer, openStore } = await import('../cloud/index.ts')
-  const executor = EXECUTORS[oneOf('--executor', ['local'] as const, options.executor)]
+  const { EXECUTOR_NAMES, accountsReader, createDispatcher, createJobServer, findMpirun, openStore } = await import(
+    '../cloud/index.ts'
+  )
+  const name = oneOf('--executor', EXECUTOR_NAMES, options.executor)
+  const executor = EXECUTORS[name]
+  if (name === 'mpi') findMpirun(io.env)
+  const hosts = options.hostfile === undefined ? [] : ['--hostfile', resolve(options.hostfile)]
   const store = await openStore(options.dir)
   const bin = fileURLToPath(new URL('../../bin', import.meta.url))
   const dispatcher = createDispatcher({
     store,
     executor,
     accounts: accountsReader(accountsFile(options.dir)),
-    supervisor: [process.execPath, join(bin, 'oarfish.js'), 'cloud', 'supervise'],
+    supervisor: [process.execPath, join(bin, 'oarfish.js'), 'cloud', 'supervise', '--executor', name, ...hosts],
     env: { ...io.env, PATH: [join(bin, 'path'), io.env['PATH']].join(delimiter) },
     warn: (message) => void io.err.write(`${message}\n`),
   })
@@ -124,9 +143,41 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
   io.out.write('Stopped. Jobs that run go on, and are found again by the next server.\n')
 }
 
-async function supervise(folder: string, io: CliIo): Promise<void> {
-  const { superviseCloudJob } = await import('../cloud/index.ts')
+interface SuperviseFlags {
+  readonly executor: string
+  readonly hostfile?: string
+}
+
+async function supervise(folder: string, { executor, hostfile }: SuperviseFlags, io: CliIo): Promise<void> {
+  const { EXECUTOR_NAMES, superviseCloudJob } = await import('../cloud/index.ts')
   const stop = new AbortController()
   io.onSignal(() => stop.abort())
-  await superviseCloudJob({ folder, env: io.env, signal: stop.signal })
+  const name = oneOf('--executor', EXECUTOR_NAMES, executor)
+  await superviseCloudJob({ folder, executor: name, hostfile, env: io.env, signal: stop.signal })
+}
+
+/** One rank of mpirun: rank 0 reads the job from its input. */
+async function node(io: CliIo): Promise<void> {
+  const { runMpiNode } = await import('../agent/index.ts')
+  const stop = new AbortController()
+  io.onSignal(() => stop.abort())
+  const code = await runMpiNode({
+    ...{ env: io.env, signal: stop.signal, emit: plainSink(io), print: (line: string) => void io.out.write(line) },
+    readJob: async () => JSON.parse(await textOf(io.input())),
+    folder: join(io.env['OARFISH_WORK'] ?? tmpdir(), `oarfish-${io.env['OARFISH_JOB_ID'] ?? process.pid}`),
+  })
+  if (code !== 0) throw new ExitCode(code ?? STOP_SIGNALS.SIGTERM)
+}
+
+async function textOf(input: AsyncIterable<Uint8Array>): Promise<string> {
+  const pieces: Uint8Array[] = []
+  for await (const piece of input) pieces.push(piece)
+  return Buffer.concat(pieces).toString('utf8')
+}
+
+/** What the node says, on the output that mpirun collects. */
+const plainSink = (io: CliIo) => (event: Event) => {
+  if (event.kind === 'process') io.out.write(`${event.role} ${event.rank} (pid ${event.pid}): ${event.state}\n`)
+  else if (event.kind === 'notice' || event.kind === 'warning') io.out.write(`${event.message}\n`)
+  else if (event.kind === 'error') io.out.write(`${[event.message, event.hint].filter(Boolean).join('\n')}\n`)
 }

@@ -12,9 +12,16 @@ export {
 export { parseConfigIni } from './config-ini.ts'
 export { createDispatcher, type Dispatcher } from './dispatch.ts'
 export type { JobRequest } from './jobs.ts'
+export { findMpirun } from './mpirun.ts'
 export { openApi } from './openapi.ts'
 export { createJobServer, type ServerOptions } from './server.ts'
 export type { Keys } from './sign.ts'
 export { openStore, type Store } from './store.ts'
-export { type SuperviseJobOptions, superviseCloudJob } from './supervise.ts'
+export {
+  EXECUTOR_NAMES,
+  type ExecutorName,
+  jobOfFolder,
+  type SuperviseJobOptions,
+  superviseCloudJob,
+} from './supervise.ts'
 export { checkHook, requestFrom, type TrainFlags } from './train-flags.ts'

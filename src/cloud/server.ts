@@ -1,11 +1,11 @@
 /** @file The job server: HTTP in front of store and dispatcher. Requests are signed; one table says what they may ask. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { readLogs } from '../agent/index.ts'
 import { type Accounts, accountsReader } from './accounts.ts'
 import { type ExecutorTraits, type Limits, rejectionOf } from './admission.ts'
 import type { Dispatcher } from './dispatch.ts'
 import { jobFolder } from './job-folder.ts'
 import { type CloudJob, isOver, type JobRequest } from './jobs.ts'
-import { readLogs } from './logs.ts'
 import { openApi } from './openapi.ts'
 import { jobRequestSchema } from './request-schema.ts'
 import { createVerifier, HEADERS, hashOf, type Verifier } from './sign.ts'

@@ -1,29 +1,35 @@
 /** @file The process that runs one job of a server: it outlives the server, and what it writes last is how the job ended. */
-import { appendFileSync, mkdirSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { runNodesHere } from '../agent/index.ts'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { runNodesHere, untagged } from '../agent/index.ts'
 import type { Env } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { Job } from '../submit/index.ts'
 import { claim, jobFolder, type Outcome, readRequest, writeOutcome } from './job-folder.ts'
-import { type JobRequest, sizeOf } from './jobs.ts'
+import { sizeOf } from './jobs.ts'
+import { findMpirun, mpirunWords } from './mpirun.ts'
 
 export interface SuperviseJobOptions {
   readonly folder: string
+  readonly executor: ExecutorName
+  /** Of mpirun. */
+  readonly hostfile?: string | undefined
   readonly env: Env
   readonly signal: AbortSignal
 }
 
 /** Does nothing where the job was started before. */
-export async function superviseCloudJob({ folder, env, signal }: SuperviseJobOptions): Promise<void> {
+export async function superviseCloudJob(options: SuperviseJobOptions): Promise<void> {
+  const { folder, executor } = options
   if (!claim(folder)) return
-  const { logs, work } = jobFolder(folder)
+  const { logs } = jobFolder(folder)
   mkdirSync(logs, { recursive: true })
   const said = recorder(join(logs, 'job.log'))
   try {
-    const request = readRequest(folder)
-    const job = jobFrom(request, folder)
-    const code = await runNodesHere({ job, nodes: sizeOf(request), folder: work, logs, env, emit: said.emit, signal })
+    const code = await RUN[executor](options, said.emit)
     writeOutcome(folder, outcomeOf(code, said.failure()))
   } catch (error) {
     said.emit({ kind: 'error', code: 'CLOUD_JOB', message: (error as Error).message })
@@ -31,12 +37,80 @@ export async function superviseCloudJob({ folder, env, signal }: SuperviseJobOpt
   }
 }
 
+export const EXECUTOR_NAMES = ['local', 'mpi'] as const
+export type ExecutorName = (typeof EXECUTOR_NAMES)[number]
+
+type Run = (options: SuperviseJobOptions, emit: EventSink) => Promise<number | undefined>
+
+const RUN: Readonly<Record<ExecutorName, Run>> = {
+  local: async ({ folder, env, signal }, emit) => {
+    const request = readRequest(folder)
+    const { logs, work } = jobFolder(folder)
+    return await runNodesHere({
+      job: jobOfFolder(folder),
+      nodes: sizeOf(request),
+      folder: work,
+      logs,
+      env,
+      emit,
+      signal,
+    })
+  },
+  mpi: runMpirun,
+}
+
+/** One rank of mpirun is one node. Rank 0 reads the job from its input, which mpirun hands on; logs come back as output. */
+async function runMpirun({ folder, hostfile, env, signal }: SuperviseJobOptions): Promise<number | undefined> {
+  const { logs } = jobFolder(folder)
+  const words = mpirunWords(
+    {
+      nodes: sizeOf(readRequest(folder)),
+      hostfile,
+      variables: ['PATH', 'OARFISH_JOB_ID', 'OARFISH_FS_UGI'].filter((name) => env[name] !== undefined),
+      command: ['oarfish', 'cloud', 'node'],
+      isRoot: process.getuid?.() === 0,
+    },
+    findMpirun(env),
+  )
+  const child = spawn(words[0]!, words.slice(1), { env, stdio: ['pipe', 'pipe', 'pipe'] })
+  const stop = () => child.kill('SIGTERM')
+  signal.addEventListener('abort', stop, { once: true })
+  child.stdin.on('error', () => undefined) // it ended before it had read the job, and says why
+  child.stdin.end(JSON.stringify(withContent(jobOfFolder(folder))))
+  const sort = async (stream: Readable) => {
+    for await (const line of createInterface({ input: stream })) {
+      const { log, text } = untagged(line)
+      appendFileSync(join(logs, `${log}.log`), `${text}\n`)
+    }
+  }
+  const [code] = await Promise.all([exitOf(child), sort(child.stdout), sort(child.stderr)])
+  return signal.aborted ? undefined : code
+}
+
+function exitOf(child: ChildProcess): Promise<number> {
+  return new Promise((done, fail) => {
+    child.once('error', fail)
+    child.once('exit', (code) => done(code ?? 1))
+  })
+}
+
+/** Files as text they can travel in. */
+function withContent(job: Job): Job {
+  const files = job.files.map(({ name, content }) => ({
+    name,
+    content: 'path' in content ? { base64: readFileSync(content.path).toString('base64') } : content,
+  }))
+  return { ...job, files }
+}
+
 function outcomeOf(code: number | undefined, failure: string | undefined): Outcome {
   if (code === undefined) return { phase: 'stopped' }
   return code === 0 ? { phase: 'succeeded' } : { phase: 'failed', reason: failure ?? `exit code ${code}` }
 }
 
-function jobFrom(request: JobRequest, folder: string): Job {
+/** The job as its supervisor, or rank 0, sees it. */
+export function jobOfFolder(folder: string): Job {
+  const request = readRequest(folder)
   const { files } = jobFolder(folder)
   return {
     ...request,

@@ -20,7 +20,7 @@ export interface Resources {
 /** A file for the working folder of each process; the folder is flat. */
 export interface JobFile {
   readonly name: string
-  readonly content: { readonly path: string } | { readonly text: string }
+  readonly content: { readonly path: string } | { readonly text: string } | { readonly base64: string }
   /** Kept on the submitting side: job.sh, backend.yaml. */
   readonly local?: boolean
 }

@@ -24,7 +24,7 @@ export async function submit({ job, plan, credentials }: Prepared, context: Subm
   say('before_submit')
   for (const { name, content } of job.files) {
     if ('path' in content) await copyFile(resolve(context.cwd, content.path), join(folder, name))
-    else await writeFile(join(folder, name), content.text)
+    else if ('text' in content) await writeFile(join(folder, name), content.text)
   }
   const kind = job.kind.endsWith('_MPI') ? 'mpi' : 'k8s'
   const messages: Readonly<Record<string, string>> = {

@@ -41,6 +41,27 @@ async function logNames(folder: string, { role, rank }: LogSelection): Promise<r
   return names.filter((name) => name.endsWith('.log') && wanted(name)).sort()
 }
 
+/** Lines of all logs of a folder with the name of their log before each, for one stream that carries several: `@trainer.0 text`. */
+export async function* taggedLines(folder: string, isOver: () => boolean): AsyncGenerator<string> {
+  let name = ''
+  for await (const text of readLogs(folder, {}, isOver)) {
+    for (const line of text.replace(/\n$/, '').split('\n')) {
+      const heading = /^==> (\S+) <==$/.exec(line)
+      if (heading) name = heading[1]!
+      // mpirun may cut what is longer in two.
+      else yield `@${name} ${line.slice(0, TAGGED_CHARACTERS)}\n`
+    }
+  }
+}
+
+const TAGGED_CHARACTERS = 1000
+
+/** What a line of such a stream belongs to. */
+export function untagged(line: string): { readonly log: string; readonly text: string } {
+  const [, log = 'job', text = line] = /^@([a-z_]+\.\d+) (.*)$/s.exec(line) ?? []
+  return { log, text }
+}
+
 /** Whole lines only, so that no character is cut in two; the rest comes with the next look. */
 async function readFrom(path: string, position: number): Promise<string> {
   const file = await open(path, 'r')
