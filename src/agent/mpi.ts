@@ -41,8 +41,8 @@ export async function runMpiNode({ readJob, print, ...options }: MpiNodeOptions)
       env: withoutMpi(env),
     }).finally(() => {
       over = true
-      return printing
     })
+    await printing
     // Each waits for the others: a rank that left early would take them with it before their output is collected.
     const codes = (await exchange(String(code ?? STOPPED))).map(Number)
     const failed = codes.find((each) => each !== 0 && each !== STOPPED)
