@@ -6,20 +6,27 @@ import { createLocalParams, denseLayout, LocalParams, type Params } from '../par
 import {
   ADDING,
   type Call,
-  DEFAULT_SHARDS,
+  type DenseFilesOptions,
   denseSlices,
   encodeJoin,
   gatherParams,
+  loadDenseFiles,
+  loadTables,
   METHODS,
   type Placement,
   RemoteParams,
   ServerGroup,
   type Slice,
+  saveDenseFiles,
+  saveTables,
   scatterParams,
   serverExchange,
+  shrinkTables,
 } from '../ps/index.ts'
+import type { SaveMode } from '../table/index.ts'
 import { openWorkerMode, Runtime, type WorkerMode } from '../train/index.ts'
 import { strategyError } from './errors.ts'
+import { placementOf } from './fleet-placement.ts'
 import { openGeoParams } from './geo-params.ts'
 import { DEFAULT_SEGMENTS, fleetIdentity } from './identity.ts'
 import type { SettledStrategy } from './settle-strategy.ts'
@@ -57,7 +64,7 @@ export class ConnectedWorker implements FleetWorker {
     this.#runtimes = runtimes
     this.#segments = segments
     this.#slices = denseSlices(denseLayout(model.train, model.optimizer).floats, servers.size)
-    this.#placement = { servers: servers.size, shards: DEFAULT_SHARDS }
+    this.#placement = placementOf(job.cluster, job.strategy)
   }
 
   /** Connects to every server, waiting for those that are not up yet, and meets the other workers. */
@@ -158,6 +165,24 @@ export class ConnectedWorker implements FleetWorker {
     return scatterParams(this.#servers, this.#slices, this.#placement, params)
   }
 
+  /** Servers write their tables, and worker 0 the dense weights, as Paddle's files. */
+  async savePaddleFiles(folder: string, mode: SaveMode): Promise<void> {
+    await this.#flush()
+    await saveTables(this.#servers, { folder, mode, tables: this.#tables })
+    await saveDenseFiles(this.#servers, this.#denseFiles(folder))
+  }
+
+  async loadPaddleFiles(folder: string): Promise<void> {
+    await loadTables(this.#servers, { folder, tables: this.#tables })
+    await loadDenseFiles(this.#servers, this.#denseFiles(folder))
+  }
+
+  /** A day has passed for all tables; returns how many rows went. */
+  async shrink(): Promise<number> {
+    await this.#flush()
+    return shrinkTables(this.#servers, this.#tables)
+  }
+
   /** Says good-bye to the servers once they have everything. */
   async close(): Promise<void> {
     await this.#flush()
@@ -168,6 +193,16 @@ export class ConnectedWorker implements FleetWorker {
   /** Tells the servers why this worker ends. */
   abort(reason: Error): void {
     this.#servers.abort(reason)
+  }
+
+  get #tables(): readonly number[] {
+    return this.#job.program.model.train.tables.map((_, number) => number)
+  }
+
+  #denseFiles(folder: string): DenseFilesOptions {
+    const { train, optimizer } = this.#job.program.model
+    const layout = denseLayout(train, optimizer)
+    return { folder, number: train.tables.length, layout, slices: this.#slices }
   }
 
   async #flush(): Promise<void> {
@@ -190,7 +225,7 @@ export class ConnectedWorker implements FleetWorker {
   #configured(config: JobConfig): JobConfig {
     const { program, strategy } = this.#job
     const own = { seed: program.seed, table_segments: this.#segments, geo_step: strategy.geoStep }
-    return { ...config, runner: { ...config.runner, ...own } }
+    return { ...config, table_parameters: strategy.tableParameters, runner: { ...config.runner, ...own } }
   }
 
   #mode(config: JobConfig): WorkerMode {
@@ -216,7 +251,11 @@ export class ConnectedWorker implements FleetWorker {
     const { program, strategy } = this.#job
     const { train, optimizer, tableOptimizers } = program.model
     // Geo's servers hold weights only: the optimizers' state lives with each worker.
-    const rules = strategy.mode === 'geo' ? { optimizer: ADDING } : { optimizer, tableOptimizers }
+    const { tableParameters } = strategy
+    const rules =
+      strategy.mode === 'geo'
+        ? { optimizer: ADDING, plainTables: true }
+        : { optimizer, tableOptimizers, tableParameters }
     const options = { program: train, ...rules, seed: program.seed, segments: this.#segments, threads: 1 }
     return new LocalParams(createLocalParams(options), 0)
   }

@@ -1,5 +1,7 @@
 /** @file DistributedStrategy of Paddle 2.x, its part for parameter servers: set by assignment, checked at once. */
+import { sparseTableConfigs } from '../config/index.ts'
 import type { PsMode } from '../ps/index.ts'
+import type { TablesParameters } from '../table/index.ts'
 import { A_SYNC_CONFIGS, type ASyncConfigs, checkASyncConfigs } from './a-sync-configs.ts'
 import { strategyError } from './errors.ts'
 
@@ -29,6 +31,7 @@ const DEFAULTS = Object.fromEntries(
 export class DistributedStrategy {
   #aSync = true
   #configs: ASyncConfigs = DEFAULTS
+  #tables: TablesParameters = {}
 
   constructor({ aSync, aSyncConfigs }: DistributedStrategyOptions = {}) {
     if (aSync !== undefined) this.aSync = aSync
@@ -57,6 +60,16 @@ export class DistributedStrategy {
   /** Keys that are not given keep their values. */
   set aSyncConfigs(configs: Partial<ASyncConfigs>) {
     this.#configs = { ...this.#configs, ...checkASyncConfigs(configs as Readonly<Record<string, unknown>>) }
+  }
+
+  /** Accessors and other settings of tables, by name. */
+  get sparseTableConfigs(): TablesParameters {
+    return this.#tables
+  }
+
+  /** By table, as a yaml's table_parameters or flat: `{ embedding: { 'table_parameters.embedding.shard_num': 10 } }`. */
+  set sparseTableConfigs(configs: Readonly<Record<string, Readonly<Record<string, unknown>>>>) {
+    this.#tables = sparseTableConfigs(configs)
   }
 
   get plan(): StrategyPlan {

@@ -6,6 +6,7 @@ import type { ModelOptimizer } from '../model/index.ts'
 import { type KernelStore, openStore, serveStore } from '../ps/index.ts'
 import { ConnectedWorker } from './connected-worker.ts'
 import * as errors from './errors.ts'
+import { placementOf } from './fleet-placement.ts'
 import { DEFAULT_SEGMENTS, fleetIdentity } from './identity.ts'
 import { loadTables } from './load-tables.ts'
 import { PaddleCloudRoleMaker, type RoleMaker } from './role-maker.ts'
@@ -137,9 +138,12 @@ export class Fleet {
     const { program, strategy } = this.#minimized('initServer')
     if (cluster.role !== 'server') throw errors.wrongRole('initServer', 'server')
     const { model, seed, segments = DEFAULT_SEGMENTS } = program
-    const store = openStore({ cluster, model, mode: strategy.mode, seed, segments })
-    if (dirname !== undefined)
-      await loadTables({ store, cluster, dirname, emit: this.#emit, ...(varNames && { varNames }) })
+    const { mode, tableParameters } = strategy
+    const store = openStore({ cluster, model, mode, seed, segments, tableParameters })
+    if (dirname !== undefined) {
+      const placement = placementOf(cluster, strategy)
+      await loadTables({ store, cluster, placement, dirname, emit: this.#emit, ...(varNames && { varNames }) })
+    }
     this.#store = store
   }
 
@@ -153,7 +157,7 @@ export class Fleet {
     const { segments = DEFAULT_SEGMENTS } = program
     const identity = fleetIdentity(cluster, program, strategy)
     const options = { cluster, store: this.#store!, mode: strategy.mode, segments, identity, emit: this.#emit }
-    await serveStore({ ...options, threads: 0 })
+    await serveStore({ ...options, shards: placementOf(cluster, strategy).shards, threads: 0 })
   }
 
   // A worker's life.
@@ -210,6 +214,14 @@ export class Fleet {
     if (!this.#nonDistributed('loadModel')) await saving.loadModel(this.#job('loadModel'), dirname, mode)
   }
 
+  /** A day has passed: show and click fade, rows that are worth too little go. For tables with an accessor. */
+  async shrink(threshold?: number): Promise<void> {
+    if (this.#nonDistributed('shrink')) return
+    if (threshold !== undefined)
+      this.#warn('shrink: the threshold is that of each table (delete_threshold), the argument is not used')
+    await saving.shrink(this.#job('shrink'))
+  }
+
   /** The same as util.getFileShard, by its name in fleet 1.x. */
   splitFiles(files: readonly string[]): string[] {
     return this.util.getFileShard(files)
@@ -223,7 +235,7 @@ export class Fleet {
     this.#registered = { program, strategy: settled }
     const worker = () => (cluster.role === 'local' ? undefined : this.#connected('initWorker'))
     return {
-      ...{ cluster, mode, geoStep },
+      ...{ cluster, mode, geoStep, placement: placementOf(cluster, settled) },
       get worker() {
         return worker()
       },
@@ -246,8 +258,8 @@ export class Fleet {
   }
 
   #job(call: string): saving.SavingJob {
-    const { program } = this.#minimized(call)
-    return { worker: this.#connected(call), rank: this.workerIndex(), program, emit: this.#emit }
+    const { program, strategy } = this.#minimized(call)
+    return { worker: this.#connected(call), rank: this.workerIndex(), program, strategy, emit: this.#emit }
   }
 
   async #meet<T>(call: string, what: T): Promise<readonly T[]> {

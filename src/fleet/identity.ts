@@ -8,7 +8,7 @@ import type { TrainingProgram } from './training-program.ts'
 
 export function fleetIdentity(cluster: Cluster, program: TrainingProgram, strategy: SettledStrategy): Identity {
   const { train, optimizer, tableOptimizers } = program.model
-  const rules = createHash('sha256').update(JSON.stringify([optimizer, tableOptimizers]))
+  const rules = createHash('sha256').update(JSON.stringify([optimizer, tableOptimizers, strategy.tableParameters]))
   return {
     jobId: cluster.jobId,
     token: cluster.token,

@@ -1,24 +1,52 @@
 /** @file What initServer(dirname) loads: the rows of saved tables that belong to this server. Dense weights begin anew, as in Paddle. */
 import type { Cluster } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
-import { DEFAULT_SHARDS, type KernelStore, serverOf } from '../ps/index.ts'
+import {
+  type KernelStore,
+  type Placement,
+  serverOf,
+  type TableTask,
+  type TableTaskAnswer,
+  TableTasks,
+} from '../ps/index.ts'
 import { openSnapshot, savedRows, tableStateFits, withoutState } from '../snapshot/index.ts'
 import { UserError } from '../util/index.ts'
+import { isPaddleFolder } from './paddle-folder.ts'
 
 export interface LoadTablesOptions {
   readonly store: KernelStore
   readonly cluster: Cluster
+  readonly placement: Placement
   readonly dirname: string
   /** @default all tables */
   readonly varNames?: readonly string[]
   readonly emit: EventSink
 }
 
-export async function loadTables({ store, cluster, dirname, varNames, emit }: LoadTablesOptions): Promise<void> {
+export async function loadTables(options: LoadTablesOptions): Promise<void> {
+  const { store, cluster, dirname, varNames, emit } = options
   const names = store.params.tables.map(({ name }) => name)
   checkNames(varNames ?? [], names)
+  const taken = (await isPaddleFolder(dirname)) ? await loadTexts(options) : await loadRows(options)
+  emit({ kind: 'notice', message: `server[${cluster.rank}] has loaded ${taken} rows from ${dirname}` })
+}
+
+/** Out of Paddle's text files. */
+async function loadTexts({ store, cluster, placement, dirname: folder, varNames }: LoadTablesOptions): Promise<number> {
+  const named = store.params.tables.map(({ name }, number) => ({ name, number }))
+  const tables = named.filter(({ name }) => varNames?.includes(name) ?? true).map(({ number }) => number)
+  const tasks = new TableTasks(store, placement, cluster.rank)
+  const task = Buffer.from(JSON.stringify({ id: 'initServer', kind: 'load', folder, tables } satisfies TableTask))
+  for (;;) {
+    const [text] = await tasks.handle(task)
+    const { done, rows } = JSON.parse(Buffer.from(text!).toString('utf8')) as TableTaskAnswer
+    if (done) return Object.values(rows).reduce((sum, count) => sum + count, 0)
+  }
+}
+
+/** Out of a checkpoint. */
+async function loadRows({ store, cluster, placement, dirname, varNames }: LoadTablesOptions): Promise<number> {
   const snapshot = await openSnapshot(dirname, 'fleet.initServer')
-  const placement = { servers: cluster.servers.length, shards: DEFAULT_SHARDS }
   const isOwn = (sign: bigint) => placement.servers === 1 || serverOf(sign, placement) === cluster.rank
   let taken = 0
   for (const [t, table] of store.params.tables.entries()) {
@@ -35,7 +63,7 @@ export async function loadTables({ store, cluster, dirname, varNames, emit }: Lo
       taken += own.signs.length
     }
   }
-  emit({ kind: 'notice', message: `server[${cluster.rank}] has loaded ${taken} rows from ${dirname}` })
+  return taken
 }
 
 function ownRows(signs: BigUint64Array, rows: Uint8Array, rowBytes: number, isOwn: (sign: bigint) => boolean) {

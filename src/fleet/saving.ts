@@ -1,12 +1,16 @@
 /** @file Saving and loading of the servers' model: worker 0 does it, all take part, and all learn how it went. */
+import { resolve } from 'node:path'
 import { joinColumns } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { planExport, writeExport } from '../export/index.ts'
 import { programHash } from '../program/index.ts'
 import { loadSnapshot, openSnapshot, saveSnapshot } from '../snapshot/index.ts'
+import { type SaveMode, tableEntry } from '../table/index.ts'
 import { shown } from '../train/index.ts'
 import { fromPlainError, type PlainError, toPlainError, UserError } from '../util/index.ts'
 import type { ConnectedWorker } from './connected-worker.ts'
+import { isPaddleFolder } from './paddle-folder.ts'
+import type { SettledStrategy } from './settle-strategy.ts'
 import type { TrainingProgram } from './training-program.ts'
 
 /** What saving and loading need of a Fleet program. */
@@ -14,14 +18,17 @@ export interface SavingJob {
   readonly worker: ConnectedWorker
   readonly rank: number
   readonly program: TrainingProgram
+  readonly strategy: SettledStrategy
   readonly emit: EventSink
 }
 
 export interface SavePersistablesOptions {
-  /** A folder for a checkpoint; replaced as a whole. */
+  /** A folder for a checkpoint, which is replaced as a whole; or for Paddle's files, which every server must reach. */
   readonly dirname: string
-  /** 0: everything. Others are written by tables with an accessor. @default 0 */
+  /** 0 everything, 1 what changed since it was last saved, 2 what is worth most, 3 everything at the end of a day. @default 0 */
   readonly mode?: number
+  /** @default paddle where a table has an accessor, else checkpoint */
+  readonly format?: SaveFormat
 }
 
 export interface SaveInferenceModelOptions {
@@ -33,11 +40,21 @@ export interface SaveInferenceModelOptions {
   readonly targetVars?: readonly (string | { readonly name: string })[]
 }
 
-/** Writes everything that the servers hold as a checkpoint. */
-export function savePersistables(job: SavingJob, { dirname, mode = 0 }: SavePersistablesOptions): Promise<void> {
-  checkMode('savePersistables', mode)
+/** A checkpoint of this package, or text files as Paddle's parameter servers write them. */
+export const SAVE_FORMATS = ['checkpoint', 'paddle'] as const
+export type SaveFormat = (typeof SAVE_FORMATS)[number]
+
+/** Writes what the servers hold. */
+export function savePersistables(job: SavingJob, options: SavePersistablesOptions): Promise<void> {
+  const { dirname, mode = 0, format = hasAccessors(job) ? 'paddle' : 'checkpoint' } = options
+  checkMode('savePersistables', mode, format)
   return together(job, `savePersistables(${dirname})`, async () => {
     const { worker, program, emit } = job
+    if (format === 'paddle') {
+      await worker.savePaddleFiles(resolve(dirname), mode as SaveMode)
+      emit({ kind: 'saved', path: shown(dirname), epoch: 0 })
+      return
+    }
     const params = await worker.gather()
     const position = { epoch: 0, batch: 0, chunk: 0, sample: 0 }
     const state = { program: programHash(program.model.train), seed: program.seed, position, metrics: {} }
@@ -61,16 +78,29 @@ export function saveInferenceModel(job: SavingJob, options: SaveInferenceModelOp
   })
 }
 
-/** Gives the servers what a checkpoint holds: tables and dense weights. */
+/** Gives the servers what a checkpoint, or a folder of Paddle's files, holds: tables and dense weights. */
 export function loadModel(job: SavingJob, dirname: string, mode = 0): Promise<void> {
-  checkMode('loadModel', mode)
+  checkMode('loadModel', mode, 'paddle')
   return together(job, `loadModel(${dirname})`, async () => {
     const { worker, emit } = job
+    if (await isPaddleFolder(dirname)) {
+      await worker.loadPaddleFiles(resolve(dirname))
+      emit({ kind: 'loaded', path: shown(dirname), epoch: -1 })
+      return
+    }
     const params = worker.blank()
     const snapshot = await openSnapshot(dirname, 'fleet.loadModel')
     await loadSnapshot({ snapshot, params, emit, otherOptimizer: 'weights' })
     await worker.scatter(params)
     emit({ kind: 'loaded', path: shown(dirname), epoch: snapshot.manifest.position.epoch - 1 })
+  })
+}
+
+/** Lets a day pass for tables with an accessor. */
+export function shrink(job: SavingJob): Promise<void> {
+  return together(job, 'shrink', async () => {
+    const rows = await job.worker.shrink()
+    job.emit({ kind: 'notice', message: `shrink: ${rows} rows are gone` })
   })
 }
 
@@ -83,10 +113,21 @@ async function together({ worker, rank }: SavingJob, call: string, work: () => P
   if (first) throw fromPlainError(first)
 }
 
-function checkMode(call: string, mode: number): void {
-  if (mode === 0) return
-  throw new UserError(`fleet.${call}: mode ${mode} is for tables with an accessor, and this program has none`, {
+/** Whether a table counts shows and clicks, which Paddle's files hold and modes go by. */
+function hasAccessors({ program, strategy }: SavingJob): boolean {
+  return program.model.train.tables.some(
+    (table) =>
+      strategy.tableParameters[table.name]?.accessor || tableEntry(table, strategy.tableParameters[table.name]),
+  )
+}
+
+function checkMode(call: string, mode: number, format: SaveFormat): void {
+  const modes = format === 'paddle' ? PADDLE_MODES : [0]
+  if (modes.includes(mode)) return
+  throw new UserError(`fleet.${call}: there is no mode ${mode} for format ${format}`, {
     code: 'FLEET_SAVE_MODE',
-    hint: 'mode 0 is everything',
+    hint: `modes are ${PADDLE_MODES.join(', ')} where tables have an accessor, else 0: everything`,
   })
 }
+
+const PADDLE_MODES: readonly number[] = [0, 1, 2, 3] satisfies readonly SaveMode[]

@@ -2,6 +2,7 @@
 import { freemem } from 'node:os'
 import { denseLayout } from '../params/index.ts'
 import type { PsMode } from '../ps/index.ts'
+import type { TablesParameters } from '../table/index.ts'
 import { DistributedStrategy, NO_GEO_STEP, type StrategyPlan } from './distributed-strategy.ts'
 import { strategyError } from './errors.ts'
 import { type TrainerStrategy, type TranspilerModes, transpilerPlan } from './trainer-strategy.ts'
@@ -13,6 +14,8 @@ export type Strategy = DistributedStrategy | TrainerStrategy | TranspilerModes
 export interface SettledStrategy {
   readonly mode: PsMode
   readonly geoStep: number
+  /** Accessors and other settings of tables, by name. */
+  readonly tableParameters: TablesParameters
   /** Why, where it was chosen by itself. */
   readonly reason?: string
 }
@@ -29,15 +32,21 @@ export function settleStrategy(
   { freeBytes = freemem() }: SettleOptions = {},
 ): SettledStrategy {
   const plan = planOf(strategy)
-  if (plan.kind === 'mode') return { mode: plan.mode, geoStep: plan.geoStep }
+  const tableParameters = strategy instanceof DistributedStrategy ? strategy.sparseTableConfigs : {}
+  const settled = (mode: PsMode, geoStep: number, reason?: string): SettledStrategy => ({
+    ...{ mode, geoStep, tableParameters },
+    ...(reason !== undefined && { reason }),
+  })
+  if (plan.kind === 'mode') return settled(plan.mode, plan.geoStep)
   const { kind } = program.model.optimizer
-  if (kind !== 'sgd') return { mode: 'async', geoStep: NO_GEO_STEP, reason: `the optimizer is ${kind}, not sgd` }
+  if (kind !== 'sgd') return settled('async', NO_GEO_STEP, `the optimizer is ${kind}, not sgd`)
+  if (Object.keys(tableParameters).length > 0) return settled('async', NO_GEO_STEP, 'tables have settings of their own')
   const needed = estimatedBytes(program)
   const [neededMb, freeMb] = [needed, freeBytes].map((bytes) => Math.ceil(bytes / 2 ** 20))
   const sizes = `a copy of the model takes about ${neededMb} MB, ${freeMb} MB are free`
   return needed < freeBytes
-    ? { mode: 'geo', geoStep: AUTO_GEO_STEP, reason: `the optimizer is sgd and ${sizes}` }
-    : { mode: 'async', geoStep: NO_GEO_STEP, reason: sizes }
+    ? settled('geo', AUTO_GEO_STEP, `the optimizer is sgd and ${sizes}`)
+    : settled('async', NO_GEO_STEP, sizes)
 }
 
 const AUTO_GEO_STEP = 800

@@ -2,7 +2,7 @@
 import type { Cluster } from '../config/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import type { LocalParams, Params } from '../params/index.ts'
-import type { PsMode } from '../ps/index.ts'
+import type { Placement, PsMode } from '../ps/index.ts'
 import type { PassResult, Runtime, RuntimeOptions } from '../train/index.ts'
 
 /** What minimize hands to fleet once loss, gradients and optimizers are known. Every process of a job hands over the same. */
@@ -35,6 +35,8 @@ export interface FleetProgram {
   readonly mode: PsMode
   /** Batches between two exchanges of a geo worker. */
   readonly geoStep: number
+  /** Which server owns a sign. */
+  readonly placement: Placement
   /** The way to the servers; undefined in a job of one process. Throws a UserError before initWorker and after stopWorker. */
   readonly worker: FleetWorker | undefined
 }

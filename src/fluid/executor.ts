@@ -1,7 +1,6 @@
 /** @file The Executor: runs programs, batch by batch from a feed or pass by pass over a dataset. */
 import type { EventSink } from '../event/index.ts'
 import { denseLayout, type Params } from '../params/index.ts'
-import { DEFAULT_SHARDS } from '../ps/index.ts'
 import type { PassResult } from '../train/index.ts'
 import { UserError } from '../util/index.ts'
 import { type DatasetRunOptions, DatasetRuns } from './dataset-runs.ts'
@@ -180,7 +179,7 @@ export class Executor {
     this.#params.set(program, params)
     const layout = denseLayout(program.builder.build({}), program.minimized!.optimizer)
     if (fleet.mode === 'geo') return { params, layout }
-    return { params, layout, placement: { servers: fleet.cluster.servers.length, shards: DEFAULT_SHARDS } }
+    return { params, layout, placement: fleet.placement }
   }
 
   #countsOf(measure: AucMeasure): AucCounts {

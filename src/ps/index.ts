@@ -46,7 +46,7 @@ export { type OpenStoreOptions, openStore, type ServeStoreOptions, serveStore } 
 export { type ServeOptions, serveWorkers, type WorkerService } from './serve-workers.ts'
 export { ParameterServer, type ParameterServerOptions, PS_MODES, type PsMode } from './server.ts'
 export { REQUEST_TIMEOUT_MS, ServerGroup, type ServerGroupOptions } from './server-group.ts'
-export { TableTasks } from './table-tasks.ts'
+export { type TableTask, type TableTaskAnswer, TableTasks } from './table-tasks.ts'
 export { openThreadLink, type ThreadLinkOptions } from './thread-link.ts'
 export { type Touched, TouchedParams } from './touched.ts'
 export { WiredParams, type WireLayout } from './wired-params.ts'

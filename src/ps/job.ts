@@ -47,7 +47,7 @@ export function psMode({ runner }: JobConfig): PsMode {
 }
 
 /** table_parameters.*.shard_num, which must be one for all tables: their signs are dealt out together. */
-export function shardsOf({ table_parameters }: JobConfig, servers: number): number {
+export function shardsOf({ table_parameters }: Pick<JobConfig, 'table_parameters'>, servers: number): number {
   const asked = Object.entries(table_parameters).flatMap(([table, { shard_num }]) =>
     shard_num === undefined ? [] : [{ table, shard_num }],
   )

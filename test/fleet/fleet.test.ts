@@ -17,6 +17,15 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const SYNC = StrategyFactory.createSyncStrategy()
 
+/** A strategy in which the first table of the tiny model has an accessor. */
+function accessors(own: { readonly shard_num?: number; readonly accessor?: object }): DistributedStrategy {
+  const strategy = new DistributedStrategy({ aSync: true })
+  strategy.sparseTableConfigs = {
+    ids: { ...own, accessor: { accessor_class: 'SparseAccessor', ...own.accessor } },
+  }
+  return strategy
+}
+
 async function digestOf({ program }: Member): Promise<string> {
   return (await program.worker!.gather()).digest()
 }
@@ -141,6 +150,42 @@ describe('saving', () => {
       ),
     )
     expect(failures).toEqual(['SNAPSHOT_WRITE', 'SNAPSHOT_WRITE'])
+  })
+
+  test("tables with an accessor are saved as Paddle's files, in shards that any number of servers takes", async () => {
+    const dirname = join(folder, 'paddle')
+    const strategy = accessors({ shard_num: 10 })
+    const job = { folder, workers: 2, strategy }
+    const rowsOf = async ({ program }: Member) =>
+      (await program.worker!.gather()).tables.map(({ rowCount }) => rowCount)
+    const [first] = await fleetJob({ ...job, servers: 2 }, async (member) => {
+      await member.pass('train', 0)
+      await member.fleet.savePersistables({ dirname })
+      return { rows: await rowsOf(member), digest: await digestOf(member) }
+    })
+    expect(await readdir(join(dirname, '000'))).toContain('part-001-00009.gz')
+    const [loaded] = await fleetJob({ ...job, servers: 3 }, async (member) => {
+      await member.fleet.loadModel(dirname)
+      return rowsOf(member)
+    })
+    expect(loaded).toEqual(first!.rows)
+    const [begun] = await fleetJob({ ...job, servers: 1, initServer: dirname }, rowsOf)
+    expect(begun).toEqual(first!.rows)
+    expect(first!.rows[0]).toBeGreaterThan(0)
+  })
+
+  test('shrink lets rows go that are worth too little', async () => {
+    const strategy = accessors({ accessor: { ctr_accessor_param: { delete_threshold: 1e9 } } })
+    const [rows] = await fleetJob({ folder, workers: 2, servers: 2, strategy }, async (member) => {
+      const count = async () => (await member.program.worker!.gather()).tables[0]!.rowCount
+      await member.pass('train', 0)
+      await member.fleet.barrierWorker()
+      const before = await count()
+      await member.fleet.shrink()
+      return [before, await count()]
+    })
+    expect(rows![0]).toBeGreaterThan(0)
+    expect(rows![1]).toBe(0)
   })
 
   test.each([1, 3])('save mode %i needs an accessor', async (mode) => {

@@ -6,7 +6,7 @@ import type { FleetProgram } from '../../fleet/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import type { Identity } from '../../net/index.ts'
 import { programHash } from '../../program/index.ts'
-import type { PsMode } from '../../ps/index.ts'
+import { DEFAULT_SHARDS, type PsMode } from '../../ps/index.ts'
 import { suggest, type UserError } from '../../util/index.ts'
 import { defaultMainProgram, type Program } from '../program.ts'
 import { tracedModel } from '../traced.ts'
@@ -85,7 +85,7 @@ export class DistributeTranspiler {
       mode === 'geo' ? GeoTrainer.open({ ...common, geoStep, emit }) : Trainer.open({ ...common, mode, plan, emit })
     let worker: Awaited<ReturnType<typeof open>> | undefined
     const fleet: FleetProgram = {
-      ...{ cluster, mode, geoStep },
+      ...{ cluster, mode, geoStep, placement: { servers: servers.length, shards: DEFAULT_SHARDS } },
       get worker() {
         if (worker) return worker
         throw notConnected()
