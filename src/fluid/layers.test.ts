@@ -88,7 +88,7 @@ describe('layers', () => {
         feed: {
           p: [
             [0.25, 0.75],
-            [0.5, 0.5],
+            [0.4, 0.6],
             [0.9, 0.1],
           ],
           label: [1, 1, 0],
@@ -96,7 +96,7 @@ describe('layers', () => {
         fetch,
       }
     })
-    const logs = [0.75, 0.5, 0.9].map((p) => Number((-Math.log(p)).toFixed(5)))
+    const logs = [0.75, 0.6, 0.9].map((p) => Number((-Math.log(p)).toFixed(5)))
     expect(got[0]).toEqual(logs)
     expect(got[1]![0]).toBeCloseTo((logs[0]! + logs[1]! + logs[2]!) / 3, 4)
     expect(got[2]![0]).toBeCloseTo(logs[0]! + logs[1]! + logs[2]!, 4)

@@ -5,7 +5,6 @@ import {
   equal,
   gather,
   greater,
-  max,
   mul,
   pad,
   reshape,
@@ -13,6 +12,8 @@ import {
   sub,
   sum,
   type Tensor,
+  takeAlong,
+  topK,
   unsqueeze,
   where,
 } from '../../program/index.ts'
@@ -114,7 +115,11 @@ const POOLINGS: Partial<Record<PoolType, 'sum' | 'mean' | 'sqrtn'>> = { sum: 'su
 
 /** Pools over the padded rows x [B, T, dim] with their mask [B, T]. */
 const PICK = {
-  max: (x: Tensor, mask: Tensor) => max(where(greater(unsqueeze(mask, 2), 0), x, HIDDEN), 1),
+  max: (x: Tensor, mask: Tensor) => {
+    const shown = where(greater(unsqueeze(mask, 2), 0), x, HIDDEN)
+    // Of equal rows only the first learns, as in fluid.
+    return reshape(takeAlong(shown, topK(shown, 1, 1).indices, 1), [x.shape[0]!, x.shape[2]!])
+  },
   first: (x: Tensor) => reshape(slice(x, 1, 0, 1), [x.shape[0]!, x.shape[2]!]),
   last: (x: Tensor, mask: Tensor) => {
     // 1 where a sign has none behind it.

@@ -2,7 +2,7 @@
 import { sigmoidCrossEntropy, softmaxCrossEntropy, squareError } from '../../nn/index.ts'
 import {
   cast,
-  greater,
+  equal,
   log,
   maximum,
   mean,
@@ -12,6 +12,7 @@ import {
   sum,
   type Tensor,
   takeAlong,
+  topK,
 } from '../../program/index.ts'
 import { AUC_PARTS, tensorOf, Variable, variableOf } from '../variable.ts'
 import { programOf } from './dense.ts'
@@ -86,9 +87,8 @@ export function softmaxWithCrossEntropy({
 export function accuracy({ input, label, k = 1 }: LabelledOptions & { readonly k?: number }): Variable {
   const program = programOf([input, label])
   const p = tensorOf(input)
-  const own = takeAlong(p, columns(tensorOf(label), p), -1)
-  const above = sum(cast(greater(p, own), 'float32'), -1, true)
-  return variableOf(program, program.uniqueName('accuracy'), mean(cast(greater(k, above), 'float32')))
+  const among = cast(equal(topK(p, k).indices, columns(tensorOf(label), p)), 'float32')
+  return variableOf(program, program.uniqueName('accuracy'), mean(sum(among, -1)))
 }
 
 export interface AucOptions extends LabelledOptions {
