@@ -104,7 +104,7 @@ async function openServer(over: 'shared memory' | 'TCP') {
   const { cluster } = job
   const identity = jobIdentity({ ...cluster, role: 'worker', rank: 0, endpoint: '' }, config.config, model)
   const servers = await ServerGroup.open({ servers: cluster.servers, identity, local: over !== 'TCP' })
-  const path = servers.localPaths[0]
+  const path = servers.localPath(0, 0)
   const bytes = 4 * SIGNS * (8 + 9 * 4)
   const peer = path && (await openThreadLink({ path, who: 'server[0]', identity, bytes }))
   if (over === 'shared memory' && !peer) throw new Error('this system has no shared memory')

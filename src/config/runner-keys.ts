@@ -41,6 +41,11 @@ export const TRAINING = group('Training', 'What is trained, on what, and for how
   print_interval: count(10, 1, 'Print a line every so many batches.'),
   use_gpu: flag(false, "Compute on a GPU where the build has one (PaddleRec's default is True)."),
   use_auc: flag(false, 'Report AUC beside the loss.'),
+  server_threads: count(
+    1,
+    1,
+    'Threads of a parameter server that answer pulls and pushes, each at a port of its own; has an effect with sync_mode async.',
+  ),
   table_segments: z.int().min(1).max(64).refine(isPowerOfTwo).default(4).meta({
     description: 'Memory segments of an embedding table, each holding up to 4 GiB; a power of two up to 64.',
     expected: 'a power of two from 1 to 64',

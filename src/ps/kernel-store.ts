@@ -28,6 +28,14 @@ export interface KernelStoreOptions extends Omit<LocalParamsOptions, 'threads' |
   readonly memoryLimitBytes?: number
   /** Names the server in errors. @default 'this server' */
   readonly who?: string
+  /** Threads that will serve from it. @default 1 */
+  readonly serverThreads?: number
+}
+
+/** A store as plain data plus its shared memories: goes to further threads of the server. */
+export interface AttachedStore {
+  readonly options: KernelStoreOptions
+  readonly handle: LocalParamsHandle
 }
 
 const NOTHING = new Float32Array(0)
@@ -47,21 +55,40 @@ export class KernelStore implements ParamStore {
   readonly #pulled = new PulledRows()
   #scratch = new Float32Array(0)
 
-  constructor({
-    slice,
-    memoryLimitBytes = Number.POSITIVE_INFINITY,
-    who = 'this server',
-    ...options
-  }: KernelStoreOptions) {
-    this.#create = () => createLocalParams({ ...options, threads: 1, denseSlice: slice })
-    this.#handle = this.#create()
-    this.params = new LocalParams(this.#handle, 0)
+  readonly #options: KernelStoreOptions
+  readonly #thread: number
+
+  constructor(options: KernelStoreOptions, handle?: LocalParamsHandle, thread = 0) {
+    const { memoryLimitBytes = Number.POSITIVE_INFINITY, who = 'this server', ...rest } = options
+    const { slice: denseSlice, serverThreads: threads = 1, ...created } = rest
+    this.#options = options
+    this.#thread = thread
+    this.#create = () => createLocalParams({ ...created, threads, denseSlice })
+    this.#handle = handle ?? this.#create()
+    this.params = new LocalParams(this.#handle, thread)
     this.dims = this.params.tables.map(({ dim }) => dim)
     this.#merger = new SignMerger(options.segments)
     this.#stateRuns = stateRuns(options.program, this.params.dense.layout)
     this.#limit = memoryLimitBytes
     this.#who = who
     this.#rows = this.dims.map(() => new Float32Array(0))
+  }
+
+  /** In another thread: a hold on the same weights. */
+  static attach({ options, handle }: AttachedStore, thread: number): KernelStore {
+    return new KernelStore(options, handle, thread)
+  }
+
+  /** What another thread needs to serve from it too. */
+  get attached(): AttachedStore {
+    return { options: this.#options, handle: this.#handle }
+  }
+
+  /** The first thread has other memory now. */
+  reattach({ handle }: AttachedStore): void {
+    this.#handle = handle
+    this.params = new LocalParams(handle, this.#thread)
+    this.#pulled.forget()
   }
 
   get denseSize(): number {
@@ -165,8 +192,7 @@ export class KernelStore implements ParamStore {
   }
 
   reset(): void {
-    this.#handle = this.#create()
-    this.params = new LocalParams(this.#handle, 0)
+    this.reattach({ options: this.#options, handle: this.#create() })
   }
 
   loadDense({ bytes, steps }: DenseState): void {

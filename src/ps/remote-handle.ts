@@ -132,12 +132,12 @@ function whole(parts: Parts): Uint8Array<ArrayBuffer> {
 }
 
 /** In the thread that owns the sockets: answers one trainer thread. Deadlines are the group's. */
-export function serveThread(port: MessagePort, servers: ServerGroup): void {
+export function serveThread(port: MessagePort, servers: ServerGroup, thread = 0): void {
   servers.onFailure((reason) => port.postMessage({ failure: toPlainError(reason) } satisfies Answer))
   port.on('message', (message: Ask | Slow) => {
     if ('seconds' in message) return servers.tellSlow(message.server, message.what, message.seconds)
     const { id, server, method, body, what } = message
-    servers.request(server, method, [body], what).then(
+    servers.request(server, method, [body], what, thread).then(
       (answer) => port.postMessage({ id, body: answer } satisfies Answer, [answer.buffer]),
       (error: unknown) => port.postMessage({ id, error: toPlainError(error) } satisfies Answer),
     )

@@ -39,14 +39,15 @@ export async function runServer({
   const { config } = loaded
   const mode = psMode(config)
   const model = await loadModelAs(graph, loaded)
-  const { seed, table_segments: segments, thread_num: threads } = config.runner
+  const { seed, table_segments: segments, thread_num: threads, server_threads: serverThreads } = config.runner
   const job = { role: 'server', rank: cluster.rank, threads } as const
   emit({ kind: 'start', command: 'train', model: config.dir, settings, job })
   const { server_memory_mb: megabytes } = config.runner
   const bytes = memoryLimitBytes ?? (megabytes === undefined ? undefined : megabytes * 1024 * 1024)
   const limit = bytes === undefined ? {} : { memoryLimitBytes: bytes }
-  const store = openStore({ cluster, model, mode, seed, segments, tableParameters: config.table_parameters, ...limit })
+  const tableParameters = config.table_parameters
+  const store = openStore({ cluster, model, mode, seed, segments, tableParameters, serverThreads, ...limit })
   const identity = jobIdentity(cluster, config, model)
   const shards = shardsOf(config, cluster.servers.length)
-  await serveStore({ cluster, store, mode, segments, shards, threads, identity, emit, ...service })
+  await serveStore({ cluster, store, mode, segments, shards, threads, serverThreads, identity, emit, ...service })
 }

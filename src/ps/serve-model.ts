@@ -13,6 +13,7 @@ import { KernelStore } from './kernel-store.ts'
 import { DEFAULT_SHARDS, denseSlices } from './placement.ts'
 import { serveWorkers } from './serve-workers.ts'
 import { ParameterServer, type PsMode } from './server.ts'
+import { ShardThreads } from './shard-threads.ts'
 import { TableTasks } from './table-tasks.ts'
 
 export interface OpenStoreOptions {
@@ -25,6 +26,8 @@ export interface OpenStoreOptions {
   readonly tableParameters?: TablesParameters
   /** New rows are refused when tables take more. @default 90 % of the memory of the host or container */
   readonly memoryLimitBytes?: number
+  /** Threads that will serve from it. @default 1 */
+  readonly serverThreads?: number
 }
 
 /** This server's part of a model, at its initial values. */
@@ -36,6 +39,7 @@ export function openStore(options: OpenStoreOptions): KernelStore {
     seed,
     segments,
     memoryLimitBytes = defaultMemoryLimit(),
+    serverThreads = 1,
     tableParameters = {},
   } = options
   const { train: program, optimizer, tableOptimizers } = model
@@ -45,7 +49,7 @@ export function openStore(options: OpenStoreOptions): KernelStore {
   const rules =
     mode === 'geo' ? { optimizer: ADDING, plainTables: true } : { optimizer, tableOptimizers, tableParameters }
   const who = `server[${cluster.rank}] ${cluster.endpoint}`
-  return new KernelStore({ program, ...rules, seed, segments, slice, memoryLimitBytes, who })
+  return new KernelStore({ program, ...rules, seed, segments, slice, memoryLimitBytes, serverThreads, who })
 }
 
 export interface ServeStoreOptions {
@@ -57,6 +61,8 @@ export interface ServeStoreOptions {
   readonly shards?: number
   /** Trainer threads of each worker; 0: each says so when it joins. */
   readonly threads: number
+  /** Threads of this server that serve pulls and pushes; only in async, where no step waits for another. @default 1 */
+  readonly serverThreads?: number
   readonly identity: Identity
   readonly emit: EventSink
   /** Aborting gives workers, which mostly are told to stop as well, a moment to leave; then the server ends without them. */
@@ -79,7 +85,18 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
   const placement = { servers: cluster.servers.length, shards }
   const tasks = new TableTasks(store, placement, cluster.rank)
   const tables = (body: Uint8Array) => tasks.handle(body)
-  const server = new ParameterServer({ store, mode, workers, threads, segments, tables })
+  const { serverThreads = 1 } = options
+  const failed = { listener: (_: Error) => {} }
+  const shardThreads =
+    mode === 'async' && serverThreads > 1 && transport === socketTransport
+      ? await ShardThreads.open({
+          ...{ store, count: serverThreads - 1, identity, workers, threads, emit },
+          host: splitEndpoint(endpoint).host,
+          onFailure: (error) => failed.listener(error),
+        })
+      : undefined
+  const onReset = async () => shardThreads?.attach(store)
+  const server = new ParameterServer({ store, mode, workers, threads, segments, tables, onReset })
   const descriptor = cluster.inherited[splitEndpoint(endpoint).port]
   const localPath = transport === socketTransport ? newLocalPath() : undefined
   const inspector = { store, updates: server.updates, mode, rank: cluster.rank, servers: cluster.servers, placement }
@@ -89,7 +106,9 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
     ...{ server, workers, identity, emit, inspect },
     ...(localPath && { localPath }),
     ...(onLost && { onLost }),
+    ...(shardThreads && { lanes: shardThreads.lanes }),
   })
+  failed.listener = service.stop
   const listener = await transport
     .listen(endpoint, service.accept, descriptor === undefined ? {} : { descriptor })
     .catch((error: NodeJS.ErrnoException) => {
@@ -109,7 +128,7 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
     await service.done(startTimeoutMs)
   } finally {
     signal.removeEventListener('abort', stop)
-    await Promise.all([listener.close(), local?.close()])
+    await Promise.all([listener.close(), local?.close(), shardThreads?.close()])
   }
 }
 

@@ -9,14 +9,14 @@ import {
   type PeerIdentity,
   type PeerOptions,
   PROBE,
-  SharedConnection,
 } from '../net/index.ts'
-import type { DenseWindow } from '../params/index.ts'
 import { UserError } from '../util/index.ts'
 import { workers as named, twoOfRank } from './errors.ts'
 import type { InspectAnswer, InspectRequest } from './inspect.ts'
+import { Links } from './links.ts'
 import { METHODS } from './protocol.ts'
 import type { ParameterServer } from './server.ts'
+import { LANES, type Lane } from './shard-threads.ts'
 import { Strangers } from './strangers.ts'
 import { LINK_MEMORY, type LinkMemory, openLinkMemory } from './thread-link.ts'
 
@@ -32,6 +32,8 @@ export interface ServeOptions {
   readonly onLost?: (rank: number, error: Error) => Error | undefined
   /** A unix socket where workers of this host may connect instead: faster than TCP. */
   readonly localPath?: string
+  /** Further threads of this server, where trainer threads are served too. @default none */
+  readonly lanes?: readonly Lane[]
 }
 
 export interface WorkerService {
@@ -43,12 +45,11 @@ export interface WorkerService {
 }
 
 export function serveWorkers(options: ServeOptions): WorkerService {
-  const { server, workers, identity, emit, deadAfterMs, localPath, inspect } = options
+  const { server, workers, identity, emit, deadAfterMs, localPath, inspect, lanes = [] } = options
   const { onLost = (_: number, error: Error): Error | undefined => error } = options
   const peers = new Map<number, { peer: Peer; remote: string }>()
   const left = new Set<number>()
-  /** Of trainer threads; whether a worker lives is told by its own connection. */
-  const links = new Set<Peer>()
+  const links = new Links(server)
   const strangers = new Strangers(emit)
   let failure: Error | undefined
   let settle: { resolve: () => void; reject: (error: Error) => void } | undefined
@@ -57,31 +58,24 @@ export function serveWorkers(options: ServeOptions): WorkerService {
     if (failure) return
     failure = reason
     for (const { peer } of peers.values()) peer.abort(reason)
-    for (const peer of links) peer.abort(reason)
+    links.abort(reason)
     settle?.reject(reason)
   }
   const serve = (
     connection: Connection,
     rank: number,
     options: Pick<PeerOptions, 'onLost' | 'onBye' | 'deadAfterMs'>,
-    window?: DenseWindow,
   ) =>
     new Peer(connection, {
       who: `worker[${rank}] ${connection.remote}`,
-      handle: (method, body, keep) => server.handle(rank, method, body, { keep, ...(window && { window }) }),
+      handle: (method, body, keep) => server.handle(rank, method, body, { keep }),
       ...options,
     })
-  const link = (connection: Connection, rank: number, { memory, window }: LinkMemory) => {
-    const ended = () => links.delete(peer)
-    const options = { onLost: ended, onBye: ended, deadAfterMs: Number.POSITIVE_INFINITY }
-    const peer: Peer = serve(new SharedConnection(connection, memory, 1), rank, options, window)
-    links.add(peer)
-  }
   const bye = (rank: number) => {
     left.add(rank)
     server.left(rank)
     if (left.size < workers) return
-    for (const peer of links) peer.leave()
+    links.leave()
     settle?.resolve()
   }
   const admit = async (connection: Connection) => {
@@ -95,7 +89,11 @@ export function serveWorkers(options: ServeOptions): WorkerService {
     let memory: LinkMemory | undefined
     const tell = ({ facts }: PeerIdentity): PeerIdentity['facts'] => {
       memory = openLinkMemory(facts, server.store)
-      return { ...(localPath && { [LOCAL_PATH]: localPath }), ...(memory && { [LINK_MEMORY]: 'mapped' }) }
+      return {
+        ...(localPath && { [LOCAL_PATH]: localPath }),
+        ...(memory && { [LINK_MEMORY]: 'mapped' }),
+        ...(lanes.length > 0 && { [LANES]: JSON.stringify(lanes) }),
+      }
     }
     const { rank, facts, role } = await hearHello(connection, identity, object, tell)
     // It only asked where else it may connect.
@@ -104,7 +102,7 @@ export function serveWorkers(options: ServeOptions): WorkerService {
       return
     }
     if (role === 'observer') return observe(connection, inspect!)
-    if (facts[LINK_MEMORY] !== undefined) return memory ? link(connection, rank, memory) : connection.close()
+    if (facts[LINK_MEMORY] !== undefined) return memory ? links.add(connection, rank, memory) : connection.close()
     const onBye = () => bye(rank)
     const gone = (error: Error) => {
       const reason = onLost(rank, error)

@@ -12,11 +12,13 @@ import {
   reach,
   sayHello,
   socketTransport,
+  splitEndpoint,
   type Transport,
 } from '../net/index.ts'
 import { missingWorkers, workers, workersApart } from './errors.ts'
 import type { MeetingAnswer } from './meetings.ts'
 import { METHODS } from './protocol.ts'
+import { LANES, type Lane } from './shard-threads.ts'
 
 export interface ServerGroupOptions {
   /** host:port by rank. */
@@ -52,6 +54,7 @@ interface Reached {
 }
 
 const TELL_SLOW_EVERY_MS = 30 * 1000
+const LANE_TIMEOUT_MS = 10 * 1000
 const START_TIMEOUT_MS = 5 * 60 * 1000
 export const REQUEST_TIMEOUT_MS = 3 * 60 * 1000
 const MEETING_TIMEOUT_MS = 6 * 60 * 60 * 1000
@@ -59,8 +62,10 @@ const MEETING_TIMEOUT_MS = 6 * 60 * 60 * 1000
 export class ServerGroup {
   readonly size: number
   readonly endpoints: readonly string[]
-  /** Unix sockets of the servers that are on this host, by rank. */
-  readonly localPaths: (string | undefined)[] = []
+  /** Unix sockets of the servers that are on this host, by rank; those with several threads have several. */
+  readonly #localPaths: (readonly string[])[] = []
+  /** Connections to further threads of servers on other hosts, by rank. */
+  readonly #lanes: Peer[][] = []
   readonly #options: ServerGroupOptions
   #peers: readonly Peer[] = []
   #failure: Error | undefined
@@ -87,11 +92,18 @@ export class ServerGroup {
     return group
   }
 
-  /** Asks one server. `parts` must stay as they are until the answer. */
-  request(server: number, method: number, parts: Parts, what: string): Promise<Uint8Array<ArrayBuffer>> {
+  /** Asks one server, in the name of a trainer thread where one is given. `parts` must stay as they are until the answer. */
+  request(server: number, method: number, parts: Parts, what: string, thread = 0): Promise<Uint8Array<ArrayBuffer>> {
     if (this.#failure) return Promise.reject(this.#failure)
     const { requestTimeoutMs: timeoutMs = REQUEST_TIMEOUT_MS } = this.#options
-    return this.#peers[server]!.request(method, parts, { timeoutMs, what })
+    const lanes = [this.#peers[server]!, ...(this.#lanes[server] ?? [])]
+    return lanes[thread % lanes.length]!.request(method, parts, { timeoutMs, what })
+  }
+
+  /** The unix socket at which a server of this host serves a trainer thread. */
+  localPath(server: number, thread: number): string | undefined {
+    const paths = this.#localPaths[server]
+    return paths?.[thread % paths.length]
   }
 
   /** Asks one server; `parts` may change as soon as this has returned, the answer is gone when `read` returns. */
@@ -146,13 +158,13 @@ export class ServerGroup {
 
   /** Good-bye to all servers: this worker is done. */
   close(): void {
-    for (const peer of this.#peers) peer.leave()
+    for (const peer of [...this.#peers, ...this.#lanes.flat()]) peer.leave()
   }
 
   /** Tells every server why the job ends. */
   abort(reason: Error): void {
     this.#failure ??= reason
-    for (const peer of this.#peers) peer.abort(reason)
+    for (const peer of [...this.#peers, ...this.#lanes.flat()]) peer.abort(reason)
     for (const tell of this.#toTell) tell(reason)
   }
 
@@ -170,7 +182,7 @@ export class ServerGroup {
       transport === socketTransport && nearby
         ? await this.#locally(await over({ [PROBE]: 'yes' }), rank, who)
         : undefined
-    const connection = local ?? (await over()).connection
+    const connection = local ?? (await this.#remotely(await over(), rank, who))
     return new Peer(connection, {
       ...{ who, idle },
       onLost: (error) => this.#lost(error),
@@ -185,8 +197,23 @@ export class ServerGroup {
     connection.close()
     const path = greeting.facts[LOCAL_PATH]
     const local = path ? await connectLocally(socketTransport, path, who, this.#options.identity) : undefined
-    if (local) this.localPaths[rank] = path
+    const others = lanesOf(greeting).flatMap((lane) => lane.path ?? [])
+    if (local) this.#localPaths[rank] = [path!, ...others]
     return local
+  }
+
+  /** A server on another host: its further threads are connected to as well. */
+  async #remotely({ connection, greeting }: Reached, rank: number, who: string): Promise<Connection> {
+    const { identity, transport = socketTransport, servers } = this.#options
+    const { host } = splitEndpoint(servers[rank]!)
+    this.#lanes[rank] = await Promise.all(
+      lanesOf(greeting).map(async ({ endpoint }) => {
+        const lane = await transport.connect(`${host}:${splitEndpoint(endpoint).port}`, { timeoutMs: LANE_TIMEOUT_MS })
+        await sayHello(lane, who, identity)
+        return new Peer(lane, { who, onLost: (error) => this.#lost(error), deadAfterMs: Number.POSITIVE_INFINITY })
+      }),
+    )
+    return connection
   }
 
   #lost(error: Error): void {
@@ -194,4 +221,8 @@ export class ServerGroup {
     this.abort(error)
     this.#options.onLost?.(error)
   }
+}
+
+function lanesOf({ facts }: PeerIdentity): readonly Lane[] {
+  return JSON.parse(facts[LANES] ?? '[]') as Lane[]
 }

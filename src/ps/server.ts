@@ -25,6 +25,8 @@ export interface ParameterServerOptions {
   /** Segments of the store's tables. @default 1 */
   readonly segments?: number
   readonly meetingPatienceMs?: number
+  /** Called when the store has been emptied, before whoever asked for it hears. */
+  readonly onReset?: () => Promise<void>
   /** Saves, loads and shrinks whole tables. @default not here */
   readonly tables?: (body: Uint8Array) => Promise<Parts>
 }
@@ -86,7 +88,7 @@ export class ParameterServer {
       [METHODS.load, (_, body) => this.#state.load(body)],
       [METHODS.dense, () => this.#state.dense()],
       [METHODS.loadDense, (_, body) => this.#state.loadDense(body)],
-      [METHODS.reset, () => this.#state.reset()],
+      [METHODS.reset, () => this.#reset()],
       ...(options.tables ? [[METHODS.tables, (_: number, body: Uint8Array) => options.tables!(body)] as const] : []),
     ])
   }
@@ -167,6 +169,12 @@ export class ParameterServer {
   left(rank: number): void {
     this.#leave(rank)
     this.#meetings.leave(rank)
+  }
+
+  async #reset(): Promise<Parts> {
+    const answer = this.#state.reset()
+    await this.#options.onReset?.()
+    return answer
   }
 
   #leave(rank: number): Parts {

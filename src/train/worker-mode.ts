@@ -63,12 +63,12 @@ function remoteMode(options: WorkerModeOptions, pullsAhead: 0 | 1): WorkerMode {
   const slices = denseSlices(layout.floats, servers.size)
   const placement = { servers: servers.size, shards: shardsOf(config, servers.size) }
   const { table_segments: segments } = config.runner
-  const links = threadLinks(options, layout)
   return {
     ...{ slices, placement, pool: {} },
     params: (thread): RemoteParamsHandle => {
       const { port1, port2 } = new MessageChannel()
-      serveThread(port1, servers)
+      serveThread(port1, servers, thread)
+      const links = threadLinks(options, layout, thread)
       return { kind: 'remote', port: port2, thread, layout, slices, segments, placement, pullsAhead, links }
     },
     afterBatch: () => undefined,
@@ -77,12 +77,14 @@ function remoteMode(options: WorkerModeOptions, pullsAhead: 0 | 1): WorkerMode {
 }
 
 /** Gradients of two batches and the rows of a third may be under way at a time; what finds no room goes over the socket. */
-function threadLinks({ config, model, servers, identity, requestTimeoutMs }: WorkerModeOptions, layout: DenseLayout) {
+function threadLinks(options: WorkerModeOptions, layout: DenseLayout, thread: number) {
+  const { config, model, servers, identity, requestTimeoutMs } = options
   const { slots, train } = model
   const signs = config.runner.train_batch_size * slots.filter(({ kind }) => kind === 'sparse').length
   const rowBytes = train.tables.reduce((sum, { dim }) => sum + 4 * dim, 8)
   const bytes = Math.min(MAX_LINK_BYTES, 3 * (4 * layout.floats + signs * rowBytes) + MIN_LINK_BYTES)
-  const { endpoints, localPaths: paths } = servers
+  const { endpoints } = servers
+  const paths = endpoints.map((_, server) => servers.localPath(server, thread))
   return { identity, servers: endpoints, paths, bytes, timeoutMs: requestTimeoutMs ?? REQUEST_TIMEOUT_MS }
 }
 
