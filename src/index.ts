@@ -47,6 +47,7 @@ export * as nn from './nn/index.ts'
 export { type Clip, type OptimizerSpec, optimizer, type Schedule } from './optim/index.ts'
 export * from './program/index.ts'
 export { type RunOptions, type RunResult, runModes } from './run/index.ts'
+export { countFilterEntry, probabilityEntry, showClickEntry } from './table/index.ts'
 export {
   type InferOptions,
   type InferResult,

@@ -2,6 +2,7 @@
 import { Command } from 'commander'
 import { checkCommand } from './check.ts'
 import { cloudCommand } from './cloud.ts'
+import { convertCommand } from './convert.ts'
 import { dataCommand } from './data.ts'
 import { execCommand } from './exec.ts'
 import { exportCommand } from './export.ts'
@@ -26,6 +27,7 @@ const COMMANDS = [
   inferCommand,
   runCommand,
   exportCommand,
+  convertCommand,
   predictCommand,
   serveCommand,
   inspectCommand,
@@ -51,6 +53,7 @@ Examples
   oarfish infer -m models/rank/dnn/config.yaml
   oarfish run -m config.yaml
   oarfish export -m models/rank/dnn/config.yaml --out exported
+  oarfish convert -m models/rank/dnn/config.yaml --from paddle_model --to exported --as export
   oarfish predict --model exported data/test/part-0
   oarfish serve --model exported --port 8080
   oarfish check -m models/rank/dnn/config.yaml

@@ -24,14 +24,21 @@ export interface PaddleVar {
   readonly dims: readonly number[]
 }
 
-/** Which variable each parameter is: both in the order of their layers, and of the same shapes. */
+/** A parameter's name as a file may have it. */
+export const varName = (parameter: string): string => parameter.replaceAll('/', '@')
+
+/** Which variable each parameter is: by our own names, else both in the order of their layers; of the same shapes. */
 export function matchVars<V extends PaddleVar>(
   vars: readonly V[],
   entries: readonly DenseEntry[],
   folder: string,
 ): ReadonlyMap<DenseEntry, V> {
   const parameters = entries.filter(({ kind }) => kind === 'parameter')
-  const sorted = [...vars].sort((a, b) => compareKeys(layerKey(a.name), layerKey(b.name)))
+  const named = new Map(vars.map((one) => [one.name, one]))
+  const ours = parameters.every(({ name }) => named.has(varName(name)))
+  const sorted = ours
+    ? parameters.map(({ name }) => named.get(varName(name))!)
+    : [...vars].sort((a, b) => compareKeys(layerKey(a.name), layerKey(b.name)))
   const text = (dims: readonly number[]) => `[${dims.join(', ')}]`
   if (sorted.length !== parameters.length)
     throw otherWeights(folder, `it has ${sorted.length} variables, the model has ${parameters.length} parameters`)

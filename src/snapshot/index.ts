@@ -5,6 +5,7 @@ export { type LoadOptions, loadMeter, loadSnapshot, savedRows } from './load.ts'
 export type { InputMark, Manifest, Position } from './manifest.ts'
 export { runDifferences, tableStateFits } from './match.ts'
 export { INTERRUPTED, newestSnapshot, openSnapshot, type Snapshot, savedEpochs } from './open.ts'
+export { tableProgress } from './progress.ts'
 export { pruneSnapshots } from './prune.ts'
 export {
   type MeterState,

@@ -1,6 +1,7 @@
 /** @file The public face of train/. */
 export { checkData } from './check-data.ts'
 export { shown } from './checkpoint.ts'
+export { type ConvertOptions, convertModel, MODEL_FORMS, type ModelForm, writePaddlePlugin } from './convert.ts'
 export { HostStep, type HostStepOptions, type StepResult } from './host-step.ts'
 export { type FindModels, type InferOptions, type InferResult, infer, optimizersOf, type SavedModel } from './infer.ts'
 export { type InferWorkerOptions, inferWorker } from './infer-worker.ts'

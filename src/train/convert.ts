@@ -1,0 +1,117 @@
+/** @file A model from one form to another: Paddle's table files, a checkpoint, a folder for inference. */
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import type { LoadedConfig } from '../config/index.ts'
+import type { EventSink } from '../event/index.ts'
+import { planExport } from '../export/index.ts'
+import { loadModel, type TracedModel } from '../model/index.ts'
+import { encodeModel, toOnnxModel } from '../onnx/index.ts'
+import { type LocalParams, loadPaddleModel, savePaddleModel, varName, writePlugin } from '../params/index.ts'
+import { programHash } from '../program/index.ts'
+import { DEFAULT_SHARDS } from '../ps/index.ts'
+import { loadSnapshot, openSnapshot, type Snapshot, saveSnapshot, tableProgress } from '../snapshot/index.ts'
+import type { SaveMode } from '../table/index.ts'
+import { UserError } from '../util/index.ts'
+import { shown } from './checkpoint.ts'
+import { optimizersOf } from './infer.ts'
+import { exportParams } from './inference-model.ts'
+import { createParams, type DataFiles, findDataFiles } from './runtime.ts'
+
+export const MODEL_FORMS = ['paddle', 'checkpoint', 'export'] as const
+export type ModelForm = (typeof MODEL_FORMS)[number]
+
+export interface ConvertOptions {
+  readonly config: LoadedConfig
+  /** A folder of Paddle's table files or a checkpoint; which one is seen from what it holds. */
+  readonly from: string
+  readonly to: string
+  readonly as: ModelForm
+  /** What Paddle's files hold. @default 0: everything */
+  readonly mode?: SaveMode
+  /** Paddle's files are named as so many servers would. @default 1 */
+  readonly servers?: number
+  /** Paddle's files are not compressed. @default false */
+  readonly plain?: boolean
+  readonly emit: EventSink
+}
+
+/** Returns the rows of all tables. */
+export async function convertModel(options: ConvertOptions): Promise<number> {
+  const { config: loaded, from, to, as, emit } = options
+  const model = await loadModel(loaded)
+  const snapshot = await openSource(from)
+  const params = createParams(loaded.config, model, snapshot ? optimizersOf(snapshot.manifest) : model, 1)
+  const started = performance.now()
+  if (snapshot) await loadSnapshot({ snapshot, params, emit })
+  else await loadPaddleModel(params, { folder: from, onRows: progress(emit, 'load') })
+  const seconds = (performance.now() - started) / 1000
+  emit({ kind: 'loaded', path: shown(from), epoch: snapshot ? snapshot.manifest.position.epoch - 1 : -1, seconds })
+  await WRITERS[as](options, model, params)
+  const rows = params.tables.reduce((sum, { rowCount }) => sum + rowCount, 0)
+  emit({ kind: 'notice', message: `${rows.toLocaleString('en-US')} rows are in ${shown(to)} as ${as}` })
+  return rows
+}
+
+/** A checkpoint; undefined for a folder of Paddle's. */
+async function openSource(from: string): Promise<Snapshot | undefined> {
+  const manifest = await readFile(join(from, 'manifest.json'), 'utf8').catch(() => undefined)
+  const tables = (await stat(join(from, '000')).catch(() => undefined))?.isDirectory() ?? false
+  if (manifest !== undefined && !/"oarfish-checkpoint"/.test(manifest))
+    throw notConvertible(from, 'it is an export, which has no optimizer state and its weights inside a graph')
+  if (manifest !== undefined) return openSnapshot(from, '--from')
+  if (tables) return undefined
+  throw notConvertible(from, 'it holds neither a checkpoint (manifest.json) nor tables of Paddle (000)')
+}
+
+type Writer = (options: ConvertOptions, model: TracedModel, params: LocalParams) => Promise<void>
+
+const WRITERS: { readonly [F in ModelForm]: Writer } = {
+  async paddle({ config: { config }, to: folder, mode = 0, servers = 1, plain = false, emit }, model, params) {
+    const shards = Object.values(config.table_parameters).find(({ shard_num }) => shard_num)?.shard_num
+    const onRows = progress(emit, 'save')
+    await savePaddleModel(params, {
+      ...{ folder, mode, servers, shards: shards ?? DEFAULT_SHARDS, compress: !plain, onRows },
+    })
+    await writePaddlePlugin(model, params, folder)
+  },
+  async checkpoint({ config: { config }, to: folder, emit }, model, params) {
+    const position = { epoch: 0, batch: 0, chunk: 0, sample: 0 }
+    const state = { program: programHash(model.train), seed: config.runner.seed, position, metrics: {} }
+    await saveSnapshot({ folder, params, state, emit })
+  },
+  async export({ config: { config }, to: folder, emit }, model, params) {
+    const files = await findDataFiles(config, ['infer', 'train']).catch((): DataFiles => ({}))
+    await exportParams({ config, model, params, files, folder, epoch: 0, emit })
+  },
+}
+
+/** `dnn_plugin/`: the graph for inference, as ONNX, and one file a weight. */
+export async function writePaddlePlugin(model: TracedModel, params: LocalParams, folder: string): Promise<void> {
+  const all = new Float32Array(params.dense.layout.floats)
+  params.dense.pull(all)
+  const { entries } = params.dense.layout
+  const weights = new Map(entries.map(({ name, at, size }) => [name, all.slice(at, at + size)]))
+  const { program } = planExport(model, {})
+  const vars = entries.flatMap(({ kind, name, shape }) =>
+    kind === 'parameter' ? [{ name: varName(name), dims: shape, values: weights.get(name)! }] : [],
+  )
+  await writePlugin(folder, encodeModel(toOnnxModel(program, { weights })), vars)
+}
+
+/** One teller a table. */
+function progress(emit: EventSink, what: 'save' | 'load') {
+  const tellers = new Map<string, (rows: number, ofRows?: number) => void>()
+  return (table: string, rows: number, ofRows: number) => {
+    const tell = tellers.get(table) ?? tableProgress(emit, what, table, ofRows)
+    tellers.set(table, tell)
+    tell(rows)
+  }
+}
+
+function notConvertible(from: string, reason: string): UserError {
+  return new UserError(`--from ${from}: ${reason}`, {
+    code: 'CONVERT_SOURCE',
+    hint: 'name a checkpoint such as model_output/2, or the folder that save_persistables of Paddle wrote',
+  })
+}
