@@ -14,9 +14,10 @@ export interface Figures {
   readonly accuracy?: Accuracy
   readonly serve?: readonly Json[]
   readonly ps?: readonly Json[]
+  readonly paddleFiles?: readonly Json[]
 }
 
-export function report({ speed, reader, table, accuracy, serve, ps }: Figures): string {
+export function report({ speed, reader, table, accuracy, serve, ps, paddleFiles }: Figures): string {
   const parts = [
     `Measured with Node ${process.version} on ${cpus().length} cores (${cpus()[0]?.model.trim()}).`,
     speed && speedTable(speed),
@@ -26,6 +27,7 @@ export function report({ speed, reader, table, accuracy, serve, ps }: Figures): 
     accuracy && accuracyTable(accuracy),
     serve && serveTable(serve),
     ps && psTables(ps),
+    paddleFiles && paddleFilesTable(paddleFiles),
   ]
   return `${parts.filter((part) => part !== undefined).join('\n\n')}\n`
 }
@@ -134,4 +136,17 @@ function serveTable(serve: readonly Json[]): string {
     ['', 'requests/s', 'p50 ms', 'p99 ms', 'errors'],
     rows,
   )}`
+}
+
+/** Per server. */
+function paddleFilesTable(figures: readonly Json[]): string {
+  const count = (value: unknown) => (typeof value === 'number' ? thousands(value) : '')
+  const same = ({ largestDifference: away }: Json) => (typeof away === 'number' ? away.toExponential(1) : '')
+  const rows = figures.map((figure) => [
+    String(figure['what']),
+    ...[figure['rows'], figure['saveRowsPerMinute'], figure['loadRowsPerMinute']].map(count),
+    same(figure),
+  ])
+  const head = ["Paddle's files", 'rows', 'rows/min saved', 'rows/min loaded', 'largest difference of predictions']
+  return markdown(head, rows)
 }

@@ -12,6 +12,7 @@ const { values: options } = parseArgs({
     only: { type: 'string', multiple: true },
     rows: { type: 'string', default: '400000' },
     rounds: { type: 'string', default: '3' },
+    'paddle-rows': { type: 'string', default: '2000000' },
     'table-rows': { type: 'string', default: '50000000' },
     // Where the peers are: a Python with torch, one with paddlepaddle 2.6.2, and the folder of their scripts.
     torch: { type: 'string' },
@@ -22,7 +23,7 @@ const { values: options } = parseArgs({
 })
 
 const PYTHON_READER = 'python3 slot_reader.py'
-const PARTS = ['speed', 'reader', 'table', 'accuracy', 'serve', 'ps'] as const
+const PARTS = ['speed', 'reader', 'table', 'accuracy', 'serve', 'ps', 'paddle-files'] as const
 const wanted = new Set<string>(options.only ?? PARTS)
 const peer = (python: string | undefined, file: string) => {
   const found = python !== undefined && existsSync(python) && existsSync(`${options.peers}/${file}`)
@@ -64,6 +65,12 @@ const figures = {
     ],
   }),
   ...(wanted.has('ps') && { ps: await script('ps.ts', psArguments()) }),
+  ...(wanted.has('paddle-files') && {
+    paddleFiles: await script('paddle-files.ts', [
+      options['paddle-rows'],
+      ...(options.paddle === undefined ? [] : [options.paddle]),
+    ]),
+  }),
   ...(wanted.has('serve') && { serve: await script('serve.ts', [10, 1]) }),
   ...(wanted.has('accuracy') && { accuracy: await measureAccuracy(rows, peer(options.torch, 'torch_auc.py')) }),
 }

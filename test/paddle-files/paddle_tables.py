@@ -4,7 +4,8 @@
     fleetrun --worker_num=1 --server_num=S paddle_tables.py predict SETTINGS.json
 
 Needs paddlepaddle 2.6.2, the last with parameter servers on CPUs. SETTINGS: {"out": folder, "samples", "batch", "slots", "dim",
-"dense", "sizes", "seed", "signs": how many different ones, "shards", "compress", "rule", "threshold", "mode"}.
+"dense", "sizes", "seed", "signs": how many different ones at most, "shards", "compress", "rule", "threshold", "mode", "epochs",
+"predictions": how many samples to predict, "predict_seed"}.
 Writes {out}/model (the tables), {out}/plugin (the model for inference) and {out}/predictions.json: samples and scores.
 """
 import json
@@ -103,7 +104,7 @@ if phase == "train":
     fleet.save_inference_model(exe, os.path.join(out, "plugin"), [slot.name for slot in used], [predict])
 else:
     fleet.load_inference_model(os.path.join(out, "plugin"), mode=0)
-    part = samples(settings["predictions"], settings["seed"] + 1)
+    part = samples(settings["predictions"], settings.get("predict_seed", settings["seed"] + 1))
     scores = exe.run(program, feed=feed(part), fetch_list=[predict])[0]
     signs, values, labels = part
     lines = [
