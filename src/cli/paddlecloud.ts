@@ -6,6 +6,7 @@ import { UserError } from '../util/index.ts'
 import { type ClientOptions, clientFor, remember } from './cloud-client.ts'
 import type { CliIo } from './io.ts'
 import { wholeNumber } from './options.ts'
+import { runHere } from './run-here.ts'
 
 export function paddlecloudCommand(io: CliIo): Command {
   const job = new Command('job')
@@ -73,6 +74,8 @@ function trainCommand(io: CliIo, client: () => ClientOptions): Command {
     .requiredOption('--start-cmd <line>', 'what each process runs')
     .option('--job-conf <file>', 'environment and data of the job', 'config.ini')
     .option('--files <files...>', 'files for the nodes', [])
+    .option('--executor <name>', 'run the job by this command itself, without a job server: mpi or local')
+    .option('--hostfile <file>', 'hosts of mpirun')
   for (const name of count) command.option(`--${name} <n>`, 'as PaddleCloud has it', wholeNumber)
   for (const name of [...words, 'job-version', 'permission', 'distribute-job-type', 'job-remark'])
     command.option(`--${name} <value>`, 'as PaddleCloud has it')
@@ -87,6 +90,8 @@ interface TrainOptions {
   readonly startCmd: string
   readonly jobConf: string
   readonly files: readonly string[]
+  readonly executor?: string
+  readonly hostfile?: string
 }
 
 /** Stay where they are: they belong to the submitting side, and may hold keys. */
@@ -105,6 +110,7 @@ async function train(flags: TrainOptions, options: ClientOptions, io: CliIo): Pr
     ini,
     files.map(({ name }) => name),
   )
+  if (flags.executor !== undefined) return await runHere({ request, files, ini }, flags, options, io)
   const client = await clientFor(options, io)
   const admitted = () => void io.out.write('Congratulations! Job configuration check passed!\n')
   const job = await client.submit({ request, files, fsUgi: client.fsUgi(ini.fsUgi), onAdmitted: admitted })

@@ -39,7 +39,7 @@ export const credentialsFile = (env: CliIo['env']) =>
   env['OARFISH_CREDENTIALS'] ?? join(env['XDG_CONFIG_HOME'] ?? join(homedir(), '.config'), 'oarfish', 'credentials')
 
 /** With this package's commands first on PATH: job.sh is to find the `paddlecloud` that belongs to it. */
-function environment(env: CliIo['env']): NodeJS.ProcessEnv {
+export function environment(env: CliIo['env']): NodeJS.ProcessEnv {
   const bin = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'bin')
   return { ...env, PATH: [join(bin, 'path'), env['PATH']].join(delimiter) }
 }

@@ -9,8 +9,9 @@ export {
   type LogQuery,
   type Submission,
 } from './client.ts'
-export { parseConfigIni } from './config-ini.ts'
+export { type ConfigIni, parseConfigIni } from './config-ini.ts'
 export { createDispatcher, type Dispatcher } from './dispatch.ts'
+export { followOutcome, jobFolder, readOutcome, writeRequest } from './job-folder.ts'
 export type { JobRequest } from './jobs.ts'
 export { findMpirun } from './mpirun.ts'
 export { openApi } from './openapi.ts'

@@ -1,6 +1,7 @@
 /** @file The folder in which server and supervisor of a job meet: what is to run, that it was started, how it ended. */
 import { closeSync, existsSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { readLogs } from '../agent/index.ts'
 import type { JobRequest } from './jobs.ts'
 
 /** How a job ended, as its supervisor saw it. */
@@ -50,6 +51,11 @@ export const writeOutcome = (folder: string, outcome: Outcome) => writeWhole(joi
 export function readOutcome(folder: string): Outcome | undefined {
   const file = join(folder, 'outcome.json')
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Outcome) : undefined
+}
+
+/** The logs of a job until it is over. */
+export function followOutcome(folder: string): AsyncIterable<string> {
+  return readLogs(jobFolder(folder).logs, {}, () => readOutcome(folder) !== undefined)
 }
 
 function writeWhole(file: string, value: unknown): void {

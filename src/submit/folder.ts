@@ -9,6 +9,8 @@ export interface FolderOptions {
   /** Version of this package. */
   readonly version: string
   readonly server?: string | undefined
+  /** Run by this command itself, without a job server. */
+  readonly direct?: { readonly executor: 'mpi'; readonly hostfile?: string | undefined } | undefined
 }
 
 export function beforeHook({ version }: Pick<FolderOptions, 'version'>): string {
@@ -65,7 +67,7 @@ export function configIni({ env, data, secrets }: Job): string {
 }
 
 /** Submits the folder it stands in; works alone, under every sh. */
-export function jobScript({ job, startCommand, server }: FolderOptions): string {
+export function jobScript({ job, startCommand, server, direct }: FolderOptions): string {
   const flags = [
     '--job-name "$job_name"',
     '--group-name "$group_name"',
@@ -74,6 +76,8 @@ export function jobScript({ job, startCommand, server }: FolderOptions): string 
     '--files ./*',
     '--job-version "$job_version"',
     ...kindFlags(job),
+    ...(direct ? [`--executor ${direct.executor}`] : []),
+    ...(direct?.hostfile === undefined ? [] : [`--hostfile ${quoted(direct.hostfile)}`]),
     '--json',
   ]
   return `#!/bin/sh

@@ -10,6 +10,7 @@ import {
   selectedRunners,
   withoutSecrets,
 } from '../config/index.ts'
+import { UserError } from '../util/index.ts'
 import { type Credentials, profileOf, reference, referred } from './credentials.ts'
 import { type TakenFile, takeFiles } from './files.ts'
 import { beforeHook, configIni, endHook, jobScript } from './folder.ts'
@@ -43,6 +44,7 @@ export function prepare(options: PrepareOptions): readonly Prepared[] {
     ...checkSubmission(backend, runner),
   }))
   const problems = checked.flatMap((submission) => submission.problems)
+  if (!SUBMITTED.includes(backend.backend.backend)) throw notYet(backend.backend.backend)
   const distinct = problems.filter(({ key }, i) => problems.findIndex((other) => other.key === key) === i)
   if (distinct.length > 0) throw new ConfigError(distinct, backend.source)
   return checked.map(({ runner, kind, warnings }) => {
@@ -53,6 +55,14 @@ export function prepare(options: PrepareOptions): readonly Prepared[] {
     return { job, credentials, plan: planOf(job, options), warnings: [...warnings, ...taken.notices] }
   })
 }
+
+const SUBMITTED: readonly string[] = ['PaddleCloud', 'MPI']
+
+const notYet = (name: string) =>
+  new UserError(`backend: ${name}: this build cannot submit there.`, {
+    code: 'SUBMIT_BACKEND',
+    hint: 'Use PaddleCloud with a job server (oarfish cloud serve), or MPI.',
+  })
 
 /** cluster_train, and train where a cluster can take a single process. */
 export function clusterRunners({ config }: LoadedRunConfig, { cluster_type }: Backend): readonly RunnerV1[] {
@@ -83,13 +93,15 @@ function withConfig(taken: readonly TakenFile[], { config, backendFile, cwd }: P
 
 function planOf(job: Job, { backend, backendFile, cwd, version, now }: PrepareOptions): Plan {
   const folder = join(cwd, `${job.name}_${stamp(now)}`)
-  const { start_cmd: startCommand, server } = backend.backend.submit
+  const { start_cmd: startCommand, server, hostfile } = backend.backend.submit
+  const here = hostfile === undefined ? undefined : resolve(cwd, hostfile)
+  const direct = backend.backend.backend === 'MPI' ? ({ executor: 'mpi', hostfile: here } as const) : undefined
   const generated = {
     [basename(backendFile)]: withoutSecrets(backend, reference(job.secrets.profile)),
     'before_hook.sh': beforeHook({ version }),
     'config.ini': configIni(job),
     'end_hook.sh': endHook(),
-    'job.sh': jobScript({ job, startCommand, version, server }),
+    'job.sh': jobScript({ job, startCommand, version, server, direct }),
   }
   return {
     folder,
