@@ -25,6 +25,7 @@ export type {
   FleetRegistry,
   FleetRuntime,
   FleetWorker,
+  InferenceToWrite,
   TrainingProgram,
 } from './training-program.ts'
 export type { CommWorld, Numbers, Reduction } from './util.ts'

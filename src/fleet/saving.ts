@@ -11,7 +11,7 @@ import { fromPlainError, type PlainError, toPlainError, UserError } from '../uti
 import type { ConnectedWorker } from './connected-worker.ts'
 import { isPaddleFolder } from './paddle-folder.ts'
 import type { SettledStrategy } from './settle-strategy.ts'
-import type { TrainingProgram } from './training-program.ts'
+import type { InferenceToWrite, TrainingProgram } from './training-program.ts'
 
 /** What saving and loading need of a Fleet program. */
 export interface SavingJob {
@@ -68,14 +68,18 @@ export function saveInferenceModel(job: SavingJob, options: SaveInferenceModelOp
   const { dirname, feededVarNames: feeds = [], targetVars = [] } = options
   return together(job, `saveInferenceModel(${dirname})`, async () => {
     const { worker, program, emit } = job
-    const { model, seed } = program
-    const fetches = targetVars.map((target) => (typeof target === 'string' ? target : target.name))
-    const plan = planExport(model, { feeds, fetches })
-    const params = await worker.gather()
-    const samples = joinColumns(model.slots, [])
-    await writeExport({ folder: dirname, plan, params, epoch: 0, seed, samples })
+    const write = program.writeInference ?? exportOf(program)
+    await write({ dirname, feeds, targets: targetVars, params: await worker.gather() })
     emit({ kind: 'saved', path: shown(dirname), epoch: 0 })
   })
+}
+
+function exportOf({ model, seed }: TrainingProgram) {
+  return async ({ dirname, feeds, targets, params }: InferenceToWrite): Promise<void> => {
+    const fetches = targets.map((target) => (typeof target === 'string' ? target : target.name))
+    const plan = planExport(model, { feeds, fetches })
+    await writeExport({ folder: dirname, plan, params, epoch: 0, seed, samples: joinColumns(model.slots, []) })
+  }
 }
 
 /** Gives the servers what a checkpoint, or a folder of Paddle's files, holds: tables and dense weights. */

@@ -15,6 +15,18 @@ export interface TrainingProgram {
   readonly segments?: number
   /** Rows that tables were declared with, by name: what the choice of a mode by itself reckons with. */
   readonly tableRows?: Readonly<Record<string, number>>
+  /** Writes a model to score with. @default an export of what the traced model names */
+  readonly writeInference?: (model: InferenceToWrite) => Promise<void>
+}
+
+/** What fleet.saveInferenceModel asks of a program, on worker 0. */
+export interface InferenceToWrite {
+  readonly dirname: string
+  readonly feeds: readonly string[]
+  /** Variables or their names; none: what the program would choose. */
+  readonly targets: readonly (string | { readonly name: string })[]
+  /** A copy of what the servers hold. */
+  readonly params: LocalParams
 }
 
 /** An optimizer with a minimize of its own, as fluid's are: it gives the one that `fleet.distributedOptimizer` returns. */

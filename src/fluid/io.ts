@@ -1,10 +1,9 @@
 /** @file `fluid.io`: weights and models for inference, saved and loaded. */
 
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { inference } from '../autodiff/index.ts'
-import { type Columns, joinColumns } from '../data/index.ts'
-import { openExport, planExport, Scorer, writeExport } from '../export/index.ts'
+import type { Columns } from '../data/index.ts'
+import { openExport, Scorer } from '../export/index.ts'
 import type { LocalParams } from '../params/index.ts'
 import { programHash } from '../program/index.ts'
 import { loadSnapshot, openSnapshot, saveSnapshot } from '../snapshot/index.ts'
@@ -13,16 +12,13 @@ import { feedMissing } from './errors.ts'
 import type { Executor } from './executor.ts'
 import { feedBatch } from './feed.ts'
 import { type Fetched, fetchedArray } from './fetched.ts'
+import { TARGETS_FILE, writeInferenceModel } from './inference-model.ts'
 import { fluidSink } from './print.ts'
 import { defaultMainProgram, Program } from './program.ts'
 import type { RunContext, Runnable } from './runnable.ts'
-import { planTargets, type Target, targetValue } from './targets.ts'
-import { slotsOf } from './traced.ts'
+import { type Target, targetValue } from './targets.ts'
 import { Variable } from './variable.ts'
 import { weightsOf } from './weights.ts'
-
-/** Beside the export: what the targets were. */
-const TARGETS_FILE = 'fluid.json'
 
 /** Writes a folder that `oarfish predict`, `oarfish serve` and loadInferenceModel open. */
 export async function saveInferenceModel(
@@ -32,18 +28,8 @@ export async function saveInferenceModel(
   _executor: Executor,
   { mainProgram = targetVars[0]?.program ?? defaultMainProgram() }: { readonly mainProgram?: Program } = {},
 ): Promise<void> {
-  const { targets, outputs } = planTargets(targetVars)
-  const names = Object.keys(outputs)
-  const built = mainProgram.builder.build(outputs)
   const params = await paramsOf(mainProgram)
-  const slots = slotsOf(mainProgram.data)
-  const { optimizer } = params.handle.dense
-  const infer = inference(built, names)
-  const model = { slots, train: built, infer, metrics: [], outputs: names, optimizer, tableOptimizers: {} }
-  const plan = planExport(model, { feeds: feededVarNames })
-  const { randomSeed: seed } = mainProgram
-  await writeExport({ folder: dirname, plan, params, epoch: 0, seed, samples: joinColumns(slots, []) })
-  await writeFile(join(dirname, TARGETS_FILE), `${JSON.stringify({ feeds: feededVarNames, targets }, null, 2)}\n`)
+  await writeInferenceModel(mainProgram, { dirname, feeds: feededVarNames, targets: targetVars, params })
 }
 
 /** [program, names of its data, its targets]: run it with `exe.run({ program, feed, fetchList: targets })`. */

@@ -4,6 +4,7 @@ import { type OptimizerSpec, optimizer as specs } from '../optim/index.ts'
 import { sizeOf } from '../program/index.ts'
 import { UserError } from '../util/index.ts'
 import type { Regularizer } from './attr.ts'
+import { inferenceWriter } from './inference-model.ts'
 import { trainingProgram } from './traced.ts'
 import { tensorOf, type Variable } from './variable.ts'
 
@@ -36,7 +37,8 @@ export class Optimizer implements Distributable<Optimizer> {
         hint: 'add the losses up and minimize the sum, or build another program inside fluid.programGuard(...)',
       })
     program.minimized = { loss, optimizer: this.spec }
-    if (this.#fleet) program.fleet = this.#fleet.register(trainingProgram(program))
+    if (this.#fleet)
+      program.fleet = this.#fleet.register({ ...trainingProgram(program), writeInference: inferenceWriter(program) })
     const { parameters, tables } = program.builder.build({})
     const names = [...parameters.filter(({ trainable = true }) => trainable), ...tables].map(({ name }) => name)
     return names.map((name) => [name, `${name}@GRAD`])
