@@ -1,10 +1,16 @@
 /**
- * @file Open MPI and MPICH for tests. Installs them by apt where they are missing and it may; prints nothing when both are there,
+ * @file Open MPI, MPICH and an SSH server for tests. Installs them by apt where they are missing and it may; prints nothing when all are there,
  * otherwise says on stderr what to install and exits 1.
  */
 import { spawnSync } from 'node:child_process'
 
-const PACKAGES = { 'mpirun.openmpi': 'openmpi-bin', 'mpirun.mpich': 'mpich' }
+// sshd is how mpirun reaches another host.
+const PACKAGES = {
+  'mpirun.openmpi': 'openmpi-bin',
+  'mpirun.mpich': 'mpich',
+  '/usr/sbin/sshd': 'openssh-server',
+  ssh: 'openssh-client',
+}
 
 if (lacking().length > 0 && process.platform === 'linux' && process.getuid() === 0) {
   const options = { encoding: 'utf8', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
@@ -16,7 +22,7 @@ if (lacking().length > 0 && process.platform === 'linux' && process.getuid() ===
   }
 }
 if (lacking().length > 0) {
-  console.error(`There is not every MPI here. To have both, install ${lacking().join(' and ')} (Debian: apt install).`)
+  console.error(`Tests of MPI lack something here: install ${lacking().join(' and ')} (Debian: apt install).`)
   process.exit(1)
 }
 

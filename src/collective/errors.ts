@@ -90,3 +90,16 @@ export function mpiFailed(call: string, reason: string): UserError {
     hint: 'every process of the job stops now; see what mpirun says about the others',
   })
 }
+
+export function disagreement(
+  key: string,
+  first: string | undefined,
+  rank: number,
+  other: string | undefined,
+): UserError {
+  const text = (value: string | undefined) => (value === undefined ? 'not set' : value)
+  return new UserError(`${key} is ${text(first)} at rank 0 and ${text(other)} at rank ${rank}`, {
+    code: 'COLLECTIVE_DISAGREE',
+    hint: `start every rank with the same ${key}`,
+  })
+}

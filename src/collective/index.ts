@@ -1,4 +1,5 @@
 /** @file The public face of collective/: processes that compute as one group. */
+export { agree, type Facts } from './agree.ts'
 export { groupPlan } from './choose.ts'
 export * from './group.ts'
 export { openGroup, openSeat } from './open-group.ts'

@@ -5,13 +5,14 @@
 import { createHash } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
-import { groupPlan, openGroup, openSeat } from '../../dist/collective/index.js'
+import { agree, groupPlan, openGroup, openSeat } from '../../dist/collective/index.js'
 import { cases } from './cases.mjs'
 
 const say = (line) => writeSync(1, `${JSON.stringify(line)}\n`)
 
-async function runCases(group) {
+async function runCases(group, chosen = () => true) {
   for (const [name, run] of Object.entries(cases)) {
+    if (!chosen(name)) continue
     try {
       const result = await run(group)
       const digest = result && createHash('sha256').update(result).digest('hex').slice(0, 16)
@@ -24,7 +25,9 @@ async function runCases(group) {
 }
 
 const works = {
-  cases: runCases,
+  cases: (group) => runCases(group),
+  /** Where every call crosses hosts, and cores are few. */
+  'some-cases': (group) => runCases(group, (name) => /float32 by sum|int64, sizes|same bits/.test(name)),
   'cases-in-thread': (group) => {
     const handle = group.seat()
     const worker = new Worker(new URL(import.meta.url), { workerData: { handle }, transferList: [handle.port] })
@@ -63,6 +66,8 @@ const works = {
     setTimeout(() => process.exit(4), 500)
     await new Promise((resolve) => setTimeout(resolve, 60_000))
   },
+  /** Ranks with different configurations. */
+  disagree: (group) => agree(group, { runner: { seed: 1, train_batch_size: 512 / (1 + (group.rank % 2)) } }),
   differ: async (group) => {
     if (group.rank === 1) await group.allReduce(new Int32Array(10), 'sum')
     else await group.allReduce(new Float32Array(10), 'sum')

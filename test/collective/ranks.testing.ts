@@ -43,24 +43,27 @@ export interface Running {
 const PATIENCE_MS = 120_000
 
 export function startProcess(command: readonly string[], env: NodeJS.ProcessEnv = process.env): Running {
+  return watch(spawn(command[0]!, command.slice(1), { env, stdio: ['ignore', 'pipe', 'pipe'] }))
+}
+
+/** Reads what a process says; one that does not end is killed. */
+export function watch(child: ChildProcess): Running {
   const started = performance.now()
-  const child = spawn(command[0]!, command.slice(1), { env, stdio: ['ignore', 'pipe', 'pipe'] })
   const lines: Line[] = []
   const watchers = new Set<() => void>()
   let [text, rest] = ['', '']
   const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS)
-  child.stdout.on('data', (piece: Buffer) => {
+  child.stdout!.on('data', (piece: Buffer) => {
     const all = (rest + piece).split('\n')
     rest = all.pop()!
     for (const line of all) {
-      // mpirun of Open MPI may put ranks' lines after others of its own.
-      const at = line.indexOf('{"')
-      if (at >= 0) lines.push(JSON.parse(line.slice(at)) as Line)
+      const parsed = parse(line)
+      if (parsed) lines.push(parsed)
       else text += `${line}\n`
     }
     for (const watch of [...watchers]) watch()
   })
-  child.stderr.on('data', (piece: Buffer) => {
+  child.stderr!.on('data', (piece: Buffer) => {
     text += piece
   })
   const ended = new Promise<Ended>((resolve) => {
@@ -87,7 +90,16 @@ export function startProcess(command: readonly string[], env: NodeJS.ProcessEnv 
   return { process: child, lines, ended, until }
 }
 
-/** Ranks of a ring on this host, all of them or those that `only` names. */
+/** Launchers print lines of their own between those of ranks. */
+function parse(line: string): Line | undefined {
+  try {
+    return JSON.parse(line) as Line
+  } catch {
+    return undefined
+  }
+}
+
+/** Ranks of a ring on this host. */
 export async function startRing(size: number, work: string, more: Partial<RingPlan> = {}): Promise<readonly Running[]> {
   const ports = await freePorts(size)
   const endpoints = ports.map((port) => `127.0.0.1:${port}`)

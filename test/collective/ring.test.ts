@@ -70,4 +70,13 @@ describe.each(['sockets', 'memory'] as const)('failures of the ring over %s', (w
         failure: expect.stringMatching(/rank \d .* is at call 1, all-reduce \((float32|int32), .* while rank \d/),
       })
   })
+
+  test('ranks with different configurations are told the key', async () => {
+    const ranks = await startRing(2, 'disagree', { within })
+    for (const { lines } of await Promise.all(ranks.map((rank) => rank.ended)))
+      expect(lines.at(-1)).toMatchObject({
+        code: 'COLLECTIVE_DISAGREE',
+        failure: 'runner.train_batch_size is 512 at rank 0 and 256 at rank 1',
+      })
+  })
 })
