@@ -1,5 +1,5 @@
 /** @file The command of PaddleRec's documents as it is typed there, from a folder that has nothing to do with the model. */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +11,10 @@ let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'oarfish-fleetrun-'))
 })
-afterAll(() => rm(folder, { recursive: true, force: true }))
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true })
+  await rm('/train_result_dict.txt', { force: true }) // the tool leaves it where it runs
+})
 
 const args = (...flags: string[]) => [
   ...['--json', '--log_dir', join(folder, 'log'), ...flags, 'tools/static_ps_trainer.py', '-m', CONFIG],
@@ -24,6 +27,12 @@ test('fleetrun --worker_num=1 --server_num=1 tools/static_ps_trainer.py trains, 
   const events = eventsOf({ out })
   expect(ofKind(events, 'notice')[0]!.message).toContain('runs as: oarfish tool static_ps_trainer -m ')
   expect(ofKind(events, 'output').some(({ line }) => /epoch: 2 done, .*auc: 0\.\d+/.test(line))).toBe(true)
+  expect(await readFile('/train_result_dict.txt', 'utf8')).toMatch(
+    /^\{'speed': \[[\d.]+, [\d.]+, [\d.]+\], 'auc': \[0\.\d+, 0\.\d+, 0\.\d+\]\}$/,
+  )
+  const lines = ofKind(events, 'output').map(({ line }) => line)
+  expect(lines.some((line) => /File: .*part-000 has \d+ examples/.test(line))).toBe(true)
+  expect(lines.some((line) => /Total example: \d+/.test(line))).toBe(true)
   // The server knew by itself that its workers are done.
   expect(ofKind(events, 'process').filter(({ state }) => state === 'done')).toHaveLength(2)
 })

@@ -29,6 +29,8 @@ export interface JobProcess {
   /** Exit code, or the signal's name. */
   readonly ended: Promise<number | string>
   err: string
+  /** When it said that it failed. */
+  failedAt: number
 }
 
 export interface Job {
@@ -75,12 +77,16 @@ export async function startJob({
     child.stdout!.setEncoding('utf8').on('data', (text: string) => {
       const lines = (rest + text).split('\n')
       rest = lines.pop()!
-      for (const line of lines) events.push(JSON.parse(line))
+      for (const line of lines) {
+        const event = JSON.parse(line)
+        events.push(event)
+        if (event.kind === 'failed') started.failedAt = Date.now()
+      }
     })
     const ended = new Promise<number | string>((resolve) =>
       child.on('close', (code, signal) => resolve(code ?? signal ?? 'unknown')),
     )
-    const started: JobProcess = { name, child, events, ended, err: '' }
+    const started: JobProcess = { name, child, events, ended, err: '', failedAt: 0 }
     child.stderr!.setEncoding('utf8').on('data', (text: string) => {
       started.err += text
     })
