@@ -45,6 +45,24 @@ test('BQ: tabs between texts, commas between values', async () => {
   ])
 })
 
+test('BQ to test on: empty documents to compare with', async () => {
+  expect(await samplesOf('match/dssm/bq_reader_infer', '0,1\t1,0\n', { neg_num: 2 })).toEqual([
+    { query: [0, 1], doc_pos: [1, 0], doc_neg_0: [0, 0], doc_neg_1: [0, 0] },
+  ])
+})
+
+test('analogies: each half is a pair; an unknown word has the number of <UNK>, else 0', async () => {
+  const text = ': headings are left out\nSubject0word0 subject0word1 Atlantis common3\n'
+  const custom = {
+    word_id_dict_path: 'data/dict/word_id_dict.txt',
+    word_count_dict_path: 'data/dict/word_count_dict.txt',
+  }
+  expect(await samplesOf('recall/word2vec/word2vec_infer_reader', text, { with_shuffle_batch: true }, custom)).toEqual([
+    { input_word: 40, true_label: 41 },
+    { input_word: 0, true_label: 3 },
+  ])
+})
+
 test('MovieLens: user, item, label', async () => {
   expect(await samplesOf('recall/ncf/movielens_reader', '4,6,1\n')).toEqual([
     { user_input: '4', item_input: '6', label: 1 },
