@@ -230,12 +230,12 @@ export class Fleet {
   #register(program: TrainingProgram, strategy: Strategy | undefined): FleetProgram {
     const cluster = this.#ready('distributedOptimizer')
     const settled = settleStrategy(strategy, program)
-    const { mode, geoStep, reason } = settled
+    const { mode, geoStep, tableParameters, reason } = settled
     if (reason !== undefined) this.#emit({ kind: 'notice', message: `Fleet trains in mode ${mode}: ${reason}.` })
     this.#registered = { program, strategy: settled }
     const worker = () => (cluster.role === 'local' ? undefined : this.#connected('initWorker'))
     return {
-      ...{ cluster, mode, geoStep, placement: placementOf(cluster, settled) },
+      ...{ cluster, mode, geoStep, tableParameters, placement: placementOf(cluster, settled) },
       get worker() {
         return worker()
       },

@@ -1,7 +1,9 @@
 /** @file The public face of fleet/. */
 export { A_SYNC_CONFIGS, type ASyncConfigs } from './a-sync-configs.ts'
+export { ConnectedWorker, type WorkerJob } from './connected-worker.ts'
 export { DistributedStrategy, type DistributedStrategyOptions } from './distributed-strategy.ts'
 export { type DistributedOptimizer, Fleet, type FleetInitOptions, type FleetOptions } from './fleet.ts'
+export { fleetIdentity } from './identity.ts'
 export {
   PaddleCloudRoleMaker,
   type PaddleCloudRoleMakerOptions,

@@ -3,6 +3,7 @@ import type { Cluster } from '../config/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import type { LocalParams, Params } from '../params/index.ts'
 import type { Placement, PsMode } from '../ps/index.ts'
+import type { TablesParameters } from '../table/index.ts'
 import type { PassResult, Runtime, RuntimeOptions } from '../train/index.ts'
 
 /** What minimize hands to fleet once loss, gradients and optimizers are known. Every process of a job hands over the same. */
@@ -49,6 +50,8 @@ export interface FleetProgram {
   readonly geoStep: number
   /** Which server owns a sign. */
   readonly placement: Placement
+  /** Accessors and other settings of tables, by name. */
+  readonly tableParameters: TablesParameters
   /** The way to the servers; undefined in a job of one process. Throws a UserError before initWorker and after stopWorker. */
   readonly worker: FleetWorker | undefined
 }

@@ -104,7 +104,8 @@ async function openPasses(phase: Phase, { program, dataset, threads, printPeriod
     process.cwd(),
   )
   const options = {
-    ...{ config, slots, engine: 'ort' as const, signal: new AbortController().signal },
+    config: { ...config, table_parameters: program.fleet?.tableParameters ?? {} },
+    ...{ slots, engine: 'ort' as const, signal: new AbortController().signal },
     files: { [phase]: await dataset.localFiles() },
     readers: { [phase]: pool },
     emit: (event: Event) => events.listener(event),

@@ -1,6 +1,16 @@
 /** @file Layers against values worked out by hand, and what they refuse. */
 import { describe, expect, test } from 'vitest'
-import { Executor, initializer, layers, optimizer, ParamAttr, Program, programGuard, TestProgram } from './index.ts'
+import {
+  CountFilterEntry,
+  Executor,
+  initializer,
+  layers,
+  optimizer,
+  ParamAttr,
+  Program,
+  programGuard,
+  TestProgram,
+} from './index.ts'
 
 const silent = { emit: () => undefined }
 
@@ -145,6 +155,37 @@ describe('layers', () => {
   ] as const)('%s are refused', (_, code, build) => {
     expect(() => programGuard(new Program(), new Program(), build)).toThrow(expect.objectContaining({ code }))
   })
+})
+
+test('a sparse embedding admits ids by its entry policy', async () => {
+  const [main, startup] = [new Program(), new Program()]
+  const { sum, loss } = programGuard(main, startup, () => {
+    const ids = layers.data({ name: 'ids', shape: [1], lodLevel: 1, dtype: 'int64' })
+    const entry = CountFilterEntry(3)
+    const paramAttr = ParamAttr({ name: 'table', initializer: initializer.Uniform({ low: 1, high: 2 }) })
+    const rows = layers.sparseEmbedding({ input: ids, size: [0, 4], entry, tableClass: 'MemorySparseTable', paramAttr })
+    const sum = layers.sequencePool({ input: rows, poolType: 'sum' })
+    const loss = layers.mean(sum)
+    new optimizer.SGD({ learningRate: 0.1 }).minimize(loss)
+    return { sum, loss }
+  })
+  const exe = new Executor(undefined, silent)
+  await exe.run(startup)
+  const seen: boolean[] = []
+  for (let i = 0; i < 5; i++) {
+    const [row] = await exe.run({ program: main, feed: { ids: [[7]] }, fetchList: [sum, loss] })
+    seen.push(Array.from(row as Float32Array).some((value) => value !== 0))
+  }
+  // The push of the third batch makes the row; the fourth sees it.
+  expect(seen).toEqual([false, false, false, true, true])
+  await exe.close()
+  expect(() => CountFilterEntry(-1)).toThrow('count_filter must be a valid integer greater or equal than 0')
+  expect(() =>
+    programGuard(new Program(), new Program(), () => {
+      const input = layers.data({ name: 'ids', shape: [1], lodLevel: 1, dtype: 'int64' })
+      layers.sparseEmbedding({ input, size: [0, 4], tableClass: 'GraphTable' as never })
+    }),
+  ).toThrow('tableClass is one of CommonSparseTable, SSDSparseTable, MemorySparseTable')
 })
 
 describe('a program', () => {

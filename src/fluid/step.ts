@@ -48,7 +48,7 @@ export async function compileStep(
     ...{ segments: SEGMENTS, batchSize: 1, seed: program.randomSeed },
     ...(placement && { placement }),
     ...(clip && { clip }),
-    shown: shownTables(graph.tables, {}, slots),
+    shown: shownTables(graph.tables, program.fleet?.tableParameters ?? {}, slots),
   })
   return { version: program.version, slots, host }
 }

@@ -40,7 +40,8 @@ export function weightsOf(program: Program): Weights {
 
 function trainedWeights(program: Program): LocalParamsHandle {
   const { train, optimizer, tableOptimizers } = tracedModel(program)
-  return createLocalParams({ program: train, optimizer, tableOptimizers, ...common(program) })
+  const tableParameters = program.fleet?.tableParameters ?? {}
+  return createLocalParams({ program: train, optimizer, tableOptimizers, tableParameters, ...common(program) })
 }
 
 /** A program that only computes needs no optimizer's state. */

@@ -60,7 +60,16 @@ export class PserverProgram implements Runnable {
       emit({ kind: 'warning', message })
       return undefined
     }
-    await serveStore({ cluster, store: this.#store, mode, segments: SEGMENTS, threads: 1, identity, emit, onLost })
+    await serveStore({
+      cluster,
+      store: this.#store,
+      mode,
+      segments: SEGMENTS,
+      threads: mode === 'geo' ? 0 : 1,
+      identity,
+      emit,
+      onLost,
+    })
     return []
   }
 

@@ -36,12 +36,6 @@ export interface TrainerOptions {
   readonly emit: EventSink
 }
 
-/** Requests of this thread: what is sent is copied, since it changes with the next batch. */
-export function callsOf(servers: ServerGroup): Call {
-  return async (server, method, parts, what, read) =>
-    read(await servers.request(server, method, [Buffer.concat(parts)], what))
-}
-
 const REQUEST_TIMEOUT_MS = 3 * 60 * 1000
 
 export class Trainer implements FleetWorker {
@@ -73,8 +67,9 @@ export class Trainer implements FleetWorker {
 
   async openParams(): Promise<Params> {
     const { plan } = this.#options
+    const call: Call = (...asked) => this.#servers.ask(...asked)
     const remote = new RemoteParams({
-      call: callsOf(this.#servers),
+      call,
       thread: 0,
       segments: SEGMENTS,
       slices: plan.slices,

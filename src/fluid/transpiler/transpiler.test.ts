@@ -167,8 +167,11 @@ describe('a transpiled program over datasets', () => {
     return { main, startup, fetch, vars }
   }
 
-  test.each([true, false])('trains by threads, in blocks and tables of two servers (sync: %s)', async (syncMode) => {
-    const { trainers, done } = await startJob({ build, servers: 2, trainers: 2, syncMode })
+  const geo = () => Object.assign(new DistributeTranspilerConfig(), { geoSgdMode: true, geoSgdNeedPushNums: 5 })
+  const jobs = { sync: {}, async: { syncMode: false }, geo: { config: geo } } as const
+
+  test.each(Object.keys(jobs) as (keyof typeof jobs)[])('trains by threads, on two servers, in %s', async (mode) => {
+    const { trainers, done } = await startJob({ build, servers: 2, trainers: 2, ...jobs[mode] })
     const passes = trainers.map(async ({ exe, program }, rank) => {
       const dataset = new DatasetFactory().createDataset()
       dataset.setUseVar(['x', 'ids', 'label'].map((name) => program.variable(name)!))

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { type Cluster, namedCluster, parseEndpoints } from '../../config/index.ts'
 import type { EventSink } from '../../event/index.ts'
-import type { FleetProgram } from '../../fleet/index.ts'
+import { ConnectedWorker, type FleetProgram, fleetIdentity } from '../../fleet/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import type { Identity } from '../../net/index.ts'
 import { programHash } from '../../program/index.ts'
@@ -12,7 +12,6 @@ import { defaultMainProgram, type Program } from '../program.ts'
 import { tracedModel } from '../traced.ts'
 import { checkConfig, DistributeTranspilerConfig, modeOf } from './config.ts'
 import { transpilerError } from './errors.ts'
-import { GeoTrainer } from './geo-trainer.ts'
 import { type Plan, planServers } from './plan.ts'
 import { PserverProgram, PserverStartup } from './pserver.ts'
 import { trainerLines } from './text.ts'
@@ -39,6 +38,7 @@ interface Transpiled {
   readonly servers: readonly string[]
   readonly trainers: number
   readonly trainerId: number
+  readonly geoStep: number
 }
 
 export class DistributeTranspiler {
@@ -68,7 +68,8 @@ export class DistributeTranspiler {
       ...{ model, seed: program.randomSeed, servers: servers.length },
       ...{ minBlockSize, sliceVarUp, splitMethod, equalPushes: mode === 'sync' },
     })
-    this.#transpiled = { program, model, plan, mode, servers, trainers, trainerId }
+    const { geoSgdNeedPushNums: geoStep } = this.config
+    this.#transpiled = { program, model, plan, mode, servers, trainers, trainerId, geoStep }
     if (this.config.printLog)
       process.stdout.write(`${plan.blocks.map((b) => `${b.name} : ${servers[b.server]}`).join('\n')}\n`)
   }
@@ -79,13 +80,27 @@ export class DistributeTranspiler {
     const { program, model, plan, mode, servers, trainerId, trainers: workerNum } = job
     const cluster = namedCluster({ role: 'worker', rank: trainerId, servers, workerNum })
     const identity = identityOf(cluster, job)
-    const { geoSgdNeedPushNums: geoStep } = this.config
-    const common = { cluster, identity, model, seed: program.randomSeed }
+    const { geoStep } = job
+    const seed = program.randomSeed
+    // Geo exchanges whole tensors, as Fleet's geo does: there are no blocks.
     const open = (emit: EventSink) =>
-      mode === 'geo' ? GeoTrainer.open({ ...common, geoStep, emit }) : Trainer.open({ ...common, mode, plan, emit })
+      mode === 'geo'
+        ? ConnectedWorker.open({
+            cluster,
+            program: { model, seed },
+            strategy: { mode, geoStep, tableParameters: {} },
+            emit,
+          })
+        : Trainer.open({ cluster, identity, model, seed, mode, plan, emit })
     let worker: Awaited<ReturnType<typeof open>> | undefined
     const fleet: FleetProgram = {
-      ...{ cluster, mode, geoStep, placement: { servers: servers.length, shards: DEFAULT_SHARDS } },
+      ...{
+        cluster,
+        mode,
+        geoStep,
+        tableParameters: {},
+        placement: { servers: servers.length, shards: DEFAULT_SHARDS },
+      },
       get worker() {
         if (worker) return worker
         throw notConnected()
@@ -169,7 +184,12 @@ function notConnected(): UserError {
 }
 
 /** What all processes of a job must agree on. */
-function identityOf(cluster: Cluster, { program, model, mode, plan, servers, trainers }: Transpiled): Identity {
+function identityOf(
+  cluster: Cluster,
+  { program, model, mode, plan, servers, trainers, geoStep }: Transpiled,
+): Identity {
+  if (mode === 'geo')
+    return fleetIdentity(cluster, { model, seed: program.randomSeed }, { mode, geoStep, tableParameters: {} })
   const digest = (value: unknown) => createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 12)
   return {
     ...{ jobId: cluster.jobId, token: cluster.token, rank: cluster.rank },
