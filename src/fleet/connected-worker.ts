@@ -190,6 +190,11 @@ export class ConnectedWorker implements FleetWorker {
     this.#servers.close()
   }
 
+  /** Good-bye without a look back: gradients under way may be lost. */
+  leave(): void {
+    this.#servers.close()
+  }
+
   /** Tells the servers why this worker ends. */
   abort(reason: Error): void {
     this.#servers.abort(reason)

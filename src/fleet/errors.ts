@@ -15,10 +15,24 @@ export function notMinimized(call: string): UserError {
   })
 }
 
+export function twoPrograms(): UserError {
+  return new UserError('minimize() was called twice for one fleet, and a job trains one program', {
+    code: 'FLEET_NO_PROGRAM',
+    hint: 'minimize the sum of the losses, or call fleet.init() anew for another program',
+  })
+}
+
 export function notConnected(call: string): UserError {
   return new UserError(`fleet.${call}() needs the servers, and this worker is not connected to them`, {
     code: 'FLEET_NOT_CONNECTED',
     hint: 'call await fleet.initWorker() first, and fleet.stopWorker() last',
+  })
+}
+
+export function workerFailed(rank: number, code: number): UserError {
+  return new UserError(`worker[${rank}] has failed: its program ended with exit code ${code}`, {
+    code: 'FLEET_WORKER_FAILED',
+    hint: `see the log of worker[${rank}]`,
   })
 }
 

@@ -4,6 +4,7 @@ import type { Exchange } from '../data/index.ts'
 import { type EventSink, paddleSink } from '../event/index.ts'
 import type { ModelOptimizer } from '../model/index.ts'
 import { type KernelStore, openStore, serveStore } from '../ps/index.ts'
+import { formatUserError, isUserError } from '../util/index.ts'
 import { ConnectedWorker } from './connected-worker.ts'
 import * as errors from './errors.ts'
 import { placementOf } from './fleet-placement.ts'
@@ -49,7 +50,19 @@ export class Fleet {
   #registered: Registered | undefined
   #store: KernelStore | undefined
   #worker: ConnectedWorker | undefined
-  readonly #onEnd = () => void this.stopWorker()
+  /** The program ends and did not say stopWorker: if it failed, the others must know; else it is done. */
+  readonly #onEnd = () => {
+    if (Number(process.exitCode ?? 0) !== 0) return this.#onExit(Number(process.exitCode))
+    this.stopWorker().catch((error: unknown) => {
+      this.#warn(isUserError(error) ? formatUserError(error) : String(error))
+      process.exitCode = 1
+    })
+  }
+  /** The same where it ends at once, by process.exit. */
+  readonly #onExit = (code: number) => {
+    if (code === 0) this.#worker?.leave()
+    else this.#worker?.abort(errors.workerFailed(this.workerIndex(), code))
+  }
 
   constructor({ emit = paddleSink((text) => process.stdout.write(text)) }: FleetOptions = {}) {
     this.#emit = emit
@@ -65,6 +78,7 @@ export class Fleet {
     this.#cluster = roleMaker.generateRole()
     this.#strategy = strategy
     this.#registered = undefined
+    this.#store = undefined
   }
 
   // Who is who.
@@ -176,8 +190,8 @@ export class Fleet {
       emit: this.#emit,
       ...psFlags(processEnv()),
     })
-    // A program that ends without stopWorker has ended well all the same: one that fails does not come here.
     process.once('beforeExit', this.#onEnd)
+    process.once('exit', this.#onExit)
   }
 
   /** Everything this worker has learned is on the servers, and they know that it has left. Servers end when all have. */
@@ -186,6 +200,7 @@ export class Fleet {
     const worker = this.#worker
     this.#worker = undefined
     process.off('beforeExit', this.#onEnd)
+    process.off('exit', this.#onExit)
     await worker?.close()
   }
 
@@ -229,6 +244,7 @@ export class Fleet {
 
   #register(program: TrainingProgram, strategy: Strategy | undefined): FleetProgram {
     const cluster = this.#ready('distributedOptimizer')
+    if (this.#registered) throw errors.twoPrograms()
     const settled = settleStrategy(strategy, program)
     const { mode, geoStep, tableParameters, reason } = settled
     if (reason !== undefined) this.#emit({ kind: 'notice', message: `Fleet trains in mode ${mode}: ${reason}.` })

@@ -1,5 +1,5 @@
 /** @file The CTR program of examples/ctr under its launcher: two workers and two servers as processes, and what they save. */
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -10,15 +10,11 @@ import { noneAlive, run } from '../cluster/launch.testing.ts'
 vi.setConfig({ testTimeout: 150_000, hookTimeout: 60_000 })
 
 const EXAMPLE = fileURLToPath(new URL('../../examples/ctr', import.meta.url))
-const OARFISH = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
 
 let cwd: string
 beforeAll(async () => {
   cwd = await mkdtemp(join(tmpdir(), 'oarfish-ctr-'))
   await cp(EXAMPLE, cwd, { recursive: true })
-  await mkdir(join(cwd, 'bin'))
-  await writeFile(join(cwd, 'bin/oarfish'), `#!/bin/sh\nexec "${process.execPath}" "${OARFISH}" "$@"\n`)
-  await chmod(join(cwd, 'bin/oarfish'), 0o755)
   const data = ['data', 'criteo-like', '--format', 'criteo-tsv', '--rows', '300', '--parts', '5', '--out', 'data']
   const { code, err } = await oarfish(data)
   expect(code, err).toBe(0)
@@ -26,8 +22,7 @@ beforeAll(async () => {
 })
 afterAll(() => rm(cwd, { recursive: true, force: true }))
 
-const oarfish = (args: readonly string[]) =>
-  run('oarfish', args, { cwd, timeoutMs: 120_000, env: { PATH: `${join(cwd, 'bin')}:${process.env['PATH']}` } })
+const oarfish = (args: readonly string[]) => run('oarfish', args, { cwd, timeoutMs: 120_000 })
 
 const SMALL = ['--sparse_feature_dim', '1001', '--batch_size', '20']
 
