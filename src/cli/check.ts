@@ -27,9 +27,12 @@ async function check(
   const { checkDataDirs, explain, formatSettings, loadConfig } = await import('../config/index.ts')
   const { GRAPH_MODES, loadModelAs } = await import('../model/index.ts')
   const { checkData, findDataFiles } = await import('../train/index.ts')
+  const { checkTables } = await import('../table/index.ts')
   const loaded = loadConfig({ path: config_yaml, overrides: opt })
   checkDataDirs(loaded)
   const model = await loadModelAs(oneOf('--mode', GRAPH_MODES, mode), loaded)
+  const { optimizer, tableOptimizers } = model
+  checkTables(model.train.tables, loaded.config.table_parameters, (name) => tableOptimizers[name] ?? optimizer)
   await checkData(loaded, model, await findDataFiles(loaded.config, ['train', 'infer']))
   const { notices } = loaded
   const settings = explain(loaded.config)

@@ -289,3 +289,48 @@ describe('numbers', () => {
     expect([...u32(at.counts, 10)]).toEqual([0, 0, 1, 0, 1, 1, 0, 0, 0, 0])
   })
 })
+
+describe('what a batch shows of its signs', () => {
+  it('counts shows and clicks by distinct sign, and merges contributions', () => {
+    fc.assert(
+      fc.property(
+        samples,
+        fc.array(fc.tuple(fc.nat(5), fc.nat(2)), { minLength: 7, maxLength: 7 }),
+        (batch, values) => {
+          const { kernel, at, u32, f32 } = open()
+          const cells = batch.flat()
+          const signs = cells.flat()
+          const distinct = [...new Set(signs)]
+          u32(at.counts, cells.length).set(cells.map((cell) => cell.length))
+          u32(at.inverse, signs.length).set(signs.map((sign) => distinct.indexOf(sign)))
+          const [numbers, shows, clicks] = [at.targets, at.outCounts, at.place]
+          f32(numbers, SLOTS).set([101, 7, 3])
+          f32(shows, batch.length).set(values.slice(0, batch.length).map(([show]) => show))
+          f32(clicks, batch.length).set(values.slice(0, batch.length).map(([, click]) => click))
+          const out = f32(at.out, 3 * distinct.length)
+          out.fill(0)
+          const cellsAt = [at.inverse.at, at.counts.at, batch.length, SLOTS] as const
+          kernel.countShown(...cellsAt, numbers.at, shows.at, clicks.at, at.out.at)
+          const expected = distinct.map((): [number, number, number] => [0, 0, 0])
+          for (const [i, sample] of batch.entries())
+            for (const [slot, cell] of sample.entries())
+              for (const sign of cell) {
+                const one = expected[distinct.indexOf(sign)]!
+                one[0] = [101, 7, 3][slot]!
+                one[1] += values[i]![0]
+                one[2] += values[i]![1]
+              }
+          expect([...out]).toEqual(expected.flat())
+
+          // The same twice, as from two workers: counts are added, slots stay.
+          const both = [...expected, ...expected]
+          f32(at.rows, 3 * both.length).set(both.flat())
+          u32(at.inverse, both.length).set(both.map((_, i) => i % distinct.length))
+          out.fill(0)
+          kernel.mergeShown(at.inverse.at, both.length, at.rows.at, at.out.at)
+          expect([...out]).toEqual(expected.flatMap(([slot, show, click]) => [slot, 2 * show, 2 * click]))
+        },
+      ),
+    )
+  })
+})

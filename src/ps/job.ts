@@ -4,12 +4,14 @@ import type { Cluster, JobConfig } from '../config/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import type { Identity } from '../net/index.ts'
 import { programHash } from '../program/index.ts'
+import { checkTableNames } from '../table/index.ts'
 import { UserError } from '../util/index.ts'
 import { DEFAULT_SHARDS } from './placement.ts'
 import { PS_MODES, type PsMode } from './server.ts'
 
 export function jobIdentity(cluster: Cluster, config: JobConfig, model: TracedModel): Identity {
   const { runner, hyper_parameters, table_parameters } = config
+  checkTableNames(table_parameters, model.train.tables)
   const { seed, thread_num, train_batch_size, epochs, geo_step, table_segments } = runner
   return {
     jobId: cluster.jobId,

@@ -1,7 +1,7 @@
 /** @file A server's weights in float64 and plain arithmetic: slow, exact, what distributed training is proved with. Rows move only when touched. */
 import { applyReference, kernelRule, type OptimizerSpec, type StepFactors, stepFactors } from '../optim/index.ts'
 import { createLocalParams, denseLayout, initialDense, LocalParams, sliceLayout } from '../params/index.ts'
-import { AccessorReference } from '../table/index.ts'
+import { AccessorReference, type ReferenceRow } from '../table/index.ts'
 import type { KernelStoreOptions } from './kernel-store.ts'
 import { mergeDense, stateRuns } from './merge-dense.ts'
 import type { SignGroups } from './protocol.ts'
@@ -131,12 +131,14 @@ export class ReferenceStore implements ParamStore {
   }
 
   *scan(table: number): Generator<RowBlock> {
-    if (this.#accessors[table]) throw new Error("internal: the exact store has no bytes for an accessor's rows")
+    for (const [sign, row] of this.#accessors[table]?.rows ?? [])
+      yield { signs: BigUint64Array.of(sign), rows: new Uint8Array(accessorValues(row).buffer) }
     for (const [sign, row] of this.#tables[table]!)
       yield { signs: BigUint64Array.of(sign), rows: new Uint8Array(row.slice().buffer) }
   }
 
   load(table: number, { signs, rows }: RowBlock): void {
+    if (this.#accessors[table]) throw new Error("internal: the exact store does not load an accessor's rows")
     const bytes = rows.byteLength / signs.length
     for (const [i, sign] of signs.entries())
       this.#tables[table]!.set(sign, new Float64Array(rows.slice(i * bytes, (i + 1) * bytes).buffer))
@@ -193,6 +195,13 @@ function apply(row: Row, stride: number, at: number, gradients: ArrayLike<number
     row[at + i] = cell.weight
     for (const [s, value] of cell.state.entries()) row[(s + 1) * stride + at + i] = value
   }
+}
+
+/** An accessor's row as numbers, for comparisons. */
+function accessorValues(row: ReferenceRow): Float64Array {
+  const { slot, unseenDays, deltaScore, show, click, seen, admitted, embed, embedx } = row
+  const parts = [embed, ...(embedx ? [embedx] : [])].flatMap(({ weights, state }) => [...weights, ...state])
+  return Float64Array.of(slot, unseenDays, deltaScore, show, click, seen, admitted ? 1 : 0, ...parts)
 }
 
 /** Distinct signs in order of arrival, and where each part's signs went. */

@@ -50,6 +50,17 @@ export function tableEntry({ entry }: TableSpec, parameters: Parameters | undefi
   return parameters?.entry === undefined ? entry : parseEntry(parameters.entry)
 }
 
+/** Checks `table_parameters` against the model without opening anything. */
+export function checkTables(
+  tables: readonly TableSpec[],
+  parameters: TablesParameters,
+  optimizerOf: (table: string) => OptimizerSpec,
+): void {
+  checkTableNames(parameters, tables)
+  for (const table of tables)
+    tableAccessor({ table, optimizer: optimizerOf(table.name), parameters: parameters[table.name] })
+}
+
 /** Geo's servers only add what workers send: no table may ask for more. */
 export function refuseAccessors(tables: readonly TableSpec[], parameters: TablesParameters): void {
   const asking = tables.find((table) => parameters[table.name]?.accessor || tableEntry(table, parameters[table.name]))

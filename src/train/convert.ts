@@ -68,10 +68,12 @@ type Writer = (options: ConvertOptions, model: TracedModel, params: LocalParams)
 
 const WRITERS: { readonly [F in ModelForm]: Writer } = {
   async paddle({ config: { config }, to: folder, mode = 0, servers = 1, plain = false, emit }, model, params) {
-    const shards = Object.values(config.table_parameters).find(({ shard_num }) => shard_num)?.shard_num
+    const tables = Object.values(config.table_parameters)
+    const shards = tables.find(({ shard_num }) => shard_num)?.shard_num
+    const compress = !plain && tables.every(({ compress_in_save }) => compress_in_save !== false)
     const onRows = progress(emit, 'save')
     await savePaddleModel(params, {
-      ...{ folder, mode, servers, shards: shards ?? DEFAULT_SHARDS, compress: !plain, onRows },
+      ...{ folder, mode, servers, shards: shards ?? DEFAULT_SHARDS, compress, onRows },
     })
     await writePaddlePlugin(model, params, folder)
   },

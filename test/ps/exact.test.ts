@@ -33,6 +33,22 @@ describe.each(Object.entries(OPTIMIZERS))('sync with %s', (_, spec) => {
   })
 })
 
+const RULES = ['SparseAdaGradSGDRule', 'SparseAdamSGDRule', 'SparseSharedAdamSGDRule'] as const
+
+describe.each(RULES)('sync with an accessor and %s', (name) => {
+  const rule = { name, adagrad: { learning_rate: 0.05 }, adam: { learning_rate: 0.01 } }
+  const accessor = { embedx_threshold: 0.4, embed_sgd_param: rule, embedx_sgd_param: rule }
+  test.each([1, 2, 4])('of %i workers over 3 servers equals one process after 50 steps', async (workers) => {
+    const tables = (await openProblem(OPTIMIZERS.sgd)).traced.train.tables
+    const parameters = Object.fromEntries(tables.map((table) => [table.name, { accessor }]))
+    const problem = await openProblem(OPTIMIZERS.sgd, parameters)
+    const single = await trainSingle(problem)
+    const several = await trainTogether({ problem, mode: 'sync', workers, servers: 3 })
+    expectEqual(several, single)
+    expect([...single.values()].some((values) => values.length > 12)).toBe(true)
+  })
+})
+
 test('frames that are lost, repeated and late change nothing', async () => {
   const problem = await openProblem(OPTIMIZERS.adam)
   const transport = faultyTransport(memoryTransport(), { seed: 3, drop: 0.05, repeat: 0.1, delayMs: 2 })
@@ -104,6 +120,8 @@ function directly(store: ReferenceStore): Params<Float64Array> {
       store.push({
         ...signs(share),
         gradients: share.tables.map(({ gradients }) => gradients),
+        samples: share.samples,
+        ...(share.tables[0]?.shown && { shown: [share.tables[0].shown] }),
         dense: share.gradients,
       }),
     flush: () => undefined,

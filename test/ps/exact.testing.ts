@@ -1,4 +1,5 @@
 /** @file Parameter-server jobs in one thread and in float64: the strategies themselves, without rounding and without a network. */
+
 import { type Engine, referenceEngine, type Session, type TensorView } from '../../src/engine/index.ts'
 import { concat, type Feeds, mean, nn, type OptimizerSpec, type Tensor } from '../../src/index.ts'
 import { traceModel } from '../../src/model/index.ts'
@@ -15,6 +16,7 @@ import {
   serverOf,
   serveWorkers,
 } from '../../src/ps/index.ts'
+import type { TablesParameters } from '../../src/table/index.ts'
 import { createRng } from '../../src/util/index.ts'
 
 const DIM = 3
@@ -62,21 +64,24 @@ export function samples(count: number, seed: number): Sample[] {
 }
 
 export interface Problem {
+  /** Accessors, by table. */
+  readonly tableParameters?: TablesParameters
   readonly traced: ReturnType<typeof traceModel>
   readonly session: Session
 }
 
-export async function openProblem(optimizer: OptimizerSpec): Promise<Problem> {
+export async function openProblem(optimizer: OptimizerSpec, tableParameters: TablesParameters = {}): Promise<Problem> {
   const traced = traceModel(new ExactModel(optimizer) as never)
   const engine: Engine = referenceEngine({ precision: 'float64' })
-  return { traced, session: await engine.compile(traced.train) }
+  return { traced, session: await engine.compile(traced.train), tableParameters }
 }
 
 /** The stores of `servers` servers. */
-export function openStores({ traced }: Problem, servers: number): ReferenceStore[] {
+export function openStores({ traced, tableParameters = {} }: Problem, servers: number): ReferenceStore[] {
   const { train: program, optimizer, tableOptimizers } = traced
+  const rules = { optimizer, tableOptimizers, tableParameters }
   const slices = denseSlices(denseLayout(program, optimizer).floats, servers)
-  return slices.map((slice) => new ReferenceStore({ program, optimizer, tableOptimizers, seed: 7, segments: 1, slice }))
+  return slices.map((slice) => new ReferenceStore({ program, ...rules, seed: 7, segments: 1, slice }))
 }
 
 export interface ExactJob {
@@ -164,6 +169,7 @@ export async function exactStep(
       ...{ table, distinct },
       rows: new Float64Array(signs.length * dim),
       gradients: new Float64Array(signs.length * dim),
+      ...(problem.tableParameters && { shown: shownOf(batch, inverse, signs.length) }),
     })),
     weights: new Float64Array(layout.floats),
     gradients: new Float64Array(layout.floats),
@@ -189,6 +195,18 @@ export async function exactStep(
   }
   for (const { name, at } of layout.entries) share.gradients.set(outputs[`grad:${name}`]!.data as Float64Array, at)
   await params.push(share)
+}
+
+/** Slot, shows and clicks of each distinct sign. */
+function shownOf(batch: readonly Sample[], inverse: readonly number[], signs: number): Float32Array {
+  const shown = new Float32Array(3 * signs)
+  const each = inverse.length / batch.length
+  for (const [i, row] of inverse.entries()) {
+    shown[3 * row] = 1
+    shown[3 * row + 1]! += 1
+    shown[3 * row + 2]! += batch[Math.floor(i / each)]!.click
+  }
+  return shown
 }
 
 const slice = (values: Float64Array, row: number, dim: number) => values.subarray(row * dim, (row + 1) * dim)
