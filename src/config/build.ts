@@ -75,12 +75,40 @@ export function buildNotices(user: UserConfig, source: ConfigSource): string[] {
   const unneeded = written(Object.keys(UNNEEDED.shape))
   const later = written(WITHOUT_EFFECT).filter((key) => !isDefault(key, runner[key]))
   const list = (keys: readonly string[]) => keys.map((key) => `runner.${key}`)
+  const tables = tableKeysWithoutEffect(user)
   return [
     ...(unneeded.length > 0 ? [`PaddleRec keys that Oarfish does not need: ${list(unneeded).join(', ')}`] : []),
-    ...(later.length > 0 ? [`not in this build yet, without effect on this run: ${list(later).join(', ')}`] : []),
+    ...(later.length + tables.length > 0
+      ? [`not in this build yet, without effect on this run: ${[...list(later), ...tables].join(', ')}`]
+      : []),
     ...(runner['use_gpu'] === true ? ['runner.use_gpu: this build has no GPU support yet; the CPU is used'] : []),
   ]
 }
+
+/** Keys of table_parameters that are for caches, disks, converters and GPUs. */
+function tableKeysWithoutEffect({ table_parameters }: UserConfig): string[] {
+  return Object.entries(table_parameters).flatMap(([table, parameters]) => {
+    const { accessor = {}, ...own } = parameters
+    const ctr = accessor.ctr_accessor_param ?? {}
+    const written = [
+      ...TABLE_KEYS.filter((key) => own[key] !== undefined),
+      ...(own.table_class === 'SSDSparseTable' ? ['table_class: SSDSparseTable'] : []),
+      ...(accessor.table_accessor_save_param ? ['accessor.table_accessor_save_param'] : []),
+      ...CTR_KEYS.filter((key) => ctr[key] !== undefined).map((key) => `accessor.ctr_accessor_param.${key}`),
+    ]
+    return written.map((key) => `table_parameters.${table}.${key}`)
+  })
+}
+
+const TABLE_KEYS = [
+  'enable_sparse_table_cache',
+  'sparse_table_cache_rate',
+  'sparse_table_cache_file_num',
+  'enable_revert',
+  'shard_merge_rate',
+  'use_gpu_graph',
+] as const
+const CTR_KEYS = ['ssd_unseenday_threshold', 'load_filter_slots', 'save_filter_slots'] as const
 
 function isDefault(key: string, value: unknown): boolean {
   const schema = runnerSchema.shape[key as keyof typeof runnerSchema.shape]

@@ -165,6 +165,10 @@ describe('what PaddleRec users write', () => {
     )
     expect(notices).toEqual([])
     expect(config.table_parameters['embedding']?.accessor?.fea_dim).toBe(11)
+    const cached = load(`${SMALL}table_parameters:\n  embedding:\n    enable_revert: True\n`)
+    expect(cached.notices).toEqual([
+      'not in this build yet, without effect on this run: table_parameters.embedding.enable_revert',
+    ])
   })
 })
 

@@ -1,5 +1,6 @@
 /** @file What a server tells those who look at it: its tables, or one row with its state, its owner and its last update. */
 import type { OptimizerSpec } from '../optim/index.ts'
+import { type AccessorConfig, readAccessorRow } from '../table/index.ts'
 import { suggest, UserError } from '../util/index.ts'
 import type { KernelStore } from './kernel-store.ts'
 import { localShardOf, type Placement, serverOf, shardOf, shardsPerServer } from './placement.ts'
@@ -114,14 +115,18 @@ function signOf(key: string): bigint {
 
 function tableReport(store: KernelStore, at: number): TableReport {
   const { name, dim, rowCount: rows, rowBytes, usedBytes } = store.params.tables[at]!
-  return { name, dim, rows, rowBytes, usedBytes, optimizer: store.optimizerOf(at).kind }
+  const { accessor } = store.params.tables[at]!
+  const rules = accessor && `${accessor.accessor} (${accessor.embed.name}, ${accessor.embedx.name})`
+  return { name, dim, rows, rowBytes, usedBytes, optimizer: rules ?? store.optimizerOf(at).kind }
 }
 
 /** Some blocks of rows tell enough; all would keep workers waiting. */
 const SAMPLED_ROWS = 10_000
 
 function weightReport(store: KernelStore, at: number): WeightReport {
-  const { dim, rowBytes } = store.params.tables[at]!
+  const { dim: columns, rowBytes, accessor } = store.params.tables[at]!
+  // Show and click are columns of an embedding, but no weights.
+  const dim = accessor ? 1 + accessor.embedxDim : columns
   let [sampledRows, sum, squares, smallest, largest] = [0, 0, 0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   for (const { signs, rows } of store.scan(at)) {
     for (let i = 0; i < signs.length; i++) {
@@ -153,22 +158,31 @@ function rowReport(
     shard: shardOf(sign, placement),
     localShard: localShardOf(sign, placement),
   }
-  const { name, dim, rule } = store.params.tables[at]!
+  const { name, dim, rule, accessor } = store.params.tables[at]!
   const report = { table: name, key: String(sign), owner }
   if (server !== rank) return report
   const stored = store.row(at, sign)
+  const [lastUpdate, since] = [updates.find(at, sign), updates.oldest]
+  const told = { ...(lastUpdate && { lastUpdate: plain(lastUpdate) }), ...(since && { since: plain(since) }) }
+  if (accessor && stored) return { ...report, row: { isStored: true, ...accessorReport(accessor, stored), ...told } }
   const floats = stored ? new Float32Array(stored.slice().buffer) : store.initial(at, sign)
   const states = stored ? rule.states : 0
   const run = (i: number) => [...floats.subarray(i * dim, (i + 1) * dim)]
   const names = STATE_NAMES[store.optimizerOf(at).kind]
   const state = Object.fromEntries(Array.from({ length: states }, (_, i) => [names[i] ?? `state ${i}`, run(i + 1)]))
-  const [lastUpdate, since] = [updates.find(at, sign), updates.oldest]
+  return { ...report, row: { isStored: stored !== undefined, weight: run(0), state, ...told } }
+}
+
+/** What a row of an accessor holds, by Paddle's names. */
+function accessorReport(accessor: AccessorConfig, stored: Uint8Array) {
+  const { slot, unseenDays, deltaScore, show, click, embed, embedx } = readAccessorRow(accessor, stored)
+  const counts = { slot, unseen_days: unseenDays, delta_score: deltaScore, show, click }
   return {
-    ...report,
-    row: {
-      ...{ isStored: stored !== undefined, weight: run(0), state },
-      ...(lastUpdate && { lastUpdate: plain(lastUpdate) }),
-      ...(since && { since: plain(since) }),
+    weight: [...embed.weights, ...(embedx?.weights ?? [])],
+    state: {
+      ...Object.fromEntries(Object.entries(counts).map(([name, value]) => [name, [value]])),
+      'embed state': embed.state,
+      ...(embedx && { 'embedx state': embedx.state }),
     },
   }
 }

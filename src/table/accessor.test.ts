@@ -1,16 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import {
-  type AccessorConfig,
-  ADMITTED,
-  accessorRow,
-  HAS_EMBEDX,
-  SPARSE_RULES,
-  type SparseRule,
-} from '../kernel/index.ts'
+import { type AccessorConfig, SPARSE_RULES, type SparseRule } from '../kernel/index.ts'
 import { optimizer } from '../optim/index.ts'
 import { deriveSeed, mix64 } from '../util/index.ts'
 import { AccessorReference } from './accessor-reference.ts'
+import { readAccessorRow } from './accessor-row.ts'
 import { createTable, type DistinctSigns, SparseTable } from './table.ts'
 
 const RULE: SparseRule = {
@@ -64,28 +58,9 @@ const pulled = (table: SparseTable, sign: bigint): number[] => {
 
 /** The row of a sign as the reference has it. */
 function rowOf(table: SparseTable, sign: bigint) {
-  const layout = accessorRow(table.accessor!)
   for (const { signs, rows, rowBytes } of table.scan()) {
     const i = signs.indexOf(sign)
-    if (i < 0) continue
-    const bytes = rows.slice(i * rowBytes, (i + 1) * rowBytes)
-    const floats = new Float32Array(bytes.buffer)
-    const counts =
-      layout.countFloats === 2
-        ? new Float64Array(bytes.slice(4 * layout.counts).buffer)
-        : floats.subarray(layout.counts)
-    const [flags = 0, seen = 0] = new Uint32Array(bytes.buffer, 4 * (layout.stats + 3), 2)
-    const [slot, unseenDays, deltaScore] = floats.subarray(layout.stats)
-    return {
-      ...{ slot, unseenDays, deltaScore, seen, show: counts[0], click: counts[1], admitted: (flags & ADMITTED) > 0 },
-      embed: { weights: [floats[0]!], state: [...floats.subarray(layout.embedState, layout.embedxState)] },
-      ...(flags & HAS_EMBEDX && {
-        embedx: {
-          weights: [...floats.subarray(1, layout.weights)],
-          state: [...floats.subarray(layout.embedxState, layout.stats)],
-        },
-      }),
-    }
+    if (i >= 0) return readAccessorRow(table.accessor!, rows.slice(i * rowBytes, (i + 1) * rowBytes))
   }
   return undefined
 }

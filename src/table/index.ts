@@ -1,6 +1,7 @@
 /** @file The public face of table/. */
 export * from './accessor-config.ts'
 export * from './accessor-reference.ts'
+export * from './accessor-row.ts'
 export * from './digest.ts'
 export * from './entry.ts'
 export * from './table.ts'

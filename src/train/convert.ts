@@ -36,7 +36,7 @@ export interface ConvertOptions {
   readonly emit: EventSink
 }
 
-/** Returns the rows of all tables. */
+/** Returns the rows written, of all tables. */
 export async function convertModel(options: ConvertOptions): Promise<number> {
   const { config: loaded, from, to, as, emit } = options
   const model = await loadModel(loaded)
@@ -47,8 +47,8 @@ export async function convertModel(options: ConvertOptions): Promise<number> {
   else await loadPaddleModel(params, { folder: from, onRows: progress(emit, 'load') })
   const seconds = (performance.now() - started) / 1000
   emit({ kind: 'loaded', path: shown(from), epoch: snapshot ? snapshot.manifest.position.epoch - 1 : -1, seconds })
-  await WRITERS[as](options, model, params)
-  const rows = params.tables.reduce((sum, { rowCount }) => sum + rowCount, 0)
+  const all = params.tables.reduce((sum, { rowCount }) => sum + rowCount, 0)
+  const rows = (await WRITERS[as](options, model, params)) ?? all
   emit({ kind: 'notice', message: `${rows.toLocaleString('en-US')} rows are in ${shown(to)} as ${as}` })
   return rows
 }
@@ -64,7 +64,7 @@ async function openSource(from: string): Promise<Snapshot | undefined> {
   throw notConvertible(from, 'it holds neither a checkpoint (manifest.json) nor tables of Paddle (000)')
 }
 
-type Writer = (options: ConvertOptions, model: TracedModel, params: LocalParams) => Promise<void>
+type Writer = (options: ConvertOptions, model: TracedModel, params: LocalParams) => Promise<number | undefined>
 
 const WRITERS: { readonly [F in ModelForm]: Writer } = {
   async paddle({ config: { config }, to: folder, mode = 0, servers = 1, plain = false, emit }, model, params) {
@@ -72,19 +72,22 @@ const WRITERS: { readonly [F in ModelForm]: Writer } = {
     const shards = tables.find(({ shard_num }) => shard_num)?.shard_num
     const compress = !plain && tables.every(({ compress_in_save }) => compress_in_save !== false)
     const onRows = progress(emit, 'save')
-    await savePaddleModel(params, {
+    const rows = await savePaddleModel(params, {
       ...{ folder, mode, servers, shards: shards ?? DEFAULT_SHARDS, compress, onRows },
     })
     await writePaddlePlugin(model, params, folder)
+    return rows
   },
   async checkpoint({ config: { config }, to: folder, emit }, model, params) {
     const position = { epoch: 0, batch: 0, chunk: 0, sample: 0 }
     const state = { program: programHash(model.train), seed: config.runner.seed, position, metrics: {} }
     await saveSnapshot({ folder, params, state, emit })
+    return undefined
   },
   async export({ config: { config }, to: folder, emit }, model, params) {
     const files = await findDataFiles(config, ['infer', 'train']).catch((): DataFiles => ({}))
     await exportParams({ config, model, params, files, folder, epoch: 0, emit })
+    return undefined
   },
 }
 
