@@ -36,6 +36,7 @@ export async function runNode(options: NodeOptions): Promise<number | undefined>
   mkdirSync(logs, { recursive: true })
   const say = (message: string) => emit({ kind: 'notice', message })
   await writeFiles(job, folder)
+  if (job.env['use_python3'] === '1') await makePython3(folder)
   const { fileSystem } = job.data
   const files = fileSystem === undefined ? undefined : remoteFiles(fileSystem, { ugi: options.env['OARFISH_FS_UGI'] })
   try {
@@ -56,6 +57,13 @@ async function writeFiles({ files }: Job, folder: string): Promise<void> {
     else if ('text' in content) await writeFile(join(folder, name), content.text)
     else await writeFile(join(folder, name), Buffer.from(content.base64, 'base64'))
   }
+}
+
+/** `python` of a pipe_command is python3: found before any other, because this folder leads the PATH. */
+async function makePython3(folder: string): Promise<void> {
+  const bin = join(folder, '.oarfish', 'bin')
+  mkdirSync(bin, { recursive: true })
+  await writeFile(join(bin, 'python'), '#!/bin/sh\nexec python3 "$@"\n', { mode: 0o755 })
 }
 
 /** The hooks are the job's own scripts; one that is not there has nothing to do. */

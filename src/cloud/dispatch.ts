@@ -24,12 +24,17 @@ export interface Dispatcher {
   stop(id: string): Promise<void>
 }
 
+const UPLOAD_MS = 30 * 60_000 // a client that has not come back by then never will
 const START_MS = 10_000 // a supervisor that has not claimed its job by then never will
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
   const { store, accounts, executor } = options
   const turn = async () => {
-    for (const job of store.jobs.values()) if (isActive(job.phase)) await follow(job, store)
+    for (const job of store.jobs.values()) {
+      if (isActive(job.phase)) await follow(job, store)
+      else if (job.phase === 'uploading' && Date.now() - job.changedAt > UPLOAD_MS)
+        await store.setPhase(job.id, 'stopped', 'its files did not all come within half an hour')
+    }
     for (const job of startable(store.jobs.values(), accounts(), executor)) await start(job, options)
   }
   // One turn at a time: two would start the same job.

@@ -54,6 +54,13 @@ test('a trainer that fails ends every node with a code that is not 0, and its lo
   expect(readFileSync(join(folder, 'remote/out/log/trainer.0.log'), 'utf8')).toContain('missing.yaml')
 })
 
+test('use_python3 makes python python3', { timeout: 60_000 }, async () => {
+  const job = jobFrom('')
+  const { codes } = await runJob({ ...job, command: 'python --version', env: { ...job.env, use_python3: '1' } })
+  expect(codes).toEqual([0, 0])
+  expect(readFileSync(join(folder, 'remote/out/log/trainer.0.log'), 'utf8')).toMatch(/^Python 3/)
+})
+
 test('a hook that fails keeps the job from starting', { timeout: 60_000 }, async () => {
   writeFileSync(join(folder, 'work/before_hook.sh'), 'echo no disk; exit 7\n')
   const { codes } = await runJob(jobFrom('', './*.py ./before_hook.sh'))
