@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import type { Accuracy } from './accuracy.ts'
+import { collectiveTable } from './collective-report.ts'
 import { markdown } from './markdown.ts'
 import { psTables } from './ps-report.ts'
 import type { SpeedFigure } from './speed.ts'
@@ -15,9 +16,10 @@ export interface Figures {
   readonly serve?: readonly Json[]
   readonly ps?: readonly Json[]
   readonly paddleFiles?: readonly Json[]
+  readonly collective?: readonly Json[]
 }
 
-export function report({ speed, reader, table, accuracy, serve, ps, paddleFiles }: Figures): string {
+export function report({ speed, reader, table, accuracy, serve, ps, paddleFiles, collective }: Figures): string {
   const parts = [
     `Measured with Node ${process.version} on ${cpus().length} cores (${cpus()[0]?.model.trim()}).`,
     speed && speedTable(speed),
@@ -28,6 +30,7 @@ export function report({ speed, reader, table, accuracy, serve, ps, paddleFiles 
     serve && serveTable(serve),
     ps && psTables(ps),
     paddleFiles && paddleFilesTable(paddleFiles),
+    collective && collectiveTable(collective),
   ]
   return `${parts.filter((part) => part !== undefined).join('\n\n')}\n`
 }

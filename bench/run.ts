@@ -23,7 +23,7 @@ const { values: options } = parseArgs({
 })
 
 const PYTHON_READER = 'python3 slot_reader.py'
-const PARTS = ['speed', 'reader', 'table', 'accuracy', 'serve', 'ps', 'paddle-files'] as const
+const PARTS = ['speed', 'reader', 'table', 'accuracy', 'serve', 'ps', 'paddle-files', 'collective'] as const
 const wanted = new Set<string>(options.only ?? PARTS)
 const peer = (python: string | undefined, file: string) => {
   const found = python !== undefined && existsSync(python) && existsSync(`${options.peers}/${file}`)
@@ -71,6 +71,7 @@ const figures = {
       ...(options.paddle === undefined ? [] : [options.paddle]),
     ]),
   }),
+  ...(wanted.has('collective') && { collective: await script('collective.ts', [options.rounds]) }),
   ...(wanted.has('serve') && { serve: await script('serve.ts', [10, 1]) }),
   ...(wanted.has('accuracy') && { accuracy: await measureAccuracy(rows, peer(options.torch, 'torch_auc.py')) }),
 }

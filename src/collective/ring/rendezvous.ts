@@ -20,8 +20,8 @@ const REASON_AT = 64
 
 const LOOK_MS = 100
 const DEAD_AFTER_MS = 4000
-/** About 20 microseconds: less than sleeping and waking takes. */
-const SPINS = 4000
+/** Some 100 microseconds: ranks that do equal work wait for each other less than that, and waking up may take longer. */
+const SPINS = 40_000
 
 export function rendezvousBytes(size: number): number {
   return HEAD_BYTES + size * LINE_BYTES
