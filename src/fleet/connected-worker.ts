@@ -29,6 +29,7 @@ import { strategyError } from './errors.ts'
 import { placementOf } from './fleet-placement.ts'
 import { openGeoParams } from './geo-params.ts'
 import { DEFAULT_SEGMENTS, fleetIdentity } from './identity.ts'
+import { joinedParams } from './joined-params.ts'
 import type { SettledStrategy } from './settle-strategy.ts'
 import type { FleetRuntime, FleetWorker, TrainingProgram } from './training-program.ts'
 
@@ -138,11 +139,11 @@ export class ConnectedWorker implements FleetWorker {
     const { program, strategy, cluster } = this.#job
     const [segments, slices, placement] = [this.#segments, this.#slices, this.#placement]
     const call: Call = (...asked) => this.#servers.ask(...asked)
-    await this.#join(1, true)
-    const params =
+    const inner =
       strategy.mode === 'geo'
         ? openGeoParams({ ...{ program, segments, slices, placement, call }, ...strategy, workers: cluster.workerNum })
         : new RemoteParams({ call, thread: 0, segments, slices })
+    const params = joinedParams(inner, () => this.#join(1, true))
     this.#steps.add(params)
     return params
   }

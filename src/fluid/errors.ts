@@ -57,6 +57,13 @@ export function feedSize(name: string, got: number, wanted: string): UserError {
   })
 }
 
+export function trainedBothWays(before: string, now: string): UserError {
+  return new UserError(`${now} was called for a program on servers that ${before} has trained`, {
+    code: 'FLUID_TRAINING',
+    hint: 'train it with one of them; program.clone({ forTest: true }) may be run with a feed at any time',
+  })
+}
+
 export function closed(): UserError {
   return new UserError('this Executor was closed: its servers were told that the trainer is done', {
     code: 'FLUID_CLOSED',

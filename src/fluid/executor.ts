@@ -1,10 +1,11 @@
 /** @file The Executor: runs programs, batch by batch from a feed or pass by pass over a dataset. */
 import type { EventSink } from '../event/index.ts'
-import { denseLayout, type Params } from '../params/index.ts'
+import type { FleetWorker } from '../fleet/index.ts'
+import type { Params } from '../params/index.ts'
 import type { PassResult } from '../train/index.ts'
 import { UserError } from '../util/index.ts'
 import { type DatasetRunOptions, DatasetRuns } from './dataset-runs.ts'
-import { closed, noOptimizer } from './errors.ts'
+import { closed, noOptimizer, trainedBothWays } from './errors.ts'
 import { type Feed, feedBatch } from './feed.ts'
 import { type Fetched, fetchedArray } from './fetched.ts'
 import { fluidSink } from './print.ts'
@@ -47,6 +48,7 @@ export class Executor {
   readonly #steps = new Map<Program, Map<string, FluidStep>>()
   readonly #counts = new Map<AucMeasure, AucCounts>()
   readonly #params = new Map<Program, Params>()
+  readonly #trained = new Map<Program, 'exe.run' | 'trainFromDataset'>()
   readonly #datasets: DatasetRuns
   readonly #runnables = new Set<Runnable>()
   /** Trainers that this Executor has connected to their servers. */
@@ -111,6 +113,7 @@ export class Executor {
     }: { feed: Feed; fetchList: readonly Variable[]; kind: RunKind; weights?: StepWeights },
   ): Promise<Fetched[]> {
     checkFetches(program, fetchList)
+    if (kind === 'train') this.#trains(program, 'exe.run')
     const { host, slots } = await this.#compiled(program, fetchList, kind, weights)
     await host.run(feedBatch(slots, feed, this.#batches++))
     const batch = host.histograms()
@@ -142,6 +145,13 @@ export class Executor {
     this.#counts.clear()
   }
 
+  /** Servers count the gradients of each thread: those of a feed and those of a dataset's threads would be taken for each other. */
+  #trains(program: Program, way: 'exe.run' | 'trainFromDataset'): void {
+    const before = this.#trained.get(program) ?? way
+    this.#trained.set(program, way)
+    if (before !== way && program.fleet?.worker) throw trainedBothWays(before, way)
+  }
+
   async #closeSteps(program: Program): Promise<void> {
     for (const { host } of this.#steps.get(program)?.values() ?? []) await host.close()
     this.#steps.delete(program)
@@ -151,6 +161,7 @@ export class Executor {
     if (this.#closed) throw closed()
     const { program = defaultMainProgram() } = options
     minimizedOf(program, `${phase}FromDataset`)
+    if (phase === 'train') this.#trains(program, 'trainFromDataset')
     return this.#datasets.pass(phase, { ...options, program })
   }
 
@@ -166,18 +177,20 @@ export class Executor {
     const known = steps.get(key)
     if (known?.version === program.version) return known
     await known?.host.close()
-    const step = await compileStep(program, fetchList, kind, weights ?? (await this.#weightsOf(program)))
+    const step = await compileStep(program, fetchList, kind, weights ?? (await this.#weightsOf(program, kind)))
     steps.set(key, step)
     return step
   }
 
-  async #weightsOf(program: Program): Promise<StepWeights> {
+  async #weightsOf(program: Program, kind: RunKind): Promise<StepWeights> {
     const { fleet } = program
     const worker = fleet?.worker
     if (!fleet || !worker) return { params: weightsOf(program).params, layout: layoutOf(program) }
+    // A geo worker trains a copy of its own; what is tested is what the servers hold.
+    if (fleet.mode === 'geo' && kind !== 'train') return { params: gatheredParams(worker), layout: layoutOf(program) }
     const params = this.#params.get(program) ?? (await worker.openParams())
     this.#params.set(program, params)
-    const layout = denseLayout(program.builder.build({}), program.minimized!.optimizer)
+    const layout = layoutOf(program)
     if (fleet.mode === 'geo') return { params, layout }
     return { params, layout, placement: fleet.placement }
   }
@@ -186,6 +199,18 @@ export class Executor {
     const known = this.#counts.get(measure) ?? new AucCounts()
     this.#counts.set(measure, known)
     return known
+  }
+}
+
+/** Whole copies of what servers hold, one for each batch. */
+function gatheredParams(worker: FleetWorker): Params {
+  return {
+    pull: async (share, insert) => (await worker.gather()).pull(share, insert),
+    push: () => {
+      throw new Error('internal: a copy of the weights was trained')
+    },
+    flush: () => undefined,
+    close: () => undefined,
   }
 }
 

@@ -108,6 +108,34 @@ describe('a fluid program on servers', () => {
     for (const seen of losses) expect(seen.at(-1)).toBeLessThan(seen[0]! / 2)
   })
 
+  const geo = () => StrategyFactory.createGeoStrategy(2)
+  test.each([
+    ['sync', StrategyFactory.createSyncStrategy],
+    ['half_async', StrategyFactory.createHalfAsyncStrategy],
+    ['geo', geo],
+  ])('is tested with a feed between passes over a dataset in %s', async (mode, strategy) => {
+    const files = writeParts(join(folder, mode), 2, 100)
+    const feed = { x: [[0, 0]], ids: [[1]], label: [1] }
+    const losses = await job(strategy, async ({ main: program, exe, vars, loss }, rank) => {
+      const dataset = new DatasetFactory().createDataset()
+      dataset.setUseVar(vars)
+      dataset.setBatchSize(20)
+      dataset.setFilelist([files[rank]!])
+      const seen: number[] = []
+      for (let epoch = 0; epoch < 3; epoch++) {
+        await exe.trainFromDataset({ program, dataset })
+        const test = program.clone({ forTest: true })
+        seen.push(Number((await exe.run({ program: test, feed, fetchList: [loss] }))[0]![0]))
+      }
+      await expect(exe.run({ program, feed })).rejects.toMatchObject({ code: 'FLUID_TRAINING' })
+      return seen
+    })
+    for (const [first, second, third] of losses) {
+      expect(second).toBeLessThan(first!)
+      expect(third).toBeLessThan(second!)
+    }
+  })
+
   test('shuffles samples over both workers', async () => {
     const files = writeParts(join(folder, 'shuffled'), 2, 100)
     const sizes = await job(StrategyFactory.createAsyncStrategy, async ({ main: program, exe, fleet, vars }, rank) => {

@@ -42,6 +42,8 @@ export class Trainer implements FleetWorker {
   readonly #options: TrainerOptions
   readonly #servers: ServerGroup
   readonly #params = new Set<Params>()
+  /** How often threads joined: all trainers count alike. */
+  #joins = 0
   readonly #lost: { listener: (error: Error) => void }
 
   private constructor(options: TrainerOptions, servers: ServerGroup, lost: { listener: (error: Error) => void }) {
@@ -82,16 +84,17 @@ export class Trainer implements FleetWorker {
   async openRuntime(options: Parameters<FleetWorker['openRuntime']>[0]): Promise<FleetRuntime> {
     const { model, mode } = this.#options
     const { thread_num: threads } = options.config.runner
-    await this.#servers.requestAll(METHODS.join, [encodeJoin({ threads, begin: true })], 'join(training)')
-    if (mode === 'sync') await this.#servers.meet(`begin of training`, null)
     const pool = mode === 'async' ? { ahead: 3 } : { inTurn: true }
     const runtime = await Runtime.open({ ...options, model, threads, pool, params: (thread) => this.#handle(thread) })
     this.#lost.listener = (error) => runtime.fail(error)
     runtime.unref()
+    let joined = false
     return {
       pass: async (phase, epoch, changes) => {
         runtime.ref()
         try {
+          if (phase === 'train' && !joined) await this.#join(threads)
+          joined ||= phase === 'train'
           return await runtime.pass(phase, epoch, undefined, changes)
         } finally {
           runtime.unref()
@@ -129,6 +132,12 @@ export class Trainer implements FleetWorker {
   async close(): Promise<void> {
     for (const params of this.#params) await params.flush()
     this.#servers.close()
+  }
+
+  /** These threads take part in steps from now on; in sync nobody begins before all do. */
+  async #join(threads: number): Promise<void> {
+    await this.#servers.requestAll(METHODS.join, [encodeJoin({ threads, begin: true })], 'join(training)')
+    if (this.#options.mode === 'sync') await this.#servers.meet(`begin of training ${++this.#joins}`, null)
   }
 
   #handle(thread: number): RemoteParamsHandle {
