@@ -1,6 +1,7 @@
 /** @file What initServer(dirname) loads: the rows of saved tables that belong to this server. Dense weights begin anew, as in Paddle. */
 import type { Cluster } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
+import { isPaddleFolder } from '../params/index.ts'
 import {
   type KernelStore,
   type Placement,
@@ -11,7 +12,6 @@ import {
 } from '../ps/index.ts'
 import { openSnapshot, savedRows, tableStateFits, withoutState } from '../snapshot/index.ts'
 import { UserError } from '../util/index.ts'
-import { isPaddleFolder } from './paddle-folder.ts'
 
 export interface LoadTablesOptions {
   readonly store: KernelStore

@@ -4,6 +4,7 @@ import { type Cluster, configErrorAt, type LoadedConfig } from '../config/index.
 import type { EventSink } from '../event/index.ts'
 import { loadModel, type TracedModel } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'
+import { isPaddleFolder, loadPaddleModel } from '../params/index.ts'
 import { ADDING, jobIdentity, METHODS, type PsMode, psMode, ServerGroup, scatterParams } from '../ps/index.ts'
 import { loadSnapshot, openSnapshot } from '../snapshot/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../util/index.ts'
@@ -112,7 +113,9 @@ interface Giving {
 async function give({ saved, servers, strategy, loaded, model, mode, emit }: Giving): Promise<void> {
   const rules = mode === 'geo' ? { optimizer: ADDING, tableOptimizers: {} } : model
   const params = createParams(loaded.config, model, rules, 0)
-  await loadSnapshot({ snapshot: await openSnapshot(saved.folder, saved.key), params, emit, otherOptimizer: 'weights' })
+  const { folder, key } = saved
+  if (await isPaddleFolder(folder)) await loadPaddleModel(params, { folder })
+  else await loadSnapshot({ snapshot: await openSnapshot(folder, key), params, emit, otherOptimizer: 'weights' })
   await servers.requestAll(METHODS.reset, [], 'reset()')
   await scatterParams(servers, strategy.slices, strategy.placement, params)
 }

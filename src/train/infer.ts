@@ -4,7 +4,7 @@ import { performance } from 'node:perf_hooks'
 import { configErrorAt, explain, type JobConfig, type LoadedConfig } from '../config/index.ts'
 import type { EventSink, Metrics } from '../event/index.ts'
 import { type GraphMode, loadModelAs, type TracedModel } from '../model/index.ts'
-import type { LocalParams } from '../params/index.ts'
+import { isPaddleFolder, type LocalParams, loadPaddleModel } from '../params/index.ts'
 import { loadSnapshot, type Manifest, missing, openSnapshot, type Snapshot, savedEpochs } from '../snapshot/index.ts'
 import { checkData } from './check-data.ts'
 import { shown } from './checkpoint.ts'
@@ -100,9 +100,9 @@ class Evaluator {
 
   async load({ epoch, folder, key }: SavedModel): Promise<Runtime> {
     const { emit } = this.#options
-    const snapshot = await openSnapshot(folder, key)
-    const params = await this.#fill(snapshot)
-    emit({ kind: 'loaded', path: shown(snapshot.folder), epoch })
+    const isPaddle = await isPaddleFolder(folder)
+    const params = isPaddle ? await this.#read(folder) : await this.#fill(await openSnapshot(folder, key))
+    emit({ kind: 'loaded', path: shown(folder), epoch })
     this.#runtime ??= await Runtime.open({ ...this.#options, params: params.handle })
     return this.#runtime
   }
@@ -111,6 +111,15 @@ class Evaluator {
     await this.#runtime?.close()
     this.#runtime = undefined
     this.#params = undefined
+  }
+
+  /** Out of Paddle's table files, into parameters that are new: rows of another epoch would stay. */
+  async #read(folder: string): Promise<LocalParams> {
+    const { config, model, threads } = this.#options
+    await this.close()
+    this.#params = createParams(config, model, model, threads)
+    await loadPaddleModel(this.#params, { folder })
+    return this.#params
   }
 
   /** Parameters with the optimizers of the checkpoint, since rows carry their state; anew when other rows would be left over. */

@@ -1,5 +1,6 @@
 /** @file The offline evaluation of PaddleRec's static_ps_offline_infer: one saved model, by keys of its own. */
 import { configErrorAt, type LoadedConfig } from '../config/index.ts'
+import { isPaddleFolder } from '../params/index.ts'
 import { openSnapshot } from '../snapshot/index.ts'
 import type { FindModels } from './infer.ts'
 
@@ -16,6 +17,7 @@ export function offlineInfer(loaded: LoadedConfig): { readonly config: LoadedCon
   return {
     config: { ...loaded, config: { ...loaded.config, runner: own } },
     models: async () => {
+      if (await isPaddleFolder(init_model_path)) return [{ epoch: 0, folder: init_model_path, key }]
       const { manifest } = await openSnapshot(init_model_path, key)
       return [{ epoch: Math.max(0, manifest.position.epoch - 1), folder: init_model_path, key }]
     },

@@ -60,6 +60,21 @@ test('rows of the model before do not stay where the next one has none', async (
   expect(second!.metrics['loss']).toBeCloseTo(alone!.metrics['loss']!, 5)
 })
 
+test("a folder of Paddle's table files is evaluated as a checkpoint is, on servers and alone", async () => {
+  const from = ['--from', 'model_output/2', '--to', 'paddle/0', '--as', 'paddle']
+  const converted = await run('oarfish', ['convert', '-m', 'config.yaml', ...from], { cwd: folder })
+  expect(converted.code, converted.err).toBe(0)
+  const [checkpoint] = measured((await inferTiny(folder, ['runner.infer_start_epoch=2'])).events)
+  const path = 'runner.infer_load_path=paddle'
+  const [alone] = measured((await inferTiny(folder, [path])).events)
+  const [together] = measured(await launch('static_ps_infer', [path]))
+  // Text has nine digits.
+  for (const { metrics } of [alone!, together!]) {
+    expect(metrics['loss']).toBeCloseTo(checkpoint!.metrics['loss']!, 4)
+    expect(metrics['auc']).toBeCloseTo(checkpoint!.metrics['auc']!, 4)
+  }
+})
+
 test('static_ps_offline_infer measures one saved model over data of its own', async () => {
   const keys = ['runner.init_model_path=model_output/2', 'runner.data_dir=data/train', 'runner.batch_size=32']
   const together = measured(await launch('static_ps_offline_infer', keys))
