@@ -84,17 +84,18 @@ export async function scatterRows(
   { signs, rows }: RowBlock,
 ): Promise<void> {
   const rowBytes = signs.length === 0 ? 0 : rows.byteLength / signs.length
-  const blocks = Array.from({ length: servers.size }, (): RowBlock[] => [])
-  for (let i = 0; i < signs.length; i++) {
-    const owner = servers.size === 1 ? 0 : serverOf(signs[i]!, placement)
-    blocks[owner]!.push({ signs: signs.subarray(i, i + 1), rows: rows.subarray(i * rowBytes, (i + 1) * rowBytes) })
-  }
+  const owned = Array.from({ length: servers.size }, (): number[] => [])
+  for (let i = 0; i < signs.length; i++) owned[servers.size === 1 ? 0 : serverOf(signs[i]!, placement)]!.push(i)
   await Promise.all(
-    blocks.map((own, server) =>
-      own.length === 0
-        ? undefined
-        : servers.request(server, METHODS.load, [Buffer.concat(encodeRows(table, own))], `load(table ${table})`),
-    ),
+    owned.map((numbers, server) => {
+      if (numbers.length === 0) return undefined
+      const own = { signs: new BigUint64Array(numbers.length), rows: new Uint8Array(numbers.length * rowBytes) }
+      for (const [to, from] of numbers.entries()) {
+        own.signs[to] = signs[from]!
+        own.rows.set(rows.subarray(from * rowBytes, (from + 1) * rowBytes), to * rowBytes)
+      }
+      return servers.request(server, METHODS.load, encodeRows(table, [own]), `load(table ${table})`)
+    }),
   )
 }
 

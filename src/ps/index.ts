@@ -49,4 +49,5 @@ export { REQUEST_TIMEOUT_MS, ServerGroup, type ServerGroupOptions } from './serv
 export { type TableTask, type TableTaskAnswer, TableTasks } from './table-tasks.ts'
 export { openThreadLink, type ThreadLinkOptions } from './thread-link.ts'
 export { type Touched, TouchedParams } from './touched.ts'
+export { type Update, UpdateLog } from './update-log.ts'
 export { WiredParams, type WireLayout } from './wired-params.ts'

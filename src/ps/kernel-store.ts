@@ -163,14 +163,18 @@ export class KernelStore implements ParamStore {
 
   /** One row, weight and state; undefined where there is none. */
   row(table: number, sign: bigint): Uint8Array | undefined {
-    const alone = BigUint64Array.of(sign)
-    return this.params.tables[table]!.row(this.#merger.distinct([alone]))
+    return this.params.tables[table]!.row(this.distinctOf(sign))
+  }
+
+  /** A sign alone, as a request about it would have it. */
+  distinctOf(sign: bigint): DistinctSigns {
+    return this.#merger.distinct([BigUint64Array.of(sign)])
   }
 
   /** The weights that a row would begin with. */
   initial(table: number, sign: bigint): Float32Array {
     const weights = new Float32Array(this.dims[table]!)
-    this.params.tables[table]!.lookup(this.#merger.distinct([BigUint64Array.of(sign)]), weights, false)
+    this.params.tables[table]!.lookup(this.distinctOf(sign), weights, false)
     return weights
   }
 

@@ -194,6 +194,24 @@ describe('waiting', () => {
   })
 })
 
+test('split_file_list with files that differ is refused: dealing them out would lose samples', async () => {
+  const own = { 'worker 1': { overrides: ['runner.train_data_dir=data/test'] } }
+  const job = await start({ workers: 2, servers: 1, overrides: ['runner.split_file_list=True'], own })
+  try {
+    for (const name of ['worker 0', 'worker 1']) {
+      expect(await job.named(name).ended, name).toBe(1)
+      expect(of(job, name, 'failed'), name).toMatchObject([
+        {
+          code: 'PS_FILES_DIFFER',
+          message: expect.stringContaining('worker[0] and worker[1] differ, first at part-0'),
+        },
+      ])
+    }
+  } finally {
+    job.kill()
+  }
+})
+
 test('a server whose memory is full refuses new rows; every process says which server and what to do', async () => {
   const job = await start({ workers: 2, servers: 2, overrides: ['runner.server_memory_mb=1', ...LONG], own: {} })
   try {

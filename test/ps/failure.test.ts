@@ -45,6 +45,8 @@ test.each([
   [{ cluster: { jobId: 'another' } }, 'it belongs to job "another", this server to job "test"'],
   [{ overrides: ['hyper_parameters.dim=5'] }, 'its model differs'],
   [{ cluster: { workerNum: 3 } }, 'its number of workers differs'],
+  [{ overrides: ['runner.train_batch_size=47'] }, 'its config differs'],
+  [{ overrides: ['runner.sync_mode=geo'] }, 'its sync_mode differs (geo there, async at server[0])'],
 ] as const)('a worker started with %j is refused and told why', async (own, reason) => {
   const job = await startJob({
     path: join(folder, 'config.yaml'),
