@@ -3,7 +3,7 @@
  * that Paddle itself trained and wrote, loaded here and held to Paddle's own predictions. `paddle-files.ts ROWS [PYTHON]`
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -115,6 +115,28 @@ async function paddlesTable(python: string): Promise<void> {
     ...{ predictions: predictions.length, largestDifference: largest, same: largest < 1e-5 },
   })
   if (!(largest < 1e-5)) throw new Error(`predictions differ by ${largest}`)
+  await backToPaddle(python, out, config, predictions)
+}
+
+/** The way back: Paddle loads the files that were written here, and predicts as before. */
+async function backToPaddle(python: string, out: string, config: string, before: readonly Prediction[]): Promise<void> {
+  const back = join(out, 'back')
+  rmSync(back, { recursive: true, force: true })
+  const plugin = join(back, 'plugin')
+  await convertModel({
+    ...{ config: loadConfig({ path: config, cwd: out }), from: join(out, 'plugin'), to: plugin, as: 'paddle' },
+    ...{ servers: 2, emit: () => undefined },
+  })
+  // Paddle finds dense weights by its own names.
+  rmSync(join(plugin, 'dnn_plugin'), { recursive: true })
+  cpSync(join(out, 'plugin', 'dnn_plugin'), join(plugin, 'dnn_plugin'), { recursive: true })
+  const settings = JSON.parse(readFileSync(join(out, 'settings.json'), 'utf8')) as object
+  writeFileSync(join(back, 'settings.json'), JSON.stringify({ ...settings, out: back }))
+  runPaddle(python, 'predict', back)
+  const after = JSON.parse(readFileSync(join(back, 'predictions.json'), 'utf8')) as Prediction[]
+  const largest = Math.max(...before.map(({ score }, i) => Math.abs(score - after[i]!.score)))
+  print({ what: 'written here, read by paddle 2.6.2', rows, largestDifference: largest, same: largest < 1e-5 })
+  if (!(largest < 1e-5)) throw new Error(`Paddle's predictions from our files differ by ${largest}`)
 }
 
 function runPaddle(python: string, phase: string, out: string): void {

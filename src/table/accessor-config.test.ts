@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { sparseTableConfigs } from '../config/index.ts'
 import { optimizer } from '../optim/index.ts'
-import { checkTableNames, tableAccessor } from './accessor-config.ts'
+import { checkTableNames, refuseAccessors, tableAccessor } from './accessor-config.ts'
 import { entryText, parseEntry } from './entry.ts'
 
 const table = { name: 'embedding', dim: 9, init: { kind: 'uniform', low: -1, high: 0.5 } } as const
@@ -88,6 +88,16 @@ describe('table_parameters', () => {
       expect.objectContaining({ code: 'TABLE_UNKNOWN', hint: 'did you mean embedding?' }),
     )
     expect(() => checkTableNames({ embedding: {} }, [table])).not.toThrow()
+  })
+
+  it('geo cannot have accessors or entry policies', () => {
+    const entry = parseEntry('count_filter_entry:3')
+    expect(() => refuseAccessors([table], { embedding: { shard_num: 10 } })).not.toThrow()
+    for (const [tables, parameters] of [
+      [[table], { embedding: { accessor: {} } }],
+      [[{ ...table, entry }], {}],
+    ] as const)
+      expect(() => refuseAccessors(tables, parameters)).toThrow(expect.objectContaining({ code: 'TABLE_GEO' }))
   })
 
   it('sparse_table_configs has the same keys, flat', () => {
