@@ -47,12 +47,7 @@ export function lookup(signs: usize, n: u32, addresses: usize, rows: usize, inse
 
 /** Applies the configured optimizer to `n` rows with gradients [n, dim]. */
 export function update(addresses: usize, gradients: usize, n: u32): void {
-  let touched: u32 = 0;
-  for (let i: usize = 0; i < n; i++) {
-    let row = <usize>load<u32>(addresses + (i << 2));
-    for (let at = row; at < row + rowBytes; at += 64) touched += load<u32>(at);
-  }
-  sink = touched;
+  touchRows(addresses, n);
   if (clocked) {
     for (let i: usize = 0; i < n; i++) {
       let row = <usize>load<u32>(addresses + (i << 2));
@@ -111,6 +106,7 @@ export function scan(from: u32, capacity: u32, signs: usize, rows: usize, next: 
 export function pull(signs: usize, n: u32, addresses: usize, rows: usize): void {
   enter();
   findRows(signs, n, addresses);
+  touchRows(addresses, n);
   for (let i: usize = 0; i < n; i++, rows += columns << 2) pullRow(rows, <usize>load<u32>(addresses + (i << 2)));
   leave();
 }
@@ -124,6 +120,7 @@ export function push(signs: usize, n: u32, addresses: usize, gradients: usize, s
   let missing = findRows(signs, n, addresses);
   let room = missing == 0 || insertAdmitted(signs, n, addresses, draw);
   if (room) {
+    touchRows(addresses, n);
     for (let i: usize = 0; i < n; i++, gradients += columns << 2, shown += 12) {
       let row = <usize>load<u32>(addresses + (i << 2));
       if (row) pushRow(row, load<u64>(signs + (i << 3)), gradients, shown, scale);
@@ -168,6 +165,16 @@ export function shrink(): u32 {
   atomic.store<u32>(ROWS, load<u32>(ROWS) - deleted);
   release();
   return deleted;
+}
+
+// A first read of every row, for the cache's sake: the misses overlap.
+function touchRows(addresses: usize, n: u32): void {
+  let touched: u32 = 0;
+  for (let i: usize = 0; i < n; i++) {
+    let row = <usize>load<u32>(addresses + (i << 2));
+    for (let at = row; at < row + rowBytes; at += 64) touched += load<u32>(at);
+  }
+  sink = touched;
 }
 
 // The address of each sign's row, 0 where it has none; returns how many have none.
