@@ -1,11 +1,12 @@
 /** @file Passes of a program over a dataset: threads and sessions stay from one pass to the next. */
 import { availableParallelism } from 'node:os'
 import { programConfig } from '../config/index.ts'
+import type { BatchReader, ReaderPool } from '../data/index.ts'
 import type { Event, EventSink } from '../event/index.ts'
 import type { PassResult } from '../train/index.ts'
 import { Runtime } from '../train/index.ts'
 import { UserError } from '../util/index.ts'
-import type { Dataset } from './dataset.ts'
+import { type Dataset, datasetError } from './dataset.ts'
 import { periodLine } from './print.ts'
 import type { Program } from './program.ts'
 import { slotsOf, tracedModel } from './traced.ts'
@@ -46,6 +47,8 @@ export class DatasetRuns {
   async pass(phase: Phase, options: DatasetRunOptions & { readonly program: Program }): Promise<PassResult> {
     const { dataset, fetchList = [], fetchInfo = [], debug = false } = options
     checkVariables(options.program, fetchList)
+    if (dataset.files.length === 0 && !options.program.fleet?.worker)
+      throw datasetError('the dataset has no files', "dataset.setFilelist(['part-0', 'part-1'])")
     const passes = await this.#passes(phase, options)
     const shown = fetchList.map(
       (variable, i) => [fetchInfo[i] ?? variable.name, metricName(variable, options.program)] as const,
@@ -107,7 +110,7 @@ async function openPasses(phase: Phase, { program, dataset, threads, printPeriod
     config: { ...config, table_parameters: program.fleet?.tableParameters ?? {} },
     ...{ slots, engine: 'ort' as const, signal: new AbortController().signal },
     files: { [phase]: await dataset.localFiles() },
-    readers: { [phase]: pool },
+    readers: { [phase]: program.fleet?.worker ? orNothing(pool) : pool },
     emit: (event: Event) => events.listener(event),
   }
   const worker = program.fleet?.worker
@@ -130,6 +133,16 @@ async function openPasses(phase: Phase, { program, dataset, threads, printPeriod
       await (remote ?? local)!.close()
     },
   }
+}
+
+/** A worker may have no files, where there are fewer than workers: it takes part without samples. */
+function orNothing(pool: ReaderPool): ReaderPool {
+  const nothing: BatchReader = {
+    totalBytes: 0,
+    close: async () => undefined,
+    async *[Symbol.asyncIterator]() {},
+  }
+  return { ...pool, read: (options) => (options.files.length === 0 ? nothing : pool.read(options)) }
 }
 
 function localOptions(program: Program, threads: number) {

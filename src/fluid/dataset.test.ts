@@ -64,6 +64,7 @@ describe('a pass over a dataset', () => {
     const dataset = new DatasetFactory().createDataset('InMemoryDataset')
     dataset.setUseVar(vars)
     dataset.setBatchSize(30)
+    await expect(exe.trainFromDataset({ program, dataset })).rejects.toThrow('the dataset has no files')
     dataset.setFilelist(parts('memory', 1, 90))
     await expect(exe.trainFromDataset({ program, dataset })).rejects.toThrow('nothing is in memory')
     await dataset.loadIntoMemory()

@@ -136,6 +136,18 @@ describe('a fluid program on servers', () => {
     }
   })
 
+  test('a worker without files takes part without samples', async () => {
+    const files = writeParts(join(folder, 'few'), 1, 60)
+    const samples = await job(StrategyFactory.createSyncStrategy, async ({ main: program, exe, fleet, vars }) => {
+      const dataset = new DatasetFactory().createDataset()
+      dataset.setUseVar(vars)
+      dataset.setBatchSize(20)
+      dataset.setFilelist(fleet.util.getFileShard(files))
+      return (await exe.trainFromDataset({ program, dataset })).samples
+    })
+    expect(samples).toEqual([60, 0])
+  })
+
   test('shuffles samples over both workers', async () => {
     const files = writeParts(join(folder, 'shuffled'), 2, 100)
     const sizes = await job(StrategyFactory.createAsyncStrategy, async ({ main: program, exe, fleet, vars }, rank) => {
