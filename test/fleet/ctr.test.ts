@@ -27,7 +27,7 @@ const oarfish = (args: readonly string[]) => run('oarfish', args, { cwd, timeout
 const SMALL = ['--sparse_feature_dim', '1001', '--batch_size', '20']
 
 test('dist_train.ts trains on two workers and two servers, saves, and leaves no process', async () => {
-  const launcher = ['launch_ps', '--worker_num', '2', '--server_num', '2']
+  const launcher = ['launch_ps', '--worker_num', '2', '--server_num', '2', '--start_port', '26210']
   const { code, out, err, mark } = await oarfish([...launcher, 'dist_train.ts', ...SMALL, '--epochs', '2'])
   const logs = Object.fromEntries(
     await Promise.all(
@@ -51,7 +51,7 @@ test('one worker over two servers saves bit for bit what train_local.ts saves', 
   const alone = [...SMALL, '--epochs', '1', '--thread_num', '1', '--model_output_dir']
   const local = await oarfish(['exec', 'train_local.ts', ...alone, 'local'])
   expect(local.code, local.err).toBe(0)
-  const launcher = ['launch_ps', '--worker_num', '1', '--server_num', '2']
+  const launcher = ['launch_ps', '--worker_num', '1', '--server_num', '2', '--start_port', '26210']
   const launched = await oarfish([...launcher, 'train_fleet.ts', ...alone, 'fleet'])
   expect(launched.code, launched.out + launched.err).toBe(0)
   const [one, other] = await Promise.all(

@@ -25,7 +25,7 @@ beforeAll(async () => {
 afterAll(() => rm(cwd, { recursive: true, force: true }))
 
 test('the program trains and saves on two workers and two servers', async () => {
-  const args = ['launch_ps', '--worker_num', '2', '--server_num', '2', 'program.ts']
+  const args = ['launch_ps', '--worker_num', '2', '--server_num', '2', '--start_port', '26220', 'program.ts']
   const { code, out, err, mark } = await run('oarfish', args, { cwd, timeoutMs: 120_000 })
   expect(code, out + err).toBe(0)
   expect(await noneAlive(mark, 2000)).toEqual([])

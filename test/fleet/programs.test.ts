@@ -43,7 +43,7 @@ if (fleet.isServer()) {
 async function launch(text: string) {
   await writeFile(join(cwd, 'program.ts'), text)
   await rm(join(cwd, 'logs'), { recursive: true, force: true })
-  const args = ['launch_ps', '--worker_num', '2', '--server_num', '2', 'program.ts']
+  const args = ['launch_ps', '--worker_num', '2', '--server_num', '2', '--start_port', '26230', 'program.ts']
   const ran = await run('oarfish', args, { cwd, timeoutMs: 90_000 })
   const names = await readdir(join(cwd, 'logs'))
   const logs = await Promise.all(names.map(async (name) => [name, await readFile(join(cwd, 'logs', name), 'utf8')]))
@@ -130,7 +130,7 @@ test('a server that runs before minimize is told what is missing', async () => {
     import { fleet } from 'oarfish'
     fleet.init()
     if (fleet.isServer()) await fleet.runServer()
-    else await fleet.initWorker()`)
+    else await new Promise((done) => setTimeout(done, 60_000))`)
   expect(code).toBe(2)
   const text = Object.values(logs).join('')
   expect(text).toContain('Fleet can not find suitable runtime handler: fleet.runServer() was called before minimize()')
