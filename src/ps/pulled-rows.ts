@@ -9,7 +9,9 @@ const MAX_CONTRIBUTORS = 32
 interface Pull {
   /** Number of the table's list of addresses; 0 is nobody's. */
   readonly hand: number
+  /** By group; views of `rooms`, which are used again and again. */
   signs: Uint8Array[]
+  readonly rooms: Uint8Array[]
 }
 
 export class PulledRows {
@@ -20,7 +22,7 @@ export class PulledRows {
     const pulls = this.#pullsOf(contributor)
     const oldest = pulls?.shift()
     if (!oldest) return 0
-    oldest.signs = groups.map(({ signs }) => bytesOf(signs).slice())
+    oldest.signs = groups.map(({ signs }, g) => copied(bytesOf(signs), oldest.rooms, g))
     pulls!.push(oldest)
     return oldest.hand
   }
@@ -42,10 +44,17 @@ export class PulledRows {
     const known = this.#pulls.get(contributor)
     if (known || this.#pulls.size >= MAX_CONTRIBUTORS) return known
     const first = 1 + KEPT * this.#pulls.size
-    const pulls = Array.from({ length: KEPT }, (_, i): Pull => ({ hand: first + i, signs: [] }))
+    const pulls = Array.from({ length: KEPT }, (_, i): Pull => ({ hand: first + i, signs: [], rooms: [] }))
     this.#pulls.set(contributor, pulls)
     return pulls
   }
+}
+
+function copied(bytes: Uint8Array, rooms: Uint8Array[], at: number): Uint8Array {
+  if ((rooms[at]?.byteLength ?? 0) < bytes.byteLength) rooms[at] = new Uint8Array(2 * bytes.byteLength)
+  const room = rooms[at]!.subarray(0, bytes.byteLength)
+  room.set(bytes)
+  return room
 }
 
 function bytesOf({ buffer, byteOffset, byteLength }: BigUint64Array): Uint8Array {
