@@ -49,7 +49,15 @@ async function runTrain(options: TrainCliOptions, io: CliIo) {
   const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
   try {
     await untilInterrupted(io, hooks, (signal) =>
-      train({ config, emit: output.emit, signal, resume, digest, engine: engineName, mode }),
+      train({
+        config,
+        emit: output.emit,
+        signal,
+        resume: resume || io.env['OARFISH_RESUME'] === '1',
+        digest,
+        engine: engineName,
+        mode,
+      }),
     )
   } finally {
     output.close()

@@ -40,6 +40,7 @@ interface Placed {
 }
 
 const MEET_TIMEOUT_MS = 15 * 60 * 1000
+const MEET_AGAIN_MS = 30 * 1000
 const RESTART_MS = 3000 // what is not saved by then is trained again
 const LOOPBACK = '127.0.0.1'
 
@@ -48,7 +49,8 @@ export async function launchCollective(options: LaunchCollectiveOptions): Promis
   const { layout } = options
   const command = commandOf(options)
   const isElastic = layout.nodes.min < layout.nodes.max
-  const place = () => (layout.hosts.length > 0 ? byList(options) : byMeeting(options))
+  const { meetTimeoutMs = MEET_TIMEOUT_MS } = options
+  const place = (timeoutMs: number) => (layout.hosts.length > 0 ? byList(options) : byMeeting(options, timeoutMs))
   const glooFolder = mkdtempSync(join(tmpdir(), 'oarfish-gloo-'))
   const begin = (placed: Placed, restart: number): Run => {
     const stop = new AbortController()
@@ -62,7 +64,7 @@ export async function launchCollective(options: LaunchCollectiveOptions): Promis
   const clean = () => rmSync(glooFolder, { recursive: true, force: true })
   let placed: Placed
   try {
-    placed = await place()
+    placed = await place(meetTimeoutMs)
   } catch (error) {
     clean()
     throw error
@@ -81,7 +83,7 @@ interface Run extends RunningJob {
 
 interface ElasticOptions {
   readonly placed: Placed
-  readonly place: () => Promise<Placed>
+  readonly place: (timeoutMs: number) => Promise<Placed>
   readonly begin: (placed: Placed, restart: number) => Run
   readonly onJob: (job: Run) => void
 }
@@ -98,7 +100,7 @@ async function elastic(
     const code = typeof change === 'string' ? undefined : change.code
     const isOver = typeof change !== 'string' && (code === 0 || code === undefined)
     if (isOver || restart > layout.maxRestart || signal.aborted) {
-      placed.meeting!.leave()
+      placed.meeting!.leave(code === 0 ? undefined : 'it starts no more')
       if (typeof change === 'string') await job.stop()
       return code
     }
@@ -106,7 +108,7 @@ async function elastic(
     emit({ kind: 'notice', message: `Starting again, ${restart} of ${layout.maxRestart} times: ${why}.` })
     placed.meeting!.leave(why)
     await job.stop()
-    placed = await place()
+    placed = await place(Math.max(layout.elasticTimeoutMs, MEET_AGAIN_MS))
     job = begin(placed, restart)
     onJob(job)
   }
@@ -133,8 +135,8 @@ async function byList({ layout, env, jobId, here }: LaunchCollectiveOptions): Pr
 }
 
 /** Hosts that do not know each other meet at the master. */
-async function byMeeting(options: LaunchCollectiveOptions): Promise<Placed> {
-  const { layout, env, jobId = 'default', emit, signal, meetTimeoutMs = MEET_TIMEOUT_MS } = options
+async function byMeeting(options: LaunchCollectiveOptions, timeoutMs: number): Promise<Placed> {
+  const { layout, env, jobId = 'default', emit, signal } = options
   const notice = (message: string) => emit({ kind: 'notice', message })
   const master = layout.master ?? (await freeEndpoint(layout))
   const { host, port } = splitEndpoint(master)
@@ -155,7 +157,7 @@ async function byMeeting(options: LaunchCollectiveOptions): Promise<Placed> {
         own: local.node,
         nodeRank: layout.nodeRank,
         sortByAddress: layout.sortByAddress,
-        timeoutMs: meetTimeoutMs,
+        timeoutMs,
         elasticTimeoutMs: layout.elasticTimeoutMs,
       })
       const variables = { OARFISH_JOB_ID: jobId, OARFISH_JOB_TOKEN: meeting.token }

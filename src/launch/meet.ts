@@ -32,7 +32,7 @@ export interface Meeting {
   readonly token: string
   /** Resolves with the reason when a host comes or goes later; never where their number is fixed. */
   readonly changed: Promise<string>
-  /** `why` is told to the others, who meet again. */
+  /** Without a reason: this host's ranks are done. A reason is told to the others, who meet again. */
   leave(why?: string): void
 }
 
@@ -98,10 +98,10 @@ async function host(options: MeetOptions, first: Joined): Promise<Meeting> {
   const accept = async (connection: Connection) => {
     await hearHello(connection, identity)
     let id = ''
-    const gone = (why: string) => {
+    const gone = (error: Error) => {
       const known = all.get(id)
       all.delete(id)
-      if (known && plan) change(`${known.node.host} ${why}`)
+      if (known && plan) change(`${known.node.host} is gone (${error.message})`)
     }
     const peer: Peer = new Peer(connection, {
       who: `launcher at ${connection.remote}`,
@@ -113,8 +113,8 @@ async function host(options: MeetOptions, first: Joined): Promise<Meeting> {
           answers.push((plan) => resolve([Buffer.from(JSON.stringify(plan))]))
         })
       },
-      onLost: (error) => gone(`is gone (${error.message})`),
-      onBye: () => gone('has left'),
+      // A good-bye is no change: that host's ranks are done, as the others' will be.
+      onLost: gone,
     })
   }
   const listener = await socketTransport
@@ -184,11 +184,12 @@ async function visit(options: MeetOptions, joined: Joined): Promise<Meeting> {
     who,
     onLost: (error) => (isFixed ? undefined : change(error.message)),
   })
-  signal.addEventListener('abort', () => peer.leave(), { once: true })
+  signal.addEventListener('abort', () => peer.abort(new Error('it was stopped')), { once: true })
   const body = Buffer.from(JSON.stringify(joined))
   const answer = await peer.request(JOIN, [body], { timeoutMs: timeoutMs + options.elasticTimeoutMs, what: 'to join' })
   const plan = JSON.parse(Buffer.from(answer).toString('utf8')) as Plan
-  return { ...plan, own: plan.ids.indexOf(joined.id), changed, leave: () => peer.leave() }
+  const leave = (why?: string) => (why ? peer.abort(new Error(why)) : peer.leave())
+  return { ...plan, own: plan.ids.indexOf(joined.id), changed, leave }
 }
 
 /** The master first, then by rank where all have one, by address when asked, else as they came. */

@@ -77,3 +77,51 @@ test.each<[string[], RegExp]>([
   expect(code).toBe(2)
   expect(err).toMatch(message)
 })
+
+const ELASTIC = fileURLToPath(new URL('../fixtures/launch/elastic.mjs', import.meta.url))
+
+/** Launchers of an elastic job at one master; `wanted`: the number of ranks with which it ends. */
+async function elasticNode(master: string, name: string, wanted: number, ...more: string[]) {
+  const flags = ['--master', master, '--nnodes', '1:3', '--elastic_timeout', '1', '--log_dir', name, '--json', ...more]
+  return await run('oarfish', ['launch', ...flags, process.execPath, ELASTIC, String(wanted)], { cwd })
+}
+
+test('an elastic job starts with the hosts that came, and again when another comes', async () => {
+  const master = `127.0.0.1:${(await freePorts(1))[0]}`
+  const first = elasticNode(master, 'one', 2, '--rank', '0')
+  await new Promise((resolve) => setTimeout(resolve, 5000))
+  const second = elasticNode(master, 'two', 2, '--rank', '1')
+  const ended = await Promise.all([first, second])
+  expect(
+    ended.map(({ code }) => code),
+    ended.map(({ out, err }) => out + err).join('\n'),
+  ).toEqual([0, 0])
+  expect(await logOf('workerlog.0', 'one')).toContain('rank 0 of 2, resume 1')
+  expect(await logOf('workerlog.0', 'two')).toContain('rank 1 of 2')
+  expect(ended[0]!.out).toContain('Starting again, 1 of 3 times: 127.0.0.1 has come.')
+})
+
+test('an elastic job goes on with those who stay when a host goes', async () => {
+  const master = `127.0.0.1:${(await freePorts(1))[0]}`
+  const first = elasticNode(master, 'one', 1, '--rank', '0')
+  let killed = false
+  const second = run(
+    'oarfish',
+    [
+      ...['launch', '--master', master, '--nnodes', '1:3', '--elastic_timeout', '2', '--log_dir', 'two', '--json'],
+      ...['--rank', '1', process.execPath, ELASTIC, '1'],
+    ],
+    {
+      cwd,
+      onOutput: (all, launcher) => {
+        if (killed || !all.includes('"state":"running"')) return
+        killed = true
+        setTimeout(() => launcher.kill('SIGKILL'), 500)
+      },
+    },
+  )
+  const [{ code, out }] = await Promise.all([first, second])
+  expect(code, out).toBe(0)
+  expect(await logOf('workerlog.0', 'one')).toContain('rank 0 of 1, resume 1')
+  expect(out).toMatch(/times: 127\.0\.0\.1 is gone/)
+})

@@ -4,6 +4,8 @@ import { loadKoffi } from '../koffi.ts'
 export interface Futex {
   /** Sleeps while the word is `value`, at most `timeoutMs`; may return early. */
   wait(word: Int32Array, value: number, timeoutMs: number): void
+  /** Lets another thread of this processor run, which may be the one that is waited for. */
+  pass(): void
   /** Wakes all that sleep on the word, in every process. */
   wake(word: Int32Array): void
 }
@@ -24,11 +26,12 @@ export function openFutex(): Futex {
       timeout[1] = BigInt(Math.round(Math.min(timeoutMs, 999) * 1e6))
       call(number, word, WAIT, value, timeout, null, 0)
     },
+    pass: loadKoffi().load(null).func('int sched_yield()'),
     wake: (word) => void call(number, word, WAKE, ALL, null, null, 0),
   }
 }
 
 function naps(): Futex {
   const bed = new Int32Array(new SharedArrayBuffer(4))
-  return { wait: () => void Atomics.wait(bed, 0, 0, NAP_MS), wake: () => undefined }
+  return { wait: () => void Atomics.wait(bed, 0, 0, NAP_MS), pass: () => undefined, wake: () => undefined }
 }

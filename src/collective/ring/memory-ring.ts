@@ -8,7 +8,7 @@ import { Rendezvous, type RendezvousOptions, rendezvousBytes } from './rendezvou
 const CALL_NAMES = ['all-reduce', 'broadcast', 'reduce-scatter', 'all-gather', 'all-to-all', 'barrier'] as const
 type CallName = (typeof CALL_NAMES)[number]
 
-const MAX_CHUNK_BYTES = 1024 * 1024
+const MAX_CHUNK_BYTES = 2 * 1024 * 1024
 const TOTAL_BYTES = 32 * 1024 * 1024
 
 /** A rank's chunk; all ranks have as many numbers in it, of which sums take vectors of 16 bytes. */

@@ -21,7 +21,7 @@ const REASON_AT = 64
 const LOOK_MS = 100
 const DEAD_AFTER_MS = 4000
 /** Some 100 microseconds: ranks that do equal work wait for each other less than that, and waking up may take longer. */
-const SPINS = 40_000
+const [LOOKS, PASSES] = [100, 100]
 
 export function rendezvousBytes(size: number): number {
   return HEAD_BYTES + size * LINE_BYTES
@@ -41,7 +41,7 @@ export class Rendezvous {
   readonly #lines: readonly Int32Array[]
   readonly #futex: Futex
   /** Where there is a core for every rank, a moment's wait is not worth a sleep. */
-  readonly #spins: number
+  readonly #passes: number
   readonly #lives: { seen: number; at: number }[]
   #during = ''
   #at = AT
@@ -55,7 +55,7 @@ export class Rendezvous {
       return new Int32Array(memory, HEAD_BYTES + i * LINE_BYTES, LINE_BYTES / 4)
     })
     this.#futex = openFutex()
-    this.#spins = size <= availableParallelism() ? SPINS : 0
+    this.#passes = size <= availableParallelism() ? PASSES : 0
     this.#lives = this.#lines.map(() => ({ seen: 0, at: performance.now() }))
     const own = this.#lines[rank]!
     own[PROCESS] = process.pid
@@ -90,7 +90,7 @@ export class Rendezvous {
       this.#futex.wake(this.#head.subarray(ROUND, ROUND + 1))
       return
     }
-    for (let i = 0; i < this.#spins; i++) if (Atomics.load(this.#head, ROUND) !== round) return
+    if (this.#comesSoon(round)) return
     let looked = performance.now()
     while (Atomics.load(this.#head, ROUND) === round) {
       this.#futex.wait(this.#head.subarray(ROUND, ROUND + 1), round, LOOK_MS)
@@ -100,6 +100,15 @@ export class Rendezvous {
       this.live()
       if (Atomics.load(this.#head, ROUND) === round) this.#look(now)
     }
+  }
+
+  #comesSoon(round: number): boolean {
+    for (let i = 0; i < this.#passes; i++) {
+      for (let j = 0; j < LOOKS; j++) if (Atomics.load(this.#head, ROUND) !== round) return true
+      // Ranks may share a processor: then the other one comes only when this one lets it.
+      this.#futex.pass()
+    }
+    return false
   }
 
   /** A sign of life. */
