@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Event } from '../event/index.ts'
+import { type Feeds, mean, nn, type Tensor } from '../index.ts'
+import { traceModel } from '../model/index.ts'
 import { type OptimizerSpec, optimizer } from '../optim/index.ts'
 import { Fleet } from './fleet.ts'
 import { PaddleCloudRoleMaker, Role, UserDefinedRoleMaker } from './role-maker.ts'
@@ -90,6 +92,17 @@ test('a plain optimizer is wrapped as what a model may return', () => {
   const sgd = optimizer.sgd({ learningRate: 0.5 })
   expect(fleet.distributedOptimizer(sgd, strategy)).toEqual({ dense: sgd, tables: {}, strategy })
   expect(fleet.distributedOptimizer({ dense: sgd, tables: { t: sgd } })).toMatchObject({ tables: { t: sgd } })
+})
+
+test('a model whose createOptimizer returns the wrapper is traced with the optimizer in it', () => {
+  const { fleet } = fleetOf(WORKER)
+  const sgd = optimizer.sgd({ learningRate: 0.5 })
+  const traced = traceModel({
+    createFeeds: ({ dense }: Feeds) => dense('x', 2),
+    net: (x: Tensor) => ({ loss: mean(nn.linear(x, { name: 'out', out: 1 })) }),
+    createOptimizer: () => fleet.distributedOptimizer(sgd, StrategyFactory.createSyncStrategy()),
+  } as never)
+  expect([traced.optimizer, traced.tableOptimizers]).toEqual([sgd, {}])
 })
 
 const register = (fleet: Fleet) => {
