@@ -6,7 +6,7 @@ import { collectiveTable } from './collective-report.ts'
 import { markdown } from './markdown.ts'
 import { psTables } from './ps-report.ts'
 import type { SpeedFigure } from './speed.ts'
-import { at, type Json, thousands } from './tools.ts'
+import { at, type Json, median, thousands } from './tools.ts'
 
 export interface Figures {
   readonly speed?: readonly SpeedFigure[]
@@ -15,11 +15,12 @@ export interface Figures {
   readonly accuracy?: Accuracy
   readonly serve?: readonly Json[]
   readonly ps?: readonly Json[]
+  readonly fluid?: readonly Json[]
   readonly paddleFiles?: readonly Json[]
   readonly collective?: readonly Json[]
 }
 
-export function report({ speed, reader, table, accuracy, serve, ps, paddleFiles, collective }: Figures): string {
+export function report({ speed, reader, table, accuracy, serve, ps, fluid, paddleFiles, collective }: Figures): string {
   const parts = [
     `Measured with Node ${process.version} on ${cpus().length} cores (${cpus()[0]?.model.trim()}).`,
     speed && speedTable(speed),
@@ -29,10 +30,21 @@ export function report({ speed, reader, table, accuracy, serve, ps, paddleFiles,
     accuracy && accuracyTable(accuracy),
     serve && serveTable(serve),
     ps && psTables(ps),
+    fluid && fluidTable(fluid),
     paddleFiles && paddleFilesTable(paddleFiles),
     collective && collectiveTable(collective),
   ]
   return `${parts.filter((part) => part !== undefined).join('\n\n')}\n`
+}
+
+function fluidTable(rounds: readonly Json[]): string {
+  const of = (key: string) => median(rounds.map((round) => Number(round[key])))
+  const rows = [['fluid program with Fleet', of('fluid')] as const, ['fleetrun', of('fleetrun')] as const]
+  const table = markdown(
+    ['CTR DNN, 2 workers, 2 servers', 'samples/s (median)'],
+    rows.map(([name, rate]) => [name, thousands(rate)]),
+  )
+  return `${table}\n\nThe program's rate is ${of('ratio').toFixed(2)} of fleetrun's (median of ${rounds.length} rounds).`
 }
 
 /** Puts the whole report into docs/benchmarks.md and the speed table into both READMEs, between their markers. */

@@ -23,7 +23,7 @@ const { values: options } = parseArgs({
 })
 
 const PYTHON_READER = 'python3 slot_reader.py'
-const PARTS = ['speed', 'reader', 'table', 'accuracy', 'serve', 'ps', 'paddle-files', 'collective'] as const
+const PARTS = ['speed', 'reader', 'table', 'accuracy', 'serve', 'ps', 'fluid', 'paddle-files', 'collective'] as const
 const wanted = new Set<string>(options.only ?? PARTS)
 const peer = (python: string | undefined, file: string) => {
   const found = python !== undefined && existsSync(python) && existsSync(`${options.peers}/${file}`)
@@ -64,6 +64,7 @@ const figures = {
       ...(await script('table.ts', [options['table-rows'], 'uniform'])),
     ],
   }),
+  ...(wanted.has('fluid') && { fluid: await script('fluid.ts', ['--rows', options.rows, '--rounds', options.rounds]) }),
   ...(wanted.has('ps') && { ps: await script('ps.ts', psArguments()) }),
   ...(wanted.has('paddle-files') && {
     paddleFiles: await script('paddle-files.ts', [

@@ -1,6 +1,6 @@
 /** @file The programs under examples/ that use fluid, run as a user runs them. */
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -86,4 +86,12 @@ describe('fluid_dist.ts', () => {
     expect(logs.join('')).toContain('start each process by hand as README.md says')
     expect(`${out}${err}`).toContain('PADDLE_TRAINING_ROLE')
   })
+})
+
+test('the program of docs/fluid.md runs', async () => {
+  const [, text] = /```ts\n(.*?)```/s.exec(readFileSync(join(ROOT, 'docs/fluid.md'), 'utf8'))!
+  writeFileSync(join(folder, 'line.ts'), text!)
+  const program = exec('line.ts', [], folder)
+  expect(await program.ended, program.err).toBe(0)
+  expect(Number(program.out)).toBeGreaterThan(0)
 })
