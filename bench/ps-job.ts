@@ -1,5 +1,5 @@
 /** @file Whole jobs with parameter servers: how fast they train, beside Paddle's, and how well. */
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { startJob } from '../test/ps/job.testing.ts'
 import { criteoLike } from './dataset.ts'
@@ -70,6 +70,7 @@ export async function paddleSpeed(
     if (!line) throw new Error(`Paddle's worker ${worker} printed no result:\n${log.slice(-2000)}`)
     return Number((JSON.parse(line) as { samples_per_s: number }).samples_per_s)
   })
+  rmSync(cwd, { recursive: true })
   return rates.reduce((sum, rate) => sum + rate, 0)
 }
 

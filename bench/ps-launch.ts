@@ -1,6 +1,6 @@
 /** @file How long a job with parameter servers takes to its first step, and to end after its last. */
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { criteoLike } from './dataset.ts'
@@ -48,6 +48,7 @@ export async function fleetrunTimes(rows: number) {
   }
   const code = await ended
   if (code !== 0 || known === 0) throw new Error(`fleetrun ended with ${code} after ${known} steps; see ${logs}`)
+  rmSync(logs, { recursive: true })
   const seconds = (from: number, to: number) => (to - from) / 1000
   return {
     firstStepSeconds: seconds(started, firstStep),

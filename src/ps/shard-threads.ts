@@ -1,4 +1,5 @@
 /** @file The further threads of a server, each with its own port: opened, told of, and ended by the first. */
+import { rmSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { EventSink } from '../event/index.ts'
 import type { KernelStore } from './kernel-store.ts'
@@ -81,5 +82,7 @@ export class ShardThreads {
   async close(): Promise<void> {
     this.#state.closing = true
     await Promise.all(this.#workers.map((worker) => worker.terminate()))
+    // A thread that is ended leaves the names of its sockets behind.
+    for (const { path } of this.lanes) if (path) rmSync(path, { force: true })
   }
 }

@@ -1,4 +1,5 @@
 /** @file Servers with several threads: each serves at a port of its own, from the same weights. */
+import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
@@ -75,6 +76,7 @@ test.each([true, false])(
       expect(rows).toBe(3)
       servers.close()
       await job.success()
+      expect(paths.filter((path) => path !== undefined && existsSync(path))).toEqual([])
     } finally {
       job.kill()
     }
