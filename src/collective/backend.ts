@@ -25,3 +25,10 @@ export interface Backend {
   /** With a reason the other ranks are told it and stop. */
   close(reason?: Error): Done
 }
+
+export interface BackendHooks {
+  /** Told what takes long. */
+  readonly notice: (message: string) => void
+  /** Whether this process wants to leave: a call that waits for others ends with an error then. */
+  readonly isStopping: () => boolean
+}

@@ -4,6 +4,9 @@ import { PAIRWISE, type Pairwise, TYPES, type TypeName } from './numbers.ts'
 export const CALLS = ['allReduce', 'broadcast', 'reduceScatter', 'allGather', 'allToAll', 'barrier'] as const
 export type CallName = (typeof CALLS)[number]
 
+/** Words of the bell: how often it was rung, and whether the group is to be left though a call is under way. */
+export const [RUNG, STOPPING] = [0, 1] as const
+
 /** Idle and done are the asking thread's turn, asked the communication thread's. */
 export const STATE = { idle: 0, asked: 1, done: 2, failed: 3, left: 4 } as const
 

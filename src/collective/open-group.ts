@@ -2,7 +2,7 @@
 import { MessageChannel, Worker } from 'node:worker_threads'
 import { fromPlainError, toPlainError } from '../util/index.ts'
 import { aloneGroup, aloneSeat } from './alone.ts'
-import { newControl } from './control.ts'
+import { newControl, RUNG, STOPPING } from './control.ts'
 import type { BlockingGroup, Group, SeatHandle } from './group.ts'
 import { leaveNow } from './koffi.ts'
 import { blockingOperations, promisedOperations } from './operations.ts'
@@ -13,7 +13,7 @@ import type { FromCommunication, NewSeat, ThreadData, ToCommunication } from './
 /** Resolves when every rank is there. `notice` is told what takes long. */
 export async function openGroup(plan: GroupPlan, notice: (message: string) => void = () => undefined): Promise<Group> {
   if (plan.kind === 'alone') return aloneGroup()
-  const bell = new SharedArrayBuffer(4)
+  const bell = new SharedArrayBuffer(8)
   const workerData: ThreadData = { plan, bell }
   // dist/ lies two folders up from both src/collective and dist/collective.
   const entry = new URL('../../dist/collective/thread.js', import.meta.url)
@@ -21,10 +21,11 @@ export async function openGroup(plan: GroupPlan, notice: (message: string) => vo
   const ready = await news(worker, 'ready', notice)
   const { rank, size } = ready
 
+  const words = new Int32Array(bell)
   const ring = (message: ToCommunication, transfer: readonly NewSeat['port'][] = []) => {
     worker.postMessage(message, transfer)
-    Atomics.add(new Int32Array(bell), 0, 1)
-    Atomics.notify(new Int32Array(bell), 0)
+    Atomics.add(words, RUNG, 1)
+    Atomics.notify(words, RUNG)
   }
   const seat = (byMessage: boolean): SeatHandle => {
     const control = newControl(size)
@@ -36,6 +37,7 @@ export async function openGroup(plan: GroupPlan, notice: (message: string) => vo
   const atExit = (code: number) => leaveNow(code, atExit)
   if (ready.blocks) process.on('exit', atExit)
   const close = async (reason?: Error) => {
+    if (reason) Atomics.store(words, STOPPING, 1)
     ring({ kind: 'close', ...(reason && { reason: toPlainError(reason) }) })
     const late = reason && setTimeout(giveUp, CLOSE_MS, reason)
     await news(worker, 'closed', notice).finally(() => clearTimeout(late))

@@ -2,7 +2,7 @@
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { fromPlainError, type PlainError, toPlainError } from '../util/index.ts'
 import type { Backend } from './backend.ts'
-import { readCall, type Span, STATE, wordsOf } from './control.ts'
+import { RUNG, readCall, type Span, STATE, STOPPING, wordsOf } from './control.ts'
 import type { Numbers } from './group.ts'
 import { type TypeName, viewOf } from './numbers.ts'
 import { openBackend } from './open-backend.ts'
@@ -42,7 +42,10 @@ const port = parentPort!
 const tell = (message: FromCommunication) => port.postMessage(message)
 
 try {
-  const backend = await openBackend(plan, (message) => tell({ kind: 'notice', message }))
+  const backend = await openBackend(plan, {
+    notice: (message) => tell({ kind: 'notice', message }),
+    isStopping: () => Atomics.load(new Int32Array(bell), STOPPING) === 1,
+  })
   const { rank, size, description, blocks } = backend
   tell({ kind: 'ready', rank, size, description, blocks })
   await (blocks ? serveAsleep(backend, new Int32Array(bell)) : serveAwake(backend))
@@ -56,7 +59,7 @@ port.close()
 async function serveAsleep(backend: Backend, bell: Int32Array<SharedArrayBuffer>): Promise<void> {
   const seats: ServedSeat[] = []
   for (;;) {
-    const rung = Atomics.load(bell, 0)
+    const rung = Atomics.load(bell, RUNG)
     for (let got = receiveMessageOnPort(port); got; got = receiveMessageOnPort(port)) {
       const message = got.message as ToCommunication
       if (message.kind === 'close') {
@@ -74,14 +77,14 @@ async function serveAsleep(backend: Backend, bell: Int32Array<SharedArrayBuffer>
         attempt(() => void perform(backend, seat)),
       )
     }
-    if (!rings(bell, rung)) Atomics.wait(bell, 0, rung, IDLE_MS)
+    if (!rings(bell, rung)) Atomics.wait(bell, RUNG, rung, IDLE_MS)
     backend.idle?.()
   }
 }
 
 /** Looks for a moment before it sleeps: calls come in groups, and waking an idle processor takes longer than a call. */
 function rings(bell: Int32Array<SharedArrayBuffer>, rung: number): boolean {
-  for (let i = 0; i < SPINS; i++) if (Atomics.load(bell, 0) !== rung) return true
+  for (let i = 0; i < SPINS; i++) if (Atomics.load(bell, RUNG) !== rung) return true
   return false
 }
 

@@ -57,6 +57,21 @@ const works = {
     if (group.rank === group.size - 1) throw new Error('the data of this rank is broken')
     await group.allReduce(new Float32Array(1000), 'sum')
   },
+  /** A thread of the last rank waits in a call when the rank fails for a reason of its own; the others come later. */
+  'fails-in-call': async (group) => {
+    await group.barrier()
+    if (group.rank === group.size - 1) {
+      const handle = group.seat()
+      new Worker(new URL(import.meta.url), { workerData: { handle, waits: true }, transferList: [handle.port] }).on(
+        'error',
+        () => {},
+      )
+      await new Promise((resolve) => setTimeout(resolve, 300))
+      throw new Error('the disk of this rank is full')
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2500))
+    await group.barrier()
+  },
   /** A thread of the last rank waits in a call when the process ends. */
   leaves: async (group) => {
     await group.barrier()

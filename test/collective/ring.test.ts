@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import type { RingPlan } from '../../src/collective/index.ts'
 import { testGroup } from '../contracts/group.ts'
-import { startRing } from './ranks.testing.ts'
+import { type Ended, startRing } from './ranks.testing.ts'
 
 const run = (more: Partial<RingPlan>) => async (size: number, work: string) => {
   const ranks = await startRing(size, work, more)
@@ -59,6 +59,12 @@ describe.each(['sockets', 'memory'] as const)('failures of the ring over %s', (w
         code: 'COLLECTIVE_RANK_STOPPED',
         failure: expect.stringMatching(/rank 2 .* stopped: the data of this rank is broken/),
       })
+  })
+
+  test('the reason is told also when a thread of that rank waits in a call', async () => {
+    const ranks = await startRing(2, 'fails-in-call', { within })
+    const [{ lines }] = (await Promise.all(ranks.map((rank) => rank.ended))) as [Ended, Ended]
+    expect(lines.at(-1)!.failure).toMatch(/rank 1 .* stopped: the disk of this rank is full/)
   })
 
   test('ranks that make different calls are told who is where', async () => {

@@ -1,6 +1,6 @@
 /** @file The embedded ring: over shared memory where all ranks are on one host, over sockets otherwise. */
 import { createSharedMemory, openSharedMemory } from '../../net/index.ts'
-import type { Backend } from '../backend.ts'
+import type { Backend, BackendHooks } from '../backend.ts'
 import type { RingPlan } from '../plan.ts'
 import { MemoryRing, memoryRingBytes } from './memory-ring.ts'
 import { nameOf } from './mesh.ts'
@@ -9,7 +9,7 @@ import { openSocketRing } from './socket-ring.ts'
 const PATH_BYTES = 512
 
 /** Ranks meet over sockets in any case; who sees the memory that rank 0 made is on its host. */
-export async function openRing(plan: RingPlan, notice: (message: string) => void): Promise<Backend> {
+export async function openRing(plan: RingPlan, { notice, isStopping }: BackendHooks): Promise<Backend> {
   const sockets = await openSocketRing(plan, notice)
   if (plan.within === 'sockets') return sockets
   const memory = await commonMemory(sockets)
@@ -17,7 +17,7 @@ export async function openRing(plan: RingPlan, notice: (message: string) => void
   await sockets.close()
   const { rank, size } = sockets
   const { deadAfterMs } = plan
-  return new MemoryRing({ memory, rank, size, nameOf: (other) => nameOf(plan, other), deadAfterMs })
+  return new MemoryRing({ memory, rank, size, nameOf: (other) => nameOf(plan, other), deadAfterMs, isStopping })
 }
 
 /** Memory that every rank sees; undefined when one does not. */

@@ -33,6 +33,7 @@ export interface RendezvousOptions {
   readonly size: number
   readonly nameOf: (rank: number) => string
   readonly deadAfterMs?: number | undefined
+  readonly isStopping: () => boolean
 }
 
 export class Rendezvous {
@@ -99,6 +100,7 @@ export class Rendezvous {
       looked = now
       this.live()
       if (Atomics.load(this.#head, ROUND) === round) this.#look(now)
+      if (this.#options.isStopping()) this.#fail(new Error('this rank is stopping'))
     }
   }
 
