@@ -51,7 +51,8 @@ export class PulledRows {
 }
 
 function copied(bytes: Uint8Array, rooms: Uint8Array[], at: number): Uint8Array {
-  if ((rooms[at]?.byteLength ?? 0) < bytes.byteLength) rooms[at] = new Uint8Array(2 * bytes.byteLength)
+  // A server may own none of a batch's signs: then there is no room yet and none is needed.
+  if ((rooms[at]?.byteLength ?? -1) < bytes.byteLength) rooms[at] = new Uint8Array(2 * bytes.byteLength)
   const room = rooms[at]!.subarray(0, bytes.byteLength)
   room.set(bytes)
   return room
