@@ -32,7 +32,7 @@ describe.skipIf(lacking !== undefined)('netns: fleetrun on two hosts', () => {
     const command = ['tools/static_ps_trainer.py', '-m', CONFIG, '-o', `runner.model_save_path=${join(folder, 'out')}`]
     const own = Object.entries(process.env).filter(([name]) => !/^(PADDLE|OARFISH|FLAGS)_|^POD_IP$/.test(name))
     const args = [FLEETRUN, '--json', `--log_dir=${join(folder, host.name)}`, ...lists, ...command]
-    const child = host.spawn(process.execPath, args, { cwd: '/', env: Object.fromEntries(own) })
+    const child = host.spawn(process.execPath, args, { cwd: folder, env: Object.fromEntries(own) })
     let [out, err] = ['', '']
     child.stdout!.setEncoding('utf8').on('data', (text: string) => {
       out += text
