@@ -7,6 +7,7 @@ import { offsetsOf, type Pairwise, typeOf } from '../numbers.ts'
 import type { MpiPlan } from '../plan.ts'
 import { loadMpi, type MpiLibrary } from './library.ts'
 
+const SAY_MS = 300
 const FUNNELED = 1 // MPI_THREAD_FUNNELED: only this thread calls
 const MAX_COUNT = 2 ** 28 // counts are int32; longer arrays go in several calls
 
@@ -89,6 +90,8 @@ class MpiGroup implements Backend {
     }
     // MPI_Abort ends this process too, so the reason is said first.
     writeSync(2, `rank ${this.rank} stopped: ${reason.message}\n`)
+    // MPICH's mpirun drops what it has not read when a rank aborts.
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, SAY_MS)
     this.#calls.abort(this.#library.abi.world, 1)
   }
 }
