@@ -13,7 +13,7 @@ export interface RingPlan {
   readonly descriptor?: number
   /** How long the other ranks may take to come up. @default 5 minutes */
   readonly startTimeoutMs?: number
-  /** How long a rank may be silent until it counts as gone. @default 4000 */
+  /** How long a rank may be silent until it counts as gone. @default 3500 */
   readonly deadAfterMs?: number
   /** What ranks of one host use. @default memory, where all ranks are on one host and the system allows it */
   readonly within?: 'memory' | 'sockets'

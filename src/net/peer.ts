@@ -21,7 +21,7 @@ export interface PeerOptions {
   readonly onLost?: (error: Error) => void
   /** Called when the other side has said good-bye. */
   readonly onBye?: () => void
-  /** Silence after which the other side counts as dead. @default 4000 */
+  /** Silence after which the other side counts as dead. @default 3500 */
   readonly deadAfterMs?: number
   /** The connection keeps the process alive only while a request is under way. @default false: always */
   readonly idle?: boolean
@@ -48,7 +48,7 @@ interface Pending extends RequestOptions {
 }
 
 const PING_EVERY_MS = 1000
-const DEAD_AFTER_MS = 4000
+const DEAD_AFTER_MS = 3500
 const TICK_MS = 250
 /** Longer than any answer takes, but for those that wait for somebody else. */
 const SLOW_MS = 5000

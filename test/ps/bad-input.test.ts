@@ -261,9 +261,7 @@ describe('a process that falls silent', () => {
       job.named(name).child.kill(signal)
       for (const other of job.processes.filter((one) => one.name !== name)) {
         expect(await other.ended, `${other.name}: ${other.err}`).toBe(1)
-        // Knowing counts; how long a process then takes to end depends on what else the machine does.
-        expect(other.failedAt - at, other.name).toBeLessThan(5500)
-        expect(Date.now() - at, other.name).toBeLessThan(9000)
+        expect(Date.now() - at, other.name).toBeLessThan(5500)
         expect(of(job, other.name, 'failed')[0]?.message, other.name).toMatch(message)
       }
     } finally {

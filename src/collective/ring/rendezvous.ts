@@ -19,7 +19,7 @@ const AT_WORDS = 5
 const REASON_AT = 64
 
 const LOOK_MS = 100
-const DEAD_AFTER_MS = 4000
+const DEAD_AFTER_MS = 3500
 /** Some 100 microseconds: ranks that do equal work wait for each other less than that, and waking up may take longer. */
 const [LOOKS, PASSES] = [100, 100]
 
