@@ -14,7 +14,7 @@ let servers: u32 = 1;
 let shards: u32 = 1;
 let shardsPerServer: u32 = 1;
 
-/** Called once per instance where tables live on servers. */
+/** Called once per instance where tables live on servers, or (with no shards: by hash) on ranks. */
 export function setPlacement(servers_: u32, shards_: u32): void {
   servers = servers_; shards = shards_; shardsPerServer = (shards_ + servers_ - 1) / servers_;
 }
@@ -90,7 +90,10 @@ export function dedupe(signs: usize, n: u32, segmentBits: i32, table: usize, mas
 
 @inline function groupOf(sign: u64, bits: i32): usize {
   let segment = bits ? <usize>(mix64(sign) >> (64 - bits)) : 0;
-  return servers == 1 ? segment : <usize>(<u32>(sign % shards) / shardsPerServer) << bits | segment;
+  if (servers == 1) return segment;
+  // Without shards the owner is drawn by hash, from other bits of it than the segment.
+  let owner = shards ? <u32>(sign % shards) / shardsPerServer : <u32>mix64(sign) % servers;
+  return <usize>owner << bits | segment;
 }
 
 /** Keeps the signs and counts of chosen slots: `wanted` is a byte per slot. Returns how many signs were kept. */

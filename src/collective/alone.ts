@@ -20,6 +20,20 @@ export function aloneGroup(): Group {
 
 /** The same for a thread that waits. */
 export function aloneSeat(): BlockingGroup {
+  const own = operations()
+  const later =
+    <A extends unknown[], T>(call: (...args: A) => T) =>
+    (...args: A) => {
+      const result = call(...args)
+      return () => result
+    }
+  const begin = Object.fromEntries(
+    Object.entries(own).map(([name, call]) => [name, typeof call === 'function' ? later(call as never) : call]),
+  )
+  return { ...own, begin: begin as unknown as BlockingGroup['begin'] }
+}
+
+function operations(): Operations<'blocking'> {
   const copied = <T extends Numbers>(values: T) => ({ values: values.slice() as T, counts: [values.length] })
   return {
     rank: 0,

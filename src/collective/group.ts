@@ -18,29 +18,39 @@ export interface Gathered<T extends Numbers> {
   readonly counts: readonly number[]
 }
 
-/** What calls return: promises on a thread that must stay awake, the value itself on one that may wait. */
-type Outcome<Way extends 'promise' | 'blocking', T> = Way extends 'promise' ? Promise<T> : T
+/** How calls are waited for. */
+export type Way = 'promise' | 'blocking' | 'begun'
+
+/** What calls return: promises on a thread that must stay awake, the value itself on one that may wait, or a way to it later. */
+type Outcome<W extends Way, T> = W extends 'promise' ? Promise<T> : W extends 'begun' ? () => T : T
 
 /** Every rank makes the same calls in the same order, with the same types; counts may differ where the call says so. */
-export interface Operations<Way extends 'promise' | 'blocking'> {
+export interface Operations<W extends Way> {
   readonly rank: number
   readonly size: number
   /** In place; the same bits on every rank. A mean of integers drops the fraction. */
-  allReduce(values: Numbers, reduction: Reduction): Outcome<Way, void>
+  allReduce(values: Numbers, reduction: Reduction): Outcome<W, void>
   /** What `root` has, everywhere; in place. @default root 0 */
-  broadcast(values: Numbers, root?: number): Outcome<Way, void>
+  broadcast(values: Numbers, root?: number): Outcome<W, void>
   /** Reduces `values` and leaves part r (of `counts[r]`, default: as even as can be) with rank r: the group's memory. */
-  reduceScatter<T extends Numbers>(values: T, reduction: Reduction, counts?: readonly number[]): Outcome<Way, T>
+  reduceScatter<T extends Numbers>(values: T, reduction: Reduction, counts?: readonly number[]): Outcome<W, T>
   /** Brings together what each rank has; how much that is may differ, and is found out when `counts` does not say it. */
-  allGather<T extends Numbers>(own: T, counts?: readonly number[]): Outcome<Way, Gathered<T>>
-  /** Sends `counts[r]` of `values` to rank r, in order; returns what came. */
-  allToAll<T extends Numbers>(values: T, counts: readonly number[]): Outcome<Way, Gathered<T>>
+  allGather<T extends Numbers>(own: T, counts?: readonly number[]): Outcome<W, Gathered<T>>
+  /** Sends `counts[r]` of `values` to rank r, in order; returns what came. How much that is is found out where `coming` does not say it. */
+  allToAll<T extends Numbers>(
+    values: T,
+    counts: readonly number[],
+    coming?: readonly number[],
+  ): Outcome<W, Gathered<T>>
   /** Returns when every rank has called it. */
-  barrier(): Outcome<Way, void>
+  barrier(): Outcome<W, void>
 }
 
 /** The group as a thread sees that may wait, like a trainer thread. */
-export type BlockingGroup = Operations<'blocking'>
+export interface BlockingGroup extends Operations<'blocking'> {
+  /** The same calls, under way while the thread does something else: it calls what they return before its next call. */
+  readonly begin: Operations<'begun'>
+}
 
 /** The group as the main thread sees it. */
 export interface Group extends Operations<'promise'> {

@@ -8,13 +8,23 @@ import type { FromThread, Seat } from './seat.ts'
 type Steps<T> = Generator<void, T, void>
 
 export function blockingOperations(seat: Seat): BlockingGroup {
-  return operations(seat, (steps) => {
+  const through = <T>(steps: Steps<T>): T => {
     for (;;) {
       const { done, value } = steps.next()
       if (done) return value
       seat.wait()
     }
-  }) as BlockingGroup
+  }
+  const begun = <T>(steps: Steps<T>) => {
+    const { done, value } = steps.next()
+    return () => {
+      if (done) return value
+      seat.wait()
+      return through(steps)
+    }
+  }
+  const blocking = operations(seat, through) as Operations<'blocking'>
+  return { ...blocking, begin: operations(seat, begun) as Operations<'begun'> }
 }
 
 /** `through` resolves to the answer to the call under way. One after the other, also when the caller does not wait between two. */
@@ -44,7 +54,8 @@ function operations(seat: Seat, run: <T>(steps: Steps<T>) => unknown) {
     reduceScatter: <T extends Numbers>(values: T, reduction: Reduction, counts?: readonly number[]) =>
       run(reduceScatter(seat, values, reduction, counts ?? evenCounts(values.length, seat.size))),
     allGather: <T extends Numbers>(own: T, counts?: readonly number[]) => run(allGather(seat, own, counts)),
-    allToAll: <T extends Numbers>(values: T, counts: readonly number[]) => run(allToAll(seat, values, counts)),
+    allToAll: <T extends Numbers>(values: T, counts: readonly number[], coming?: readonly number[]) =>
+      run(allToAll(seat, values, counts, coming)),
     barrier: () => run(barrier(seat)),
   }
 }
@@ -100,9 +111,14 @@ function* allCounts(seat: Seat, count: number): Steps<readonly number[]> {
   return [...counts]
 }
 
-function* allToAll<T extends Numbers>(seat: Seat, values: T, counts: readonly number[]): Steps<Gathered<T>> {
+function* allToAll<T extends Numbers>(
+  seat: Seat,
+  values: T,
+  counts: readonly number[],
+  coming: readonly number[] | undefined,
+): Steps<Gathered<T>> {
   checkCounts(seat, counts, values.length)
-  const targetCounts = yield* countsFromAll(seat, counts)
+  const targetCounts = coming ?? (yield* countsFromAll(seat, counts))
   const shared = seat.shared(values)
   const target = seat.room<T>(1, typeOf(values), sum(targetCounts))
   ask(seat, 'allToAll', { counts, targetCounts }, shared, target)

@@ -152,16 +152,17 @@ export class DenseBlock {
   push(from: Float32Array, factors: StepFactors, only?: ReadonlySet<string>, into?: Float32Array): void {
     const { layout } = this
     const runs = only ? this.#runsOf(only) : this.#runs
+    const isHere = from.buffer === this.#weights.buffer
     if (this.#handle.locked) lock(this.#header)
     for (const { at, size, l2, rate } of runs) {
       this.#kernel.setStep(factors.rate * rate, factors.aux, l2)
       for (let start = at; start < at + size; start += CHUNK_FLOATS) {
         const end = Math.min(start + CHUNK_FLOATS, at + size)
-        this.#gradients.set(from.subarray(start, end))
+        if (!isHere) this.#gradients.set(from.subarray(start, end))
         this.#kernel.apply(
           this.#weights.byteOffset + 4 * start,
           4 * layout.floats,
-          this.#gradients.byteOffset,
+          isHere ? from.byteOffset + 4 * start : this.#gradients.byteOffset,
           end - start,
         )
         into?.set(this.#weights.subarray(start, end), start)
@@ -199,6 +200,19 @@ export class DenseBlock {
     }
     meet(header, n)
     return factors.step
+  }
+
+  /** This thread's room for gradients of all weights, in the block's own memory: a push from there copies nothing. */
+  get room(): Float32Array {
+    return this.#wholeGradients(this.#thread)
+  }
+
+  /** room[start, end) = factor * from[start, end); entries are padded to four. */
+  putWeighed(from: Float32Array, start: number, end: number, factor: number): void {
+    const { room } = this
+    room.set(from.subarray(start, end), start)
+    const at = room.byteOffset + 4 * start
+    if (factor !== 1) this.#kernel.weigh(at, at, (end - start + 3) & ~3, factor, 0)
   }
 
   #applyMean(start: number, end: number, shares: readonly number[]): void {

@@ -44,6 +44,8 @@ export interface Params<V extends Values = Float32Array> {
   pull(share: ParamsShare<V>, insert: boolean): void | Promise<void>
   /** Brings the dense weights of a share up to date whose pull was made ahead of the step before it. */
   refresh?(share: ParamsShare<V>): void | Promise<void>
+  /** Dense gradients are known, those of rows follow by push: they may go on their way. */
+  begin?(share: ParamsShare<V>): void
   /** Applies or sends the gradients; returns the step's number, counted from 1 over all threads and workers. */
   push(share: ParamsShare<V>): number | Promise<number>
   /** Everything pushed so far is applied when this returns. */

@@ -127,14 +127,16 @@ export class HostStep {
     this.#last = distinct
     const afterRun = performance.now()
     const result = this.#measure(batch)
+    const pushed = this.#pushed ? { ...share, ...this.#pushed.of(share) } : share
     if (training) {
+      params.begin?.(pushed)
       mergeGradients(this.#buffers, distinct, batch.slice?.share)
       countShown(this.#buffers, distinct, distinct.tables)
     }
     const afterMerge = performance.now()
     if (training) {
       if (clip) clipGradients(clip, this.#buffers.workspace.kernel, share, layout)
-      await params.push(this.#pushed ? { ...share, ...this.#pushed.of(share) } : share)
+      await params.push(pushed)
     }
     this.seconds.lookup += (afterLookup - started) / 1000
     this.seconds.gather += (afterGather - afterLookup) / 1000

@@ -1,0 +1,197 @@
+/** @file Parameters of data-parallel training: every rank computes its own batch, all ranks take one step together. */
+import type { Clip } from '../../optim/index.ts'
+import type { DenseLayout, Params, ParamsShare, TableShare, Values } from '../../params/index.ts'
+import type { Program } from '../../program/index.ts'
+import { clipMerged } from './clip-merged.ts'
+import { DenseReducer, type ReduceRoom } from './dense-reducer.ts'
+import { changedParts, type PartsMask } from './parts-mask.ts'
+import type { Ranks } from './ranks.ts'
+import { meetRound, type Round } from './round.ts'
+import type { OpenUnion } from './sign-union.ts'
+import { TableExchange } from './table-exchange.ts'
+
+export interface ParallelOptions<V extends Values = Float32Array> {
+  readonly ranks: Ranks
+  /** The weights of this process. */
+  readonly inner: Params<V>
+  readonly program: Pick<Program, 'state' | 'tables'>
+  readonly layout: DenseLayout
+  readonly room: ReduceRoom<V>
+  /** By table: which slot group it belongs to. Tables of one group look up the same signs. */
+  readonly groups: readonly number[]
+  /** By table: every rank has its own part of the rows, instead of all having all. */
+  readonly sharded: readonly boolean[]
+  /** By table: its rows count show and click. */
+  readonly counted: readonly boolean[]
+  readonly segments: number
+  readonly open: OpenUnion<V>
+  readonly zeros: (length: number) => V
+  readonly clip?: Clip
+  /** Steps of ranks may have gradients for different weights. @default false */
+  readonly differ?: boolean
+}
+
+export class ParallelParams<V extends Values = Float32Array> implements Params<V> {
+  /** Another rank has been told to stop. */
+  stopping = false
+  readonly #options: ParallelOptions<V>
+  readonly #reducer: DenseReducer<V>
+  readonly #exchanges: readonly TableExchange<V>[]
+  /** Into how many parts signs are dealt: ranks, or one where no table is. */
+  readonly #owners: number
+  readonly #mask: PartsMask | undefined
+  #round: Round | undefined
+  /** What the step under way has pulled. */
+  #pulled: ParamsShare<V> | undefined
+  #reducing: Promise<void> | undefined
+
+  constructor(options: ParallelOptions<V>) {
+    const { ranks, groups, sharded, open, program, layout } = options
+    this.#options = options
+    this.#owners = sharded.includes(true) ? ranks.size : 1
+    this.#reducer = new DenseReducer(options)
+    this.#mask = options.differ ? changedParts(layout, program) : undefined
+    this.#exchanges = [...new Set(groups)].flatMap((group) =>
+      [false, true].flatMap((isSharded) => {
+        const tables = groups.flatMap((own, t) => (own === group && sharded[t] === isSharded ? [t] : []))
+        const dims = tables.map((t) => program.tables[t]!.dim)
+        return tables.length === 0 ? [] : [new TableExchange({ ranks, group, tables, dims, sharded: isSharded, open })]
+      }),
+    )
+  }
+
+  /** Whether looking rows up takes all ranks. */
+  get isSharded(): boolean {
+    return this.#owners > 1
+  }
+
+  async pull(share: ParamsShare<V>, insert: boolean): Promise<void> {
+    const { inner } = this.#options
+    if (!insert && !this.isSharded) return inner.pull(share, false)
+    await this.#pull(share, insert, await this.#meet(share, false))
+  }
+
+  /** Dense gradients are there before those of rows: they travel while these are merged. */
+  begin(share: ParamsShare<V>): void {
+    this.#mask?.blank(share)
+    this.#reducing = this.#reducer.begin(share.gradients, share.weights, this.#known().weight)
+    this.#reducing.catch(() => undefined) // thrown by push, which waits for it
+  }
+
+  async push(share: ParamsShare<V>): Promise<number> {
+    const { inner, clip, ranks, layout, sharded } = this.#options
+    const round = this.#known()
+    if (!this.#reducing) this.begin(share)
+    await this.#reducing
+    this.#reducing = undefined
+    const gradients = await this.#reducer.finish(share.gradients, share.weights, round.weight)
+    const tables: TableShare<V>[] = []
+    for (const exchange of this.#exchanges)
+      tables.push(...(await exchange.gradients(this.#pushedOf(share, exchange), round)))
+    const changed = this.#mask && (await this.#mask.meet(ranks, share, round))
+    const merged = {
+      samples: round.samples,
+      tables: changed ? tables.filter(({ table }) => changed.tables.has(table)) : tables,
+      weights: share.weights,
+      gradients,
+      ...(changed && { dense: changed.dense }),
+    }
+    if (clip) await clipMerged(clip, merged, { ranks, layout, sharded })
+    return inner.push(merged)
+  }
+
+  flush(): void {}
+
+  close(): void {}
+
+  /**
+   * Takes part without samples until no rank has any more; this is how every pass ends. `stopping` makes the others end
+   * theirs.
+   */
+  async drain(training: boolean, stopping: boolean): Promise<void> {
+    if (!training && !this.isSharded) return
+    const share = this.#nothing()
+    for (;;) {
+      const round = await this.#meet(share, stopping)
+      if (round.samples === 0) return
+      await this.#pull(share, training, round)
+      if (training) await this.push(share)
+    }
+  }
+
+  async #meet(share: ParamsShare<V>, stopping: boolean): Promise<Round> {
+    const counts = this.#groupNumbers().flatMap((group) => {
+      const table = share.tables.find((own) => this.#options.groups[own.table] === group)
+      return this.#countsOf(table)
+    })
+    this.#round = await meetRound(this.#options.ranks, { samples: share.samples, stopping, counts }, this.#owners)
+    this.stopping ||= this.#round.stopping
+    return this.#round
+  }
+
+  async #pull(share: ParamsShare<V>, insert: boolean, round: Round): Promise<void> {
+    const { inner } = this.#options
+    this.#pulled = share
+    const alone = ({ sharded }: TableExchange<V>) => !insert && !sharded
+    const asked: TableShare<V>[] = []
+    for (const exchange of this.#exchanges) {
+      const { signs } = this.#sharesOf(share, exchange)[0]!.distinct
+      asked.push(...(alone(exchange) ? exchange.askAlone(signs) : await exchange.ask(signs, round)))
+    }
+    await inner.pull({ ...share, tables: asked }, insert)
+    for (const exchange of this.#exchanges) {
+      const shares = this.#sharesOf(share, exchange)
+      if (alone(exchange)) exchange.rowsAlone(shares)
+      else await exchange.rows(shares, round)
+    }
+  }
+
+  #known(): Round {
+    if (!this.#round) throw new Error('internal: a push without a pull')
+    return this.#round
+  }
+
+  #groupNumbers(): number[] {
+    return [...new Set(this.#options.groups)]
+  }
+
+  #sharesOf(share: ParamsShare<V>, { tables }: TableExchange<V>): readonly TableShare<V>[] {
+    return tables.map((table) => share.tables.find((own) => own.table === table) ?? this.#noSigns(table))
+  }
+
+  /** Of tables that were looked up and have no gradients: zeros, since other ranks may have some. */
+  #pushedOf(share: ParamsShare<V>, exchange: TableExchange<V>): readonly TableShare<V>[] {
+    const { zeros } = this.#options
+    return this.#sharesOf(this.#pulled!, exchange).map(
+      (pulled) =>
+        share.tables.find(({ table }) => table === pulled.table) ?? {
+          ...pulled,
+          gradients: zeros(pulled.gradients.length),
+        },
+    )
+  }
+
+  /** Distinct signs come owner after owner, and of each owner segment after segment. */
+  #countsOf(table: TableShare<V> | undefined): number[] {
+    if (!table) return Array<number>(this.#owners).fill(0)
+    const { lengths, signs } = table.distinct
+    if (this.#owners === 1) return [signs.length]
+    const { segments } = this.#options
+    return Array.from({ length: this.#owners }, (_, owner) =>
+      lengths.subarray(owner * segments, (owner + 1) * segments).reduce((sum, length) => sum + length, 0),
+    )
+  }
+
+  #nothing(): ParamsShare<V> {
+    const { program, layout, zeros } = this.#options
+    const tables = program.tables.map((_, table) => this.#noSigns(table))
+    return { samples: 0, tables, weights: zeros(layout.floats), gradients: zeros(layout.floats) }
+  }
+
+  #noSigns(table: number): TableShare<V> {
+    const { segments, zeros, counted } = this.#options
+    const distinct = { signs: new BigUint64Array(0), lengths: new Uint32Array(this.#owners * segments) }
+    const shown = counted[table] && { shown: new Float32Array(0) }
+    return { table, distinct, rows: zeros(0), gradients: zeros(0), ...shown }
+  }
+}
