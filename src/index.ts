@@ -7,6 +7,8 @@ export {
   BaseRecDataset,
   type Field,
   type FieldValue,
+  getRank,
+  getWorldSize,
   InMemoryDataset,
   type InMemoryDatasetOptions,
   MultiSlotDataGenerator,

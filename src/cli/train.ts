@@ -4,6 +4,7 @@ import { untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { addConfigOptions, type ConfigOptions, oneOf } from './options.ts'
 import { openOutput } from './output.ts'
+import { trainHere } from './train-ranks.ts'
 
 interface TrainCliOptions extends ConfigOptions {
   readonly json?: boolean
@@ -38,7 +39,7 @@ async function runTrain(options: TrainCliOptions, io: CliIo) {
   const { config_yaml, opt = [], json = false, digest = false, resume = false, engine, mode: typed } = options
   const { checkDataDirs, loadConfig } = await import('../config/index.ts')
   const { GRAPH_MODES } = await import('../model/index.ts')
-  const { ENGINES, train } = await import('../train/index.ts')
+  const { ENGINES } = await import('../train/index.ts')
   const config = loadConfig({ path: config_yaml, overrides: opt })
   checkDataDirs(config)
   const engineName = oneOf('--engine', ENGINES, engine)
@@ -49,15 +50,18 @@ async function runTrain(options: TrainCliOptions, io: CliIo) {
   const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
   try {
     await untilInterrupted(io, hooks, (signal) =>
-      train({
-        config,
-        emit: output.emit,
-        signal,
-        resume: resume || io.env['OARFISH_RESUME'] === '1',
-        digest,
-        engine: engineName,
-        mode,
-      }),
+      trainHere(
+        {
+          config,
+          emit: output.emit,
+          signal,
+          resume: resume || io.env['OARFISH_RESUME'] === '1',
+          digest,
+          engine: engineName,
+          mode,
+        },
+        io,
+      ),
     )
   } finally {
     output.close()

@@ -37,11 +37,7 @@ export interface Operations<W extends Way> {
   /** Brings together what each rank has; how much that is may differ, and is found out when `counts` does not say it. */
   allGather<T extends Numbers>(own: T, counts?: readonly number[]): Outcome<W, Gathered<T>>
   /** Sends `counts[r]` of `values` to rank r, in order; returns what came. How much that is is found out where `coming` does not say it. */
-  allToAll<T extends Numbers>(
-    values: T,
-    counts: readonly number[],
-    coming?: readonly number[],
-  ): Outcome<W, Gathered<T>>
+  allToAll<T extends Numbers>(values: T, counts: readonly number[], coming?: readonly number[]): Outcome<W, Gathered<T>>
   /** Returns when every rank has called it. */
   barrier(): Outcome<W, void>
 }

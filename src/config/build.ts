@@ -42,9 +42,9 @@ const REFUSALS: readonly Refusal[] = [
 /** Keys whose feature is still to come and whose absence leaves the trained model as it is. */
 // biome-ignore format: a list
 const WITHOUT_EFFECT: readonly string[] = [
-  'collective', 'dump_fields', 'dump_param', 'end_day', 'example_count_method', 'fs_client', 'fs_name', 'fs_ugi',
+  'dump_fields', 'dump_param', 'end_day', 'example_count_method', 'fs_client', 'fs_name', 'fs_ugi',
   'need_dump', 'need_infer_dump', 'need_train_dump', 
-  'prefetch', 'runner_result_dump_path', 'use_fleet',
+  'prefetch', 'runner_result_dump_path',
 ]
 
 export function refusals(user: UserConfig, source: ConfigSource): ConfigProblem[] {

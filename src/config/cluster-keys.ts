@@ -24,6 +24,11 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
     'auto',
     'What sums gradients in collective training: MPI, an embedded ring, or whichever fits.',
   ),
+  replicated_table_mb: count(
+    256,
+    0,
+    'Collective training: tables that may grow larger are divided among the ranks, others are whole on each; 0 divides all.',
+  ),
   example_count_method: choice(EXAMPLE_COUNT_METHODS, 'example', 'What the printed rate counts.'),
   fs_name: text('', 'Remote file system of data and models, e.g. `hdfs://host:port`.'),
   fs_ugi: text('', 'User and password for `fs_name`, separated by a comma.'),

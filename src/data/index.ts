@@ -27,6 +27,7 @@ export type { Columns } from './pack.ts'
 export type { PipeOptions } from './pipe.ts'
 export { type PipeCommandOptions, pipeCommand } from './pipe-command.ts'
 export { blockOf, countPieces, type InputKind, type Part } from './plan.ts'
+export { getRank, getWorldSize, rankAsked, tellRank } from './ranks.ts'
 export { readLines } from './read-lines.ts'
 export type { BatchReader, ReadOptions } from './reader.ts'
 export {

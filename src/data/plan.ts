@@ -15,6 +15,8 @@ export interface Chunk {
   readonly file: string
   readonly from: number
   readonly to: number
+  /** All files of the pass, which a user's reader divides among ranks itself. */
+  readonly files?: readonly string[]
   /** Of a Parquet file; from and to are then its share of the file's bytes. */
   readonly rowGroup?: number
 }

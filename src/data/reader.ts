@@ -28,6 +28,8 @@ export interface ReadOptions {
   readonly onNotice?: (message: string) => void
   /** Reads only this worker's block of the chunks. @default all */
   readonly part?: Part
+  /** A user's reader is given all files at once. @default false */
+  readonly allFiles?: boolean
   /**
    * Asks which chunk to read next, by its place in the plan of all, instead of reading `part` in order; undefined: none now.
    * Asked again with `idle` once everything claimed so far is parsed; none then is the end.
@@ -95,7 +97,8 @@ export class Reader implements BatchReader {
     const files = measured.filter(({ bytes }) => bytes > 0)
     if (files.length === 0) throw nothingToRead(options.files)
     const { input } = context
-    this.#plan = planChunks({ files, input, chunkBytes, shuffle, seed, epoch })
+    const plan = planChunks({ files, input, chunkBytes, shuffle, seed, epoch })
+    this.#plan = options.allFiles ? [allOf(plan)] : plan
     const own = (part ? blockOf(this.#plan, part) : this.#plan).map((chunk, number) => ({ ...chunk, number }))
     this.#chunks = options.claim ? [] : own
     this.totalBytes = own.reduce((sum, { from, to }) => sum + to - from, 0)
@@ -288,6 +291,12 @@ export class Reader implements BatchReader {
 /** A pipe prints MultiSlot text; other input than text has no text format. */
 async function formatOfInput(input: InputKind, files: readonly string[]): Promise<TextFormat> {
   return input === 'text' ? await detectFormat(files) : 'multislot'
+}
+
+/** One chunk that is all of them. */
+function allOf(plan: readonly Chunk[]): Chunk {
+  const bytes = plan.reduce((sum, { from, to }) => sum + to - from, 0)
+  return { ...plan[0]!, from: 0, to: bytes, files: plan.map(({ file }) => file) }
 }
 
 function nothingToRead(files: readonly string[]): UserError {

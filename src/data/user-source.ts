@@ -21,11 +21,11 @@ export function createUserSource({ slots, userReader }: UserSourceOptions): (chu
   const writer = createColumnWriter(slots)
   let loading: Promise<RecDatasetClass> | undefined
 
-  return async function* ({ file, to }) {
+  return async function* ({ file, files = [file], to }) {
     let sample = 0
     try {
       loading ??= loadRecDataset(userReader)
-      const dataset = new (await loading)([file], userReader.config)
+      const dataset = new (await loading)(files, userReader.config)
       for await (const values of iterable(dataset, userReader.path)) {
         sample++
         writer.add(values)

@@ -43,7 +43,8 @@ export interface StaticModel<Inputs = unknown> {
   createFeeds(feeds: Feeds, isInfer: boolean): Inputs
   /** Traced once for training and once, with `isInfer`, for evaluation. Pure: the same calls give the same program. */
   net(inputs: Inputs, isInfer: boolean): NetOutput
-  createOptimizer(): ModelOptimizer
+  /** In a collective job `strategy` is given, for `fleet.distributedOptimizer(optimizer, strategy)`; a plain optimizer means the same. */
+  createOptimizer(strategy?: unknown): ModelOptimizer
 }
 
 /** A model file's exports. */
@@ -85,7 +86,7 @@ export interface DygraphModel<Inputs = unknown, Model extends Layer = Layer> {
   createFeeds(feeds: Feeds, isInfer: boolean): Inputs
   /** The layers, which own all weights. */
   createModel(): Model
-  createOptimizer(model: Model): ModelOptimizer
+  createOptimizer(model: Model, strategy?: unknown): ModelOptimizer
   /** What the forward methods may return as metrics, by name. */
   createMetrics(): Readonly<Record<string, Metric['kind']>>
   trainForward(model: Model, inputs: Inputs): NetOutput | Promise<NetOutput>

@@ -15,10 +15,10 @@ import { checkLoss, feedsOf, metricFetches, metricSpec, splitOptimizer, type Tra
 const FILES = ['dygraph_model.ts', 'dygraph_model.js', 'dygraph_model.mjs']
 
 /** The dynamic model beside a config file. Its programs hold what the model owns and no ops. */
-export async function loadDygraphModel(loaded: LoadedConfig): Promise<TracedModel> {
+export async function loadDygraphModel(loaded: LoadedConfig, strategy?: unknown): Promise<TracedModel> {
   const { file, values } = await loadDygraphClass(loaded)
   const dygraph: DygraphSource = { file, values }
-  const { slots, metrics, owned, optimizers } = await openDygraph(dygraph)
+  const { slots, metrics, owned, optimizers } = await openDygraph(dygraph, strategy)
   return { slots, metrics, train: owned, infer: owned, outputs: [], ...optimizers, dygraph }
 }
 
@@ -32,12 +32,12 @@ export async function loadDygraphClass(loaded: LoadedConfig): Promise<ModelClass
 export interface Dygraph extends Pick<TracedModel, 'slots' | 'metrics'> {
   /** Parameters, state and tables. */
   readonly owned: Program
-  readonly optimizers: Pick<TracedModel, 'optimizer' | 'tableOptimizers'>
+  readonly optimizers: Pick<TracedModel, 'optimizer' | 'tableOptimizers' | 'distributed'>
   /** Runs trainForward or inferForward on one batch; values it reads are computed by `evaluate`. */
   trace(options: Pick<TraceOptions, 'phase' | 'evaluate'>): Promise<Traced>
 }
 
-export async function openDygraph({ file, values }: DygraphSource): Promise<Dygraph> {
+export async function openDygraph({ file, values }: DygraphSource, strategy?: unknown): Promise<Dygraph> {
   const { DygraphModel } = await importModel(file)
   return blamed(file, 'failed', () => {
     const model = new (DygraphModel as new (values: unknown) => DygraphModel)(values)
@@ -48,7 +48,7 @@ export async function openDygraph({ file, values }: DygraphSource): Promise<Dygr
     const metrics = Object.entries(model.createMetrics()).map(([name, kind]) => metricSpec(name, kind))
     return {
       ...{ slots, metrics, owned },
-      optimizers: splitOptimizer(model.createOptimizer(layer)),
+      optimizers: splitOptimizer(model.createOptimizer(layer, strategy)),
       trace: ({ phase, evaluate }) =>
         blamed(file, 'failed', () => traceStep({ model, layer, owned, metrics }, { phase, evaluate })),
     }

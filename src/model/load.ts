@@ -10,9 +10,9 @@ import { staticModelOf } from './v1.ts'
 const CANDIDATES = ['static_model.ts', 'static_model.js', 'static_model.mjs', 'model.ts']
 
 /** The model beside a config file, traced. Errors of the model's own code keep their stack. */
-export async function loadModel(loaded: LoadedConfig): Promise<TracedModel> {
+export async function loadModel(loaded: LoadedConfig, strategy?: unknown): Promise<TracedModel> {
   const { file, create, values } = await loadModelClass(loaded)
-  return blamed(file, 'failed', () => traceModel(create(values)))
+  return blamed(file, 'failed', () => traceModel(create(values), strategy))
 }
 
 /** A user's model class and the hyper-parameters it is constructed with. */

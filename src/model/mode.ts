@@ -8,11 +8,11 @@ export const GRAPH_MODES = ['static', 'dygraph'] as const
 export type GraphMode = (typeof GRAPH_MODES)[number]
 
 /** The model beside a config file: of static_model.ts or of dygraph_model.ts. */
-export function loadModelAs(mode: GraphMode, loaded: LoadedConfig): Promise<TracedModel> {
-  return LOADERS[mode](loaded)
+export function loadModelAs(mode: GraphMode, loaded: LoadedConfig, strategy?: unknown): Promise<TracedModel> {
+  return LOADERS[mode](loaded, strategy)
 }
 
-const LOADERS: { readonly [K in GraphMode]: (loaded: LoadedConfig) => Promise<TracedModel> } = {
+const LOADERS: { readonly [K in GraphMode]: (loaded: LoadedConfig, strategy?: unknown) => Promise<TracedModel> } = {
   static: loadModel,
   dygraph: loadDygraphModel,
 }

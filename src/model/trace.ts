@@ -22,9 +22,11 @@ export interface TracedModel {
   readonly tableOptimizers: Readonly<Record<string, OptimizerSpec>>
   /** Of a dynamic model: every step is traced anew by the thread that runs it; `train` and `infer` hold no ops. */
   readonly dygraph?: DygraphSource
+  /** createOptimizer has wrapped its optimizer for a collective job. @default false */
+  readonly distributed?: boolean
 }
 
-export function traceModel(model: StaticModel): TracedModel {
+export function traceModel(model: StaticModel, strategy?: unknown): TracedModel {
   const train = traceNet(model, false)
   const infer = traceNet(model, true)
   return {
@@ -36,7 +38,7 @@ export function traceModel(model: StaticModel): TracedModel {
     ),
     metrics: infer.metrics,
     outputs: infer.outputs,
-    ...splitOptimizer(model.createOptimizer()),
+    ...splitOptimizer(model.createOptimizer(strategy)),
   }
 }
 
@@ -114,8 +116,10 @@ export function metricSpec(name: string, kind: Metric['kind']): MetricSpec {
     : { kind, name, prediction: `metric:${name}.prediction`, label: `metric:${name}.label` }
 }
 
-export function splitOptimizer(own: ModelOptimizer): Pick<TracedModel, 'optimizer' | 'tableOptimizers'> {
+export function splitOptimizer(
+  own: ModelOptimizer,
+): Pick<TracedModel, 'optimizer' | 'tableOptimizers' | 'distributed'> {
   return 'dense' in own
-    ? { optimizer: own.dense, tableOptimizers: own.tables }
+    ? { optimizer: own.dense, tableOptimizers: own.tables, ...('strategy' in own && { distributed: true }) }
     : { optimizer: own, tableOptimizers: {} }
 }

@@ -11,8 +11,10 @@ export {
   type MeterState,
   type RowSource,
   type Rows,
+  type SavedPart,
   type SaveOptions,
   type SnapshotState,
+  saveParts,
   saveSnapshot,
 } from './save.ts'
 export { withoutState } from './weights-only.ts'

@@ -62,6 +62,32 @@ export interface SaveOptions {
   readonly rows?: RowSource
   readonly state: SnapshotState
   readonly emit: EventSink
+  /** Other ranks write their parts of tables into the folder while it is filled; resolves to what they wrote. @default none */
+  readonly others?: ((aside: string) => Promise<readonly SavedPart[]>) | undefined
+}
+
+/** A part of a table that another process wrote. */
+export interface SavedPart {
+  /** By its number among the tables. */
+  readonly table: number
+  readonly part: ManifestTable['parts'][number]
+  readonly files: Readonly<Record<string, FileMark>>
+}
+
+/** What a rank other than 0 adds to a checkpoint: its part of each of these tables. */
+export async function saveParts(
+  aside: string,
+  rank: number,
+  tables: readonly number[],
+  { params, emit }: Pick<SaveOptions, 'params' | 'emit'>,
+): Promise<readonly SavedPart[]> {
+  return inOrder(tables, async (table) => {
+    const files: Record<string, FileMark> = {}
+    const { optimizer } = params.handle.tables[table]!
+    const own = { aside, index: table, table: params.tables[table]!, rows: rowsOf(params), optimizer, files, emit }
+    const { parts } = await saveTable({ ...own, first: rank })
+    return { table, part: parts[0]!, files }
+  })
 }
 
 /** Writes `folder`; no thread may train meanwhile. Returns what it took. */
@@ -76,7 +102,12 @@ export async function saveSnapshot(options: SaveOptions): Promise<{ bytes: numbe
   }
 }
 
-async function fillFolder(aside: string, { params, rows = rowsOf(params), state, emit }: SaveOptions): Promise<number> {
+async function fillFolder(
+  aside: string,
+  { params, rows = rowsOf(params), state, emit, others }: SaveOptions,
+): Promise<number> {
+  const elsewhere = others?.(aside)
+  elsewhere?.catch(() => undefined) // thrown below, where it is waited for
   const { layout, steps } = params.dense
   const { optimizer } = params.handle.dense
   const files: Record<string, FileMark> = {}
@@ -86,7 +117,7 @@ async function fillFolder(aside: string, { params, rows = rowsOf(params), state,
     return name
   }
   const { meter, ...rest } = state
-  const manifest: Manifest = {
+  const own: Manifest = {
     format: FORMAT,
     version: VERSION,
     savedAt: new Date().toISOString(),
@@ -109,10 +140,18 @@ async function fillFolder(aside: string, { params, rows = rowsOf(params), state,
     ),
     files,
   }
-  const text = Buffer.from(manifestText(manifest))
+  const text = Buffer.from(manifestText(withParts(own, (await elsewhere) ?? [])))
   const file = await createFile(join(aside, MANIFEST))
   await file.write(text).finally(file.close)
   return text.length + Object.values(files).reduce((sum, { bytes }) => sum + bytes, 0)
+}
+
+function withParts(own: Manifest, parts: readonly SavedPart[]): Manifest {
+  const tables = own.tables.map((table, t) => {
+    const all = [...table.parts, ...parts.filter((more) => more.table === t).map(({ part }) => part)]
+    return { ...table, rows: all.reduce((sum, { rows }) => sum + rows, 0), parts: all }
+  })
+  return { ...own, tables, files: Object.assign(own.files, ...parts.map(({ files }) => files)) }
 }
 
 interface SaveTableOptions {
@@ -124,6 +163,8 @@ interface SaveTableOptions {
   readonly optimizer: ManifestTable['optimizer']
   readonly files: Record<string, FileMark>
   readonly emit: EventSink
+  /** The number of the first part. @default 0 */
+  readonly first?: number
 }
 
 /** In each part signs are in one file, whole rows in the other, in the same order. */
@@ -135,12 +176,13 @@ async function saveTable({
   optimizer,
   files,
   emit,
+  first = 0,
 }: SaveTableOptions): Promise<ManifestTable> {
   const tell = tableProgress(emit, 'save', table.name, rows.counts[index]!)
   const parts: ManifestTable['parts'] = []
   let count = 0
   for (const blocks of rows.parts(index)) {
-    const names = ['signs', 'rows'].map((kind) => `table-${index}.part-${parts.length}.${kind}`)
+    const names = ['signs', 'rows'].map((kind) => `table-${index}.part-${first + parts.length}.${kind}`)
     const before = count
     const paths = names.map((name) => join(aside, name))
     const marks = await writeFiles(paths, async ([signsTo, valuesTo]) => {

@@ -199,6 +199,12 @@ function bytesOf(
   return size * ARRAYS[dtype].BYTES_PER_ELEMENT
 }
 
+/** By table: its slot group. Tables of one group look up the same signs. */
+export function tableGroups(program: Program, sparse: readonly string[], shown?: BufferOptions['shown']): number[] {
+  const groups = groupSlots(program, sparse, shown)
+  return program.tables.map(({ name }) => groups.findIndex(({ tables }) => tables.includes(name)))
+}
+
 /** Tables that look up the same slots, and count show and click alike, share one group. */
 function groupSlots(
   program: Program,

@@ -19,6 +19,7 @@ import {
   pruneSnapshots,
   type RowSource,
   runDifferences,
+  type SaveOptions,
   type Snapshot,
   saveSnapshot,
 } from '../snapshot/index.ts'
@@ -38,6 +39,8 @@ export interface CheckpointOptions {
   /** Go on from the newest checkpoint in model_save_path. */
   readonly resume: boolean
   readonly emit: EventSink
+  /** See SaveOptions: where tables are divided among ranks. */
+  readonly others?: SaveOptions['others']
 }
 
 /** Loads what the run is to start from, if anything; returns where it starts. */

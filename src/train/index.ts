@@ -14,6 +14,7 @@ export {
 export type { PassResult } from './loop.ts'
 export { ENGINES, type EngineName } from './messages.ts'
 export { offlineInfer } from './offline-infer.ts'
+export { type TrainRanksOptions, trainRanks } from './parallel/train-ranks.ts'
 export { createParams, type DataFiles, findDataFiles, Runtime, type RuntimeOptions } from './runtime.ts'
 export { type ShownSlots, shownTables } from './shown.ts'
 export { type TrainOptions, type TrainResult, train } from './train.ts'

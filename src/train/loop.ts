@@ -94,7 +94,7 @@ export async function runPass({
     }
     asked = performance.now()
   }
-  const { histograms, seconds: breakdown } = await trainers.finish(phase)
+  const { histograms, seconds: breakdown } = await trainers.finish(phase, signal.aborted)
   const state = await together(meter.state(histograms))
   const { samples, seconds } = state
   const metrics = metricsOf(state)

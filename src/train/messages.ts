@@ -8,6 +8,7 @@ import type { Program } from '../program/index.ts'
 import type { GeoParamsHandle, RemoteParamsHandle, Touched } from '../ps/index.ts'
 import type { PlainError } from '../util/index.ts'
 import type { StepResult } from './host-step.ts'
+import type { ParallelHandle } from './parallel/parallel-handle.ts'
 import type { ShownSlots } from './shown.ts'
 
 export const ENGINES = ['ort', 'reference', 'null'] as const
@@ -24,8 +25,8 @@ export interface ThreadSettings {
   readonly programs: Readonly<Partial<Record<Phase, Program>>>
   readonly slots: readonly Slot[]
   readonly metrics: readonly MetricSpec[]
-  /** Weights in this process, or on servers reached through the main thread. */
-  readonly params: LocalParamsHandle | RemoteParamsHandle | GeoParamsHandle
+  /** Weights in this process alone, in step with other ranks', or on servers reached through the main thread. */
+  readonly params: LocalParamsHandle | ParallelHandle | RemoteParamsHandle | GeoParamsHandle
   readonly segments: number
   readonly batchSizes: Readonly<Record<Phase, number>>
   readonly seed: number
@@ -46,7 +47,12 @@ export type ToThread =
   /** Geo: which rows were trained since this was last asked. */
   | { readonly kind: 'touched'; readonly phase: Phase }
   /** Ends a phase: everything pushed is applied; the answer carries the histograms and the time spent, and both start anew. */
-  | { readonly kind: 'finish'; readonly phase: Phase }
+  | {
+      readonly kind: 'finish'
+      readonly phase: Phase
+      /** This process was told to stop: ranks in step with it shall stop too. */
+      readonly stopping?: boolean
+    }
 
 export type Histograms = Readonly<Record<string, Uint32Array>>
 
@@ -62,6 +68,8 @@ export type FromThread =
       readonly fraction: number
       readonly result: StepResult
       readonly histograms?: Histograms
+      /** A rank in step with this one was told to stop. */
+      readonly stopping?: boolean
     }
   | { readonly kind: 'skip' }
   | { readonly kind: 'touched'; readonly touched: Touched }

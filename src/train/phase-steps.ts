@@ -19,7 +19,7 @@ export class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void>
   }
 
   async answer(message: ToThread, peek: () => ToThread | undefined): Promise<FromThread> {
-    if (message.kind === 'finish') return this.#finish()
+    if (message.kind === 'finish') return this.#finish(message.stopping ?? false)
     if (message.kind === 'touched') return { kind: 'touched', touched: this.#params.touched() }
     if (message.kind === 'skip') {
       await this.#params.skip()
@@ -44,6 +44,7 @@ export class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void>
       result,
       ...(slice && { slices: slice.count }),
       ...histograms,
+      ...(this.#params.stopping?.() && { stopping: true }),
     }
   }
 
@@ -55,8 +56,9 @@ export class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void>
     this.#prepared.push({ message, step, prepared })
   }
 
-  async #finish(): Promise<FromThread> {
+  async #finish(stopping: boolean): Promise<FromThread> {
     await this.#params.params.flush()
+    await this.#params.drain?.(stopping)
     const histograms = this.#histograms()
     const seconds = this.#params.breakdown(sumSeconds(this.#steps))
     for (const step of this.#steps) step.reset()

@@ -19,6 +19,7 @@ import type { GeoParamsHandle, RemoteParamsHandle, Touched } from '../ps/index.t
 import { type Input, inputOf } from './input.ts'
 import { type PassOptions, type PassResult, type PassStart, runPass } from './loop.ts'
 import type { EngineName, Phase, ThreadSettings } from './messages.ts'
+import type { ParallelHandle } from './parallel/parallel-handle.ts'
 import { sharesText } from './shares.ts'
 import { shownNotices, shownTables } from './shown.ts'
 import { type StepReport, TrainerPool, type TrainerPoolOptions } from './trainer-pool.ts'
@@ -31,12 +32,14 @@ export interface RuntimeOptions {
   /** The phases that will run, with their input. */
   readonly files: DataFiles
   /** Weights in this process, or each thread's way to the servers. */
-  readonly params: LocalParamsHandle | ((thread: number) => RemoteParamsHandle | GeoParamsHandle)
+  readonly params: LocalParamsHandle | ((thread: number) => ParallelHandle | RemoteParamsHandle | GeoParamsHandle)
   readonly pool?: TrainerPoolOptions
   readonly threads: number
   readonly engine: EngineName
   /** How a global shuffle reaches the other workers. @default there are none */
   readonly exchange?: Exchange
+  /** What steps draw random numbers from. @default the job's seed */
+  readonly seed?: number
   /** Step reports carry what was fetched. @default false */
   readonly dump?: boolean
   /** The order in which the data has its slots. @default the model's */
@@ -49,7 +52,8 @@ export interface RuntimeOptions {
 
 /** What one pass does otherwise: `files` are the phase's own in another order. */
 type PassChanges = Partial<
-  Pick<ReadOptions, 'part' | 'files' | 'claim' | 'onChunk'> & Pick<PassOptions, 'together' | 'afterBatch' | 'onReport'>
+  Pick<ReadOptions, 'part' | 'files' | 'claim' | 'onChunk' | 'chunkBytes' | 'allFiles'> &
+    Pick<PassOptions, 'together' | 'afterBatch' | 'onReport'>
 >
 
 export class Runtime {
@@ -96,7 +100,7 @@ export class Runtime {
     phase: Phase,
     epoch: number,
     from?: PassStart,
-    { part, claim, onChunk, together, files: ordered, afterBatch, onReport }: PassChanges = {},
+    { part, claim, onChunk, chunkBytes, allFiles, together, files: ordered, afterBatch, onReport }: PassChanges = {},
   ): Promise<PassResult> {
     const { config, model, files, emit, signal } = this.#options
     const { runner } = config
@@ -113,6 +117,8 @@ export class Runtime {
       ...(part && { part }),
       ...(claim && { claim }),
       ...(onChunk && { onChunk }),
+      ...(chunkBytes !== undefined && { chunkBytes }),
+      ...(allFiles && { allFiles }),
     })
     if (part && reader.totalBytes === 0) emit({ kind: 'warning', message: nothingFor(part) })
     emit({ kind: 'epochStart', phase, epoch, files: input.length, bytes: reader.totalBytes })
@@ -172,13 +178,15 @@ export function createParams(
   { train, dygraph }: TracedModel,
   optimizers: Pick<TracedModel, 'optimizer' | 'tableOptimizers'>,
   threads: number,
+  gradientRoom = false,
 ): LocalParams {
   const { seed, table_segments: segments, thread_mode } = runner
   const { optimizer, tableOptimizers } = optimizers
   // The traces of a dynamic model differ from slice to slice, so its threads cannot push together.
   const together = thread_mode === 'sync' && threads > 1 && !dygraph
   const inFlight = together ? 0 : Math.max(0, threads - 1)
-  const options = { program: train, optimizer, tableOptimizers, tableParameters, seed, segments, together, inFlight }
+  const own = { program: train, optimizer, tableOptimizers, tableParameters, seed, segments, inFlight }
+  const options = { ...own, together: together || gradientRoom }
   // One thread more than trainers: this one saves, loads and looks at the result.
   return new LocalParams(createLocalParams({ ...options, threads: threads + 1 }), threads)
 }
@@ -251,7 +259,7 @@ function threadSettings(options: RuntimeOptions): ThreadSettings[] {
     ...{ thread, engine, programs, slots, metrics },
     params: typeof params === 'function' ? params(thread) : params,
     segments: runner.table_segments,
-    seed: runner.seed,
+    seed: options.seed ?? runner.seed,
     batchSizes: { train: runner.train_batch_size, infer: runner.infer_batch_size },
     ...(dump && { dump }),
     ...(optimizer.clip && { clip: optimizer.clip }),

@@ -3,6 +3,7 @@ import { type DenseLayout, LocalParams, type Params } from '../params/index.ts'
 import { openRemoteParams, type RemoteParamsHandle, type Touched, TouchedParams } from '../ps/index.ts'
 import type { StepSeconds } from './host-step.ts'
 import type { Phase, ThreadSettings } from './messages.ts'
+import { openParallel, type ParallelHandle } from './parallel/parallel-handle.ts'
 
 export interface ThreadParams {
   readonly params: Params
@@ -12,6 +13,12 @@ export interface ThreadParams {
   readonly pullsAhead: number
   /** Takes part in a step without samples. */
   skip(): void | Promise<void>
+  /** Clips gradients itself, where that can only be done with those of other ranks. @default false */
+  readonly clips?: boolean
+  /** Ends a pass that ranks make together: takes part until none has samples. */
+  drain?(stopping: boolean): Promise<void>
+  /** A rank in step with this one was told to stop. */
+  stopping?(): boolean
   /** Rows trained since this was last asked, where they are kept track of. */
   touched(): Touched
   /** Where the time went, in parts that do not overlap; starts anew. */
@@ -22,14 +29,31 @@ export interface ThreadParams {
 export async function openThreadParams({
   params,
   thread,
+  clip,
 }: ThreadSettings): Promise<Readonly<Record<Phase, ThreadParams>>> {
   const both = (one: ThreadParams) => ({ train: one, infer: one })
   if (!('kind' in params)) return both(openLocal(new LocalParams(params, thread)))
+  if (params.kind === 'parallel') return openRanks(params, thread, clip)
   if (params.kind === 'remote') return both(await openRemote(params))
   const local = new LocalParams(params.local, thread)
   const recorded = new TouchedParams(local)
   const train = { ...openLocal(local), params: recorded, touched: () => recorded.take() }
   return { train, infer: await openRemote(params.remote) }
+}
+
+/** In step with other ranks: how a pass ends differs by phase. */
+function openRanks(handle: ParallelHandle, thread: number, clip: ThreadSettings['clip']) {
+  const local = new LocalParams(handle.local, thread)
+  const params = openParallel(handle, local, clip)
+  const of = (phase: Phase): ThreadParams => ({
+    ...openLocal(local),
+    params,
+    clips: true,
+    ...(params.isSharded && { placement: { servers: handle.seat.size, shards: 0 } }),
+    drain: (stopping) => params.drain(phase === 'train', stopping),
+    stopping: () => params.stopping,
+  })
+  return { train: of('train'), infer: of('infer') }
 }
 
 async function openRemote(handle: RemoteParamsHandle): Promise<ThreadParams> {

@@ -1,7 +1,7 @@
 /** @file The trainer threads of a process: hands batches to whichever is free, gathers results. */
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
+import { type MessagePort, Worker } from 'node:worker_threads'
 import type { Batch } from '../data/index.ts'
 import type { Touched } from '../ps/index.ts'
 import { fromPlainError } from '../util/index.ts'
@@ -67,9 +67,7 @@ export class TrainerPool {
   ): Promise<TrainerPool> {
     const entry = new URL('../../dist/train/trainer-thread.js', import.meta.url)
     const trainers = settings.map((workerData) => {
-      const { params } = workerData
-      const remote = 'kind' in params ? (params.kind === 'geo' ? params.remote : params) : undefined
-      const transferList = remote ? [remote.port] : []
+      const transferList = portsOf(workerData.params)
       return { worker: new Worker(entry, { workerData, transferList }), outstanding: 1 }
     })
     const pool = new TrainerPool(trainers, onStep, options)
@@ -114,14 +112,14 @@ export class TrainerPool {
   }
 
   /** Waits for every batch handed out, then collects metrics and times. */
-  async finish(phase: Phase): Promise<PhaseEnd> {
+  async finish(phase: Phase, stopping = false): Promise<PhaseEnd> {
     // A round that was begun is ended: the threads without a batch take part without samples.
     while (phase === 'train' && this.#inTurn && this.#turn % this.#trainers.length !== 0)
       this.#post(this.#next(), { kind: 'skip', phase })
     this.#turn = 0
     await this.#until(() => this.#trainers.every(({ outstanding }) => outstanding === 0))
     this.#finished = []
-    for (const trainer of this.#trainers) this.#post(trainer, { kind: 'finish', phase })
+    for (const trainer of this.#trainers) this.#post(trainer, { kind: 'finish', phase, stopping })
     await this.#until(() => this.#trainers.every(({ outstanding }) => outstanding === 0))
     const seconds: Record<string, number> = {}
     for (const end of this.#finished) {
@@ -199,4 +197,10 @@ export class TrainerPool {
       })
     }
   }
+}
+
+function portsOf(params: ThreadSettings['params']): MessagePort[] {
+  if (!('kind' in params)) return []
+  if (params.kind === 'parallel') return [params.seat.port]
+  return [params.kind === 'geo' ? params.remote.port : params.port]
 }

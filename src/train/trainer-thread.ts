@@ -51,7 +51,7 @@ async function compile(
       const options = {
         ...{ params: params.params, slots, metrics, layout, segments, seed },
         ...(placement && { placement }),
-        ...(clip && { clip }),
+        ...(clip && !params.clips && { clip }),
         ...(shown && { shown }),
         ...(dump && { dump }),
         batchSize: batchSizes[phase],

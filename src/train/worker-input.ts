@@ -80,7 +80,8 @@ export function firstDifference(
 
 const HEAD_BYTES = 64 * 1024
 
-function report(path: string): FileReport {
+/** Of one file. */
+export function report(path: string): FileReport {
   const head = Buffer.alloc(HEAD_BYTES)
   const descriptor = openSync(path, 'r')
   try {

@@ -69,8 +69,7 @@ export class TableExchange<V extends Values> {
   }
 
   rowsAlone(shares: readonly TableShare<V>[]): void {
-    for (const [i, { rows }] of shares.entries())
-      rows.set(this.#union.spread(i, 0, rows.length / this.#dims[i]!))
+    for (const [i, { rows }] of shares.entries()) rows.set(this.#union.spread(i, 0, rows.length / this.#dims[i]!))
   }
 
   /** Gradients of all ranks, merged by sign in the order of ranks: what the tables of this process apply. Scales what it is given. */

@@ -1,0 +1,133 @@
+/** @file Collective training: the same steps as training alone, in step with the other ranks of a group. */
+import { performance } from 'node:perf_hooks'
+import type { Group } from '../../collective/index.ts'
+import { explain } from '../../config/index.ts'
+import { tellRank } from '../../data/index.ts'
+import { loadModelAs, type TracedModel } from '../../model/index.ts'
+import { programHash } from '../../program/index.ts'
+import { deriveSeed, UserError } from '../../util/index.ts'
+import { tableGroups } from '../buffers.ts'
+import { checkData } from '../check-data.ts'
+import { inferenceSaver } from '../inference-model.ts'
+import type { Phase } from '../messages.ts'
+import { pushedPart } from '../pushed-part.ts'
+import { createParams, findDataFiles, Runtime } from '../runtime.ts'
+import { shownTables } from '../shown.ts'
+import type { TrainOptions, TrainResult } from '../train.ts'
+import { agree } from './agreement.ts'
+import type { ParallelHandle } from './parallel-handle.ts'
+import { agreeOnRanks } from './rank-input.ts'
+import { RankModel } from './rank-model.ts'
+import { rankPass } from './rank-pass.ts'
+import { planTables } from './table-plan.ts'
+
+export interface TrainRanksOptions extends TrainOptions {
+  /** Stays the caller's to close: with the error, where this rejects. */
+  readonly group: Group
+  /** Given to the model's createOptimizer. */
+  readonly strategy?: unknown
+}
+
+/** Trains its part as the config says; resolves when all ranks are done. */
+export async function trainRanks(options: TrainRanksOptions): Promise<TrainResult> {
+  const { group, config: loaded, emit, resume = false, digest = false, engine = 'ort', mode = 'static' } = options
+  const started = performance.now()
+  const { rank, size } = group
+  const { config } = loaded
+  const notice = (message: string) => emit({ kind: 'notice', message })
+  for (const message of loaded.notices) notice(message)
+  tellRank(rank, size)
+  const stop = new AbortController()
+  options.signal?.addEventListener('abort', () => stop.abort(), { once: true })
+  if (options.signal?.aborted) stop.abort()
+
+  const files = await findDataFiles(config, ['train', 'infer'])
+  const model = await loadModelAs(mode, loaded, options.strategy ?? { a_sync: false })
+  await checkData(loaded, model, files)
+  emit({ kind: 'start', command: 'train', model: config.dir, settings: explain(config) })
+  notice(`Rank ${rank} of ${size}: ${group.description}.`)
+  if (!model.distributed)
+    notice('The optimizer is taken as fleet.distributedOptimizer(optimizer): ranks step together.')
+  if (config.runner.thread_num > 1)
+    notice(`runner.thread_num ${config.runner.thread_num}: a rank trains on one thread; start more processes instead.`)
+  await agree(group, config, model)
+  const inputs = await agreeOnRanks({ group, config, model, files, emit })
+  const params = createParams(config, model, model, 1, true)
+  const plan = planTables(config, model, params, files.train!)
+  for (const message of plan.notices) notice(message)
+  const saveInference = inferenceSaver(config, model, params, files, emit)
+  if (saveInference && plan.sharded.includes(true)) throw noExport()
+  const checkpoints = { config, params, program: programHash(model.train), files: files.train!, resume, emit }
+  const whole = new RankModel(group, checkpoints, plan.sharded)
+  const first = await whole.start()
+  const handle = (): ParallelHandle => ({
+    kind: 'parallel',
+    local: params.handle,
+    seat: group.seat(),
+    ...{ program: owned(model), groups: groupsOf(model, config.table_parameters), sharded: plan.sharded },
+    segments: config.runner.table_segments,
+    differ: model.dygraph !== undefined || pushedPart(model.train, params.dense.layout) !== undefined,
+  })
+  const runtime = await Runtime.open({
+    ...{ config, model, files, threads: 1, engine, emit, signal: stop.signal },
+    params: handle,
+    // Ranks draw different random numbers, rank 0 those of one process.
+    ...(rank > 0 && { seed: Number(BigInt.asUintN(31, deriveSeed(config.runner.seed, `rank ${rank}`))) }),
+  })
+  emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
+  try {
+    const pass = (phase: Phase, epoch: number) =>
+      rankPass(
+        {
+          ...{ group, runtime, emit, input: inputs[phase], files: files[phase] ?? [] },
+          stop: () => stop.abort(),
+          stopped: () => stop.signal.aborted,
+        },
+        phase,
+        epoch,
+      )
+    let result: TrainResult = { samples: 0, seconds: 0, metrics: {}, interrupted: false }
+    for (let epoch = first; epoch < config.runner.epochs && !result.interrupted; epoch++) {
+      const trained = await pass('train', epoch)
+      const { samples, seconds, metrics, interrupted } = trained
+      result = { ...result, samples: result.samples + samples, seconds: result.seconds + seconds, metrics, interrupted }
+      if (interrupted) {
+        emit({ kind: 'interrupted', epoch, batch: trained.lastBatch, samples })
+        continue
+      }
+      await whole.save(epoch, trained)
+      if (rank === 0) await saveInference?.(epoch)
+      if (!files.infer) continue
+      const evaluated = await pass('infer', epoch)
+      result = { ...result, evaluation: evaluated.metrics, interrupted: evaluated.interrupted }
+    }
+    result = { ...result, ...(digest && { digest: await whole.digest() }) }
+    const { interrupted: _, ...summary } = result
+    emit({ kind: 'done', ...summary, samplesPerSecond: result.seconds > 0 ? result.samples / result.seconds : 0 })
+    await group.barrier()
+    return result
+  } finally {
+    await runtime.close()
+  }
+}
+
+function owned({ train: { state, tables } }: TracedModel) {
+  return { state, tables }
+}
+
+/** Traces of a dynamic graph differ, so each of its tables is a group of its own. */
+function groupsOf({ train, slots, dygraph }: TracedModel, parameters: Parameters<typeof shownTables>[1]): number[] {
+  if (dygraph) return train.tables.map((_, t) => t)
+  const sparse = slots.filter(({ kind }) => kind === 'sparse').map(({ name }) => name)
+  return tableGroups(train, sparse, shownTables(train.tables, parameters, slots))
+}
+
+function noExport(): UserError {
+  return new UserError(
+    'runner.use_inference: tables of this job are divided among the ranks, so none can export them',
+    {
+      code: 'COLLECTIVE_EXPORT',
+      hint: 'train with runner.use_inference: False and run oarfish export -m config.yaml afterwards, or raise runner.replicated_table_mb',
+    },
+  )
+}
