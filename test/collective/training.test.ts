@@ -1,0 +1,187 @@
+/** @file Real processes that train one model in step: against one process over the same global batches, with each other, and when one fails. */
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { loadConfig } from '../../src/config/index.ts'
+import { loadModel } from '../../src/model/index.ts'
+import { createLocalParams, LocalParams } from '../../src/params/index.ts'
+import { loadSnapshot, openSnapshot } from '../../src/snapshot/index.ts'
+import { createRng } from '../../src/util/index.ts'
+import { tinyFolder, trainTiny } from '../train/tiny.testing.ts'
+import { startRanks, trainTogether } from './training.testing.ts'
+
+vi.setConfig({ testTimeout: 240_000 })
+
+const BATCH = 6 // of a rank
+const MODEL = `
+import { concat, mean, nn, optimizer, z, fleet } from 'oarfish'
+export const hyperParameters = z.strictObject({ rule: z.enum(['sgd', 'adam', 'clipped', 'fleet']) })
+export class StaticModel {
+  constructor(hyper) { this.rule = hyper.rule }
+  createFeeds({ label, sparse, dense }) { return { click: label('click'), user: sparse('user'), item: sparse('item'), x: dense('x', 2) } }
+  net({ click, user, item, x }) {
+    const rows = nn.embedding([user, item], { name: 'rows', dim: 4 })
+    const wide = nn.embedding([user, item], { name: 'wide', dim: 1 })
+    const hidden = nn.linear(concat([rows, wide, x], 1), { name: 'hidden', out: 8, activation: 'tanh' })
+    return { loss: mean(nn.sigmoidCrossEntropy(nn.linear(hidden, { name: 'out', out: 1 }), click)) }
+  }
+  createOptimizer(strategy) {
+    if (this.rule === 'adam') return optimizer.adam({ learningRate: 0.001, lazy: true })
+    const plain = optimizer.sgd({ learningRate: 0.05, ...(this.rule === 'clipped' && { clip: { kind: 'global_norm', max: 0.1 } }) })
+    return this.rule === 'fleet' ? fleet.distributedOptimizer(plain, strategy) : plain
+  }
+}
+`
+
+const CONFIG = `
+runner:
+  train_data_dir: data/train
+  train_batch_size: 6
+  model_save_path: ""
+hyper_parameters:
+  rule: sgd
+`
+
+let folder: string
+beforeAll(async () => {
+  folder = await tinyFolder(160)
+  await writeFile(join(folder, 'static_model.ts'), MODEL)
+  await writeFile(join(folder, 'config.yaml'), CONFIG)
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+/** Rank r reads name/r; the single process reads name/all, where each global batch is the ranks' batches in order. */
+async function writeData(name: string, ranks: number, steps: number): Promise<void> {
+  const rng = createRng(5n)
+  const line = () =>
+    `click:${rng.below(2)} user:${rng.below(30)} item:${1000 + rng.below(30)} x:${rng.normal().toFixed(3)} x:${rng.normal().toFixed(3)}`
+  const all: string[] = []
+  const own = Array.from({ length: ranks }, (): string[] => [])
+  for (let k = 0; k < steps; k++) {
+    for (const lines of own) {
+      const batch = Array.from({ length: BATCH }, line)
+      lines.push(...batch)
+      all.push(...batch)
+    }
+  }
+  for (const [part, lines] of [...own.map((lines, r) => [String(r), lines] as const), ['all', all] as const]) {
+    await mkdir(join(folder, name, part), { recursive: true })
+    await writeFile(join(folder, name, part, 'part-0'), `${lines.join('\n')}\n`)
+  }
+}
+
+async function weightsOf(saved: string, overrides: readonly string[]): Promise<number[]> {
+  const config = loadConfig({ path: join(folder, 'config.yaml'), overrides, cwd: folder })
+  const { train: program, optimizer, tableOptimizers } = await loadModel(config)
+  const params = new LocalParams(createLocalParams({ program, optimizer, tableOptimizers, seed: 1, threads: 1 }), 0)
+  await loadSnapshot({ snapshot: await openSnapshot(saved, 'test'), params, emit: () => undefined })
+  const dense = new Float32Array(params.dense.layout.floats)
+  params.dense.pull(dense)
+  const rows = params.tables.flatMap((table) => {
+    const own = [...table.scan()].flatMap(({ signs, rows, rowBytes }) =>
+      [...signs].map((sign, i) => ({
+        sign,
+        row: new Float32Array(rows.slice(i * rowBytes, i * rowBytes + 4 * table.dim).buffer),
+      })),
+    )
+    return own.sort((a, b) => (a.sign < b.sign ? -1 : 1)).flatMap(({ row }) => [...row])
+  })
+  return [...dense, ...rows]
+}
+
+test.each([
+  ['sgd', 2, 200, 'whole'],
+  ['adam', 2, 20, 'whole'],
+  ['sgd', 3, 200, 'divided'],
+  ['clipped', 2, 50, 'divided'],
+] as const)(
+  '%s on %i ranks is within 1e-5 of one process after %i steps, tables %s',
+  async (rule, size, steps, way) => {
+    const name = `${rule}-${size}-${way}`
+    await writeData(name, size, steps)
+    const common = [`hyper_parameters.rule=${rule}`, `runner.replicated_table_mb=${way === 'divided' ? 0 : 256}`]
+    const single = [...common, `runner.train_data_dir=${folder}/${name}/all`, `runner.train_batch_size=${size * BATCH}`]
+    await trainTiny(folder, [...single, `runner.model_save_path=${folder}/${name}/single`])
+    const ranks = await trainTogether({
+      ...{ folder, size, overrides: [...common, `runner.model_save_path=${folder}/${name}/ranks`] },
+      own: Array.from({ length: size }, (_, rank) => [`runner.train_data_dir=${folder}/${name}/${rank}`]),
+    })
+    expect(new Set(ranks.map(({ digest }) => digest)).size).toBe(1)
+    expect(ranks[0]!.notices).toContainEqual(expect.stringContaining(way === 'divided' ? 'is divided' : 'is whole'))
+    const [expected, found] = [
+      await weightsOf(`${folder}/${name}/single/0`, single),
+      await weightsOf(`${folder}/${name}/ranks/0`, single),
+    ]
+    expect(found.length).toBe(expected.length)
+    expect(Math.max(...found.map((value, i) => Math.abs(value - expected[i]!)))).toBeLessThan(1e-5)
+  },
+)
+
+test('runs repeat bit for bit, whole or divided alike; fleet.distributedOptimizer by hand gives the same; metrics are of all ranks', async () => {
+  const run = (...overrides: string[]) => trainTogether({ folder, size: 2, overrides })
+  const [first, again, divided, byHand] = [
+    await run(),
+    await run(),
+    await run('runner.replicated_table_mb=0'),
+    await run('hyper_parameters.rule=fleet'),
+  ]
+  expect(again[0]!.digest).toBe(first[0]!.digest)
+  expect(divided[0]!.digest).toBe(first[0]!.digest)
+  expect(byHand[0]!.digest).toBe(first[0]!.digest)
+  const wrapped = ({ notices }: { notices: readonly string[] }) =>
+    notices.filter((text) => text.includes('is taken as'))
+  expect([wrapped(first[0]!).length, wrapped(byHand[0]!).length]).toEqual([1, 0])
+  expect(first.map(({ samples }) => samples)).toEqual([120, 120])
+  expect(first[1]!.metrics).toEqual(first[0]!.metrics)
+  expect(first[0]!.notices).toContainEqual(
+    expect.stringMatching(/2 ranks have read 120 samples, each of .* chunks once/),
+  )
+})
+
+test('a rank with a third of the data ends with the others', async () => {
+  await writeData('short', 1, 10)
+  await writeData('long', 1, 30)
+  const own = ['short', 'long'].map((name) => [`runner.train_data_dir=${folder}/${name}/all`])
+  const ranks = await trainTogether({ folder, size: 2, own })
+  expect(ranks.map(({ samples }) => samples)).toEqual([240, 240])
+  expect(ranks[1]!.digest).toBe(ranks[0]!.digest)
+})
+
+test('a checkpoint of two ranks goes on with three, and with one', async () => {
+  const save = (name: string) => `runner.model_save_path=${folder}/${name}`
+  const divided = 'runner.replicated_table_mb=0'
+  await trainTogether({ folder, size: 2, overrides: [save('two'), divided] })
+  const three = await trainTogether({
+    ...{ folder, size: 3, overrides: [save('two'), divided, 'runner.epochs=2'], flags: ['--resume'] },
+  })
+  expect(three[0]!.samples).toBe(120)
+  expect(three[2]!.digest).toBe(three[0]!.digest)
+  const one = await trainTiny(folder, [save('two'), 'runner.epochs=3'], { resume: true })
+  expect(one.result.samples).toBe(120)
+})
+
+test('ranks with different settings are told the key', async () => {
+  const ranks = await startRanks({ folder, size: 2, own: [[], ['runner.seed=9']] })
+  for (const { ended, events } of ranks) {
+    const { code } = await ended
+    expect(code).not.toBe(0)
+    expect(JSON.stringify(events.at(-1))).toMatch(/COLLECTIVE_(CONFIG|RANK_STOPPED).*runner\.seed/)
+  }
+})
+
+test('a rank that is killed in a step is named, and the others stop within 5 s', async () => {
+  await writeData('endless', 1, 2000)
+  const overrides = [`runner.train_data_dir=${folder}/endless/all`, 'runner.epochs=500', 'runner.print_interval=10']
+  const ranks = await startRanks({ folder, size: 2, overrides })
+  const until = Date.now() + 90_000
+  while (!ranks[0]!.events.some(({ kind }) => kind === 'batch')) {
+    if (Date.now() > until) throw new Error('rank 0 does not train')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  const killed = performance.now()
+  ranks[1]!.child.kill('SIGKILL')
+  const { code } = await ranks[0]!.ended
+  expect(performance.now() - killed).toBeLessThan(5000)
+  expect(code).not.toBe(0)
+  expect(JSON.stringify(ranks[0]!.events.at(-1))).toMatch(/COLLECTIVE_RANK_LOST.*rank\W?1/)
+})
