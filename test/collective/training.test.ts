@@ -160,6 +160,31 @@ test('a checkpoint of two ranks goes on with three, and with one', async () => {
   expect(one.result.samples).toBe(120)
 })
 
+const READER = `
+import { BaseRecDataset, getRank, getWorldSize } from 'oarfish'
+export class RecDataset extends BaseRecDataset {
+  async *[Symbol.asyncIterator]() {
+    const [rank, size] = [getRank(), getWorldSize()]
+    let i = 0
+    for await (const line of this.lines()) {
+      if (i++ % size !== rank) continue
+      const values = line.split(/[ :]/)
+      yield { click: Number(values[1]), user: [values[3]], item: [values[5]], x: [Number(values[7]), Number(values[9])] }
+    }
+  }
+}
+`
+
+test('a reader that asks for its rank is given all files and divides them itself', async () => {
+  await writeData('asked', 1, 5)
+  await writeFile(join(folder, 'reader.ts'), READER)
+  const overrides = [`runner.train_data_dir=${folder}/asked/all`, 'runner.train_reader_path=reader']
+  const ranks = await trainTogether({ folder, size: 2, overrides })
+  expect(ranks[0]!.notices).toContainEqual(expect.stringContaining('divides them itself'))
+  expect(ranks[0]!.notices).toContainEqual(expect.stringContaining('as many as the files have lines'))
+  expect(ranks[1]!.digest).toBe(ranks[0]!.digest)
+})
+
 test('ranks with different settings are told the key', async () => {
   const ranks = await startRanks({ folder, size: 2, own: [[], ['runner.seed=9']] })
   for (const { ended, events } of ranks) {
