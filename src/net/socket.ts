@@ -135,7 +135,7 @@ class SocketConnection implements Connection {
 }
 
 const SMALL_FRAME_BYTES = 16 * 1024 // below this one copy is cheaper than a list of buffers
-const LINGER_MS = 1000
+const LINGER_MS = 300
 
 export function splitEndpoint(endpoint: string): { readonly host: string; readonly port: number } {
   const at = endpoint.lastIndexOf(':')

@@ -16,7 +16,7 @@ export class Mailbox {
   async take(address: string): Promise<Uint8Array | undefined> {
     if (!this.#parcels.has(address)) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, PATIENCE_MS)
+        const timer = setTimeout(resolve, PATIENCE_MS).unref()
         this.#waiting.set(address, () => {
           clearTimeout(timer)
           resolve()

@@ -91,7 +91,7 @@ export class Meetings {
 
   async #patience(room: Room): Promise<void> {
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, this.#patienceMs)
+      const timer = setTimeout(resolve, this.#patienceMs).unref()
       room.waiting.push(() => {
         clearTimeout(timer)
         resolve()

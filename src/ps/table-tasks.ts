@@ -50,7 +50,7 @@ export class TableTasks {
     const running = this.#running.get(task.id) ?? this.#start(task)
     await Promise.race([
       running.finished.catch(() => undefined),
-      new Promise((resolve) => setTimeout(resolve, PATIENCE_MS)),
+      new Promise((resolve) => setTimeout(resolve, PATIENCE_MS).unref()),
     ])
     if (running.failure) throw running.failure
     const answer: TableTaskAnswer = { done: running.done, rows: running.rows }
