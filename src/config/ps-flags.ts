@@ -32,7 +32,7 @@ export const PS_FLAGS: readonly PsFlag[] = [
   communicator('independent_recv_thread', 'sockets have a thread of their own in every mode'),
   communicator('min_send_grad_num_before_recv', 'dense weights come back with each push'),
   communicator('max_send_grad_num_before_recv', 'the older name of the one before'),
-  communicator('thread_pool_size', 'one thread serves all connections of a process'),
+  communicator('thread_pool_size', 'a server has `runner.server_threads` threads'),
   communicator('send_wait_times', 'nothing waits to be merged'),
   communicator('is_sgd_optimizer', 'every optimizer runs on the servers (in geo: on the workers)'),
   communicator('merge_sparse_grad', 'gradients of one sign are always merged before they travel'),
