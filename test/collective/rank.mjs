@@ -70,6 +70,8 @@ const works = {
       throw new Error('the disk of this rank is full')
     }
     await new Promise((resolve) => setTimeout(resolve, 2500))
+    // The first may be met by the call in which that thread waits; nobody meets the second.
+    await group.barrier()
     await group.barrier()
   },
   /** A thread of the last rank waits in a call when the process ends. */
