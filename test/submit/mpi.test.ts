@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { FIXTURE, isBackend, yamlBlocks } from '../config-v1/blocks.testing.ts'
+import { isBackend, yamlBlocks } from '../config-v1/blocks.testing.ts'
 import { type Host, type Network, networkTools, openNetwork } from '../netns/network.testing.ts'
-import { openSsh, type SshHosts, sshTools } from '../netns/ssh.testing.ts'
+import { openSsh, type SshHosts } from '../netns/ssh.testing.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const tools = (script: string) => {
@@ -18,13 +18,44 @@ const tools = (script: string) => {
     return String((error as { stderr?: Buffer }).stderr)
   }
 }
-const lacking = networkTools() ?? sshTools() ?? tools('scripts/mpi-tools.mjs')
+const lacking = networkTools() ?? tools('scripts/mpi-tools.mjs')
 if (lacking) console.warn(`skipped: ${lacking}`)
 
 const seed = process.env['OARFISH_SEEDS']
-const guide = seed
-  ? readFileSync(join(seed, readdirSync(seed).find((name) => name.startsWith('000'))!), 'utf8')
-  : FIXTURE
+/** Where there is no guide: a job in its form. */
+const OWN = `
+\`\`\`yaml
+workspace: "./"
+mode: [ps_cluster]
+dataset:
+- name: dataloader_train
+  batch_size: 2
+  type: DataLoader
+  data_path: "{workspace}/train_data"
+  sparse_slots: "click ${Array.from({ length: 26 }, (_, i) => i + 1).join(' ')}"
+  dense_slots: "dense_var:13"
+runner:
+- {name: ps_cluster, class: cluster_train, epochs: 2, device: cpu, fleet_mode: ps, save_checkpoint_path: "increment_dnn", phases: [phase1]}
+phase:
+- {name: phase1, model: "{workspace}/model.py", dataset_name: dataloader_train, thread_num: 1}
+\`\`\`
+\`\`\`yaml
+backend: "PaddleCloud"
+cluster_type: mpi
+config:
+  fs_name: "afs://xxx.com"
+  fs_ugi: "usr,pwd"
+  output_path: ""
+  train_data_path: ""
+submit:
+  ak: ""
+  sk: ""
+  group: ""
+  files: ./*.py ./*.yaml
+  nodes: 2
+\`\`\`
+`
+const guide = seed ? readFileSync(join(seed, readdirSync(seed).find((name) => name.startsWith('000'))!), 'utf8') : OWN
 
 describe.skipIf(lacking)(`jobs on two hosts by mpirun ${lacking ?? ''}`, { timeout: 180_000 }, () => {
   let network: Network
