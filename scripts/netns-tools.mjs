@@ -3,21 +3,13 @@
  * where they cannot be had, says on stderr what to install and exits 1.
  */
 import { spawnSync } from 'node:child_process'
+import { installed } from './apt.mjs'
 
 const PACKAGES = { ip: 'iproute2', nft: 'nftables', unshare: 'util-linux' }
 
 if (process.platform !== 'linux' || process.getuid() !== 0) give('run the tests as root on Linux')
-const missing = lacking()
-if (missing.length > 0) {
-  const options = { encoding: 'utf8', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
-  // One apt at a time: several test files may ask for the same.
-  const apt = (...words) => spawnSync('apt-get', ['-o', 'DPkg::Lock::Timeout=120', '-q', ...words], options)
-  if (apt('install', '-y', ...missing).status !== 0) {
-    apt('update')
-    apt('install', '-y', ...missing)
-  }
-  if (lacking().length > 0) give(`install ${lacking().join(', ')} (Debian: apt install ${lacking().join(' ')})`)
-}
+const missing = installed(PACKAGES)
+if (missing.length > 0) give(`install ${missing.join(', ')} (Debian: apt install ${missing.join(' ')})`)
 // A kernel may lack what the tools ask for: try it.
 const probe = `oarfish-probe-${process.pid}`
 const ruleset =
@@ -31,13 +23,6 @@ const failed = steps.map(([command, args, input]) => spawnSync(command, args, { 
 spawnSync('ip', ['netns', 'del', probe])
 const refused = failed.find(({ status }) => status !== 0)
 if (refused) give(`use a kernel with namespaces, veth and nftables (${refused.stderr.trim().split('\n')[0]})`)
-
-function lacking() {
-  const has = (command) => spawnSync('sh', ['-c', `command -v ${command}`]).status === 0
-  return Object.keys(PACKAGES)
-    .filter((command) => !has(command))
-    .map((command) => PACKAGES[command])
-}
 
 function give(hint) {
   console.error(`There are no network namespaces here. To have them, ${hint}.`)

@@ -1,18 +1,13 @@
 /** @file Real processes that train one model in step: against one process over the same global batches, with each other, and when one fails. */
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { loadConfig } from '../../src/config/index.ts'
-import { loadModel } from '../../src/model/index.ts'
-import { createLocalParams, LocalParams } from '../../src/params/index.ts'
-import { loadSnapshot, openSnapshot } from '../../src/snapshot/index.ts'
-import { createRng } from '../../src/util/index.ts'
+import { BATCH, savedWeights, writeGlobalBatches } from '../train/global-batches.testing.ts'
 import { tinyFolder, trainTiny } from '../train/tiny.testing.ts'
 import { startRanks, trainTogether } from './training.testing.ts'
 
 vi.setConfig({ testTimeout: 240_000 })
 
-const BATCH = 6 // of a rank
 const MODEL = `
 import { concat, mean, nn, optimizer, z, fleet } from 'oarfish'
 export const hyperParameters = z.strictObject({ rule: z.enum(['sgd', 'adam', 'clipped', 'fleet']) })
@@ -50,45 +45,6 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** Rank r reads name/r; the single process reads name/all, where each global batch is the ranks' batches in order. */
-async function writeData(name: string, ranks: number, steps: number): Promise<void> {
-  const rng = createRng(5n)
-  const line = () =>
-    `click:${rng.below(2)} user:${rng.below(30)} item:${1000 + rng.below(30)} x:${rng.normal().toFixed(3)} x:${rng.normal().toFixed(3)}`
-  const all: string[] = []
-  const own = Array.from({ length: ranks }, (): string[] => [])
-  for (let k = 0; k < steps; k++) {
-    for (const lines of own) {
-      const batch = Array.from({ length: BATCH }, line)
-      lines.push(...batch)
-      all.push(...batch)
-    }
-  }
-  for (const [part, lines] of [...own.map((lines, r) => [String(r), lines] as const), ['all', all] as const]) {
-    await mkdir(join(folder, name, part), { recursive: true })
-    await writeFile(join(folder, name, part, 'part-0'), `${lines.join('\n')}\n`)
-  }
-}
-
-async function weightsOf(saved: string, overrides: readonly string[]): Promise<number[]> {
-  const config = loadConfig({ path: join(folder, 'config.yaml'), overrides, cwd: folder })
-  const { train: program, optimizer, tableOptimizers } = await loadModel(config)
-  const params = new LocalParams(createLocalParams({ program, optimizer, tableOptimizers, seed: 1, threads: 1 }), 0)
-  await loadSnapshot({ snapshot: await openSnapshot(saved, 'test'), params, emit: () => undefined })
-  const dense = new Float32Array(params.dense.layout.floats)
-  params.dense.pull(dense)
-  const rows = params.tables.flatMap((table) => {
-    const own = [...table.scan()].flatMap(({ signs, rows, rowBytes }) =>
-      [...signs].map((sign, i) => ({
-        sign,
-        row: new Float32Array(rows.slice(i * rowBytes, i * rowBytes + 4 * table.dim).buffer),
-      })),
-    )
-    return own.sort((a, b) => (a.sign < b.sign ? -1 : 1)).flatMap(({ row }) => [...row])
-  })
-  return [...dense, ...rows]
-}
-
 test.each([
   ['sgd', 2, 200, 'whole'],
   ['adam', 2, 20, 'whole'],
@@ -98,7 +54,7 @@ test.each([
   '%s on %i ranks is within 1e-5 of one process after %i steps, tables %s',
   async (rule, size, steps, way) => {
     const name = `${rule}-${size}-${way}`
-    await writeData(name, size, steps)
+    await writeGlobalBatches(join(folder, name), size, steps)
     const common = [`hyper_parameters.rule=${rule}`, `runner.replicated_table_mb=${way === 'divided' ? 0 : 256}`]
     const single = [...common, `runner.train_data_dir=${folder}/${name}/all`, `runner.train_batch_size=${size * BATCH}`]
     await trainTiny(folder, [...single, `runner.model_save_path=${folder}/${name}/single`])
@@ -109,8 +65,8 @@ test.each([
     expect(new Set(ranks.map(({ digest }) => digest)).size).toBe(1)
     expect(ranks[0]!.notices).toContainEqual(expect.stringContaining(way === 'divided' ? 'is divided' : 'is whole'))
     const [expected, found] = [
-      await weightsOf(`${folder}/${name}/single/0`, single),
-      await weightsOf(`${folder}/${name}/ranks/0`, single),
+      await savedWeights(folder, `${folder}/${name}/single/0`, single),
+      await savedWeights(folder, `${folder}/${name}/ranks/0`, single),
     ]
     expect(found.length).toBe(expected.length)
     expect(Math.max(...found.map((value, i) => Math.abs(value - expected[i]!)))).toBeLessThan(1e-5)
@@ -139,8 +95,8 @@ test('runs repeat bit for bit, whole or divided alike; fleet.distributedOptimize
 })
 
 test('a rank with a third of the data ends with the others', async () => {
-  await writeData('short', 1, 10)
-  await writeData('long', 1, 30)
+  await writeGlobalBatches(join(folder, 'short'), 1, 10)
+  await writeGlobalBatches(join(folder, 'long'), 1, 30)
   const own = ['short', 'long'].map((name) => [`runner.train_data_dir=${folder}/${name}/all`])
   const ranks = await trainTogether({ folder, size: 2, own })
   expect(ranks.map(({ samples }) => samples)).toEqual([240, 240])
@@ -176,7 +132,7 @@ export class RecDataset extends BaseRecDataset {
 `
 
 test('a reader that asks for its rank is given all files and divides them itself', async () => {
-  await writeData('asked', 1, 5)
+  await writeGlobalBatches(join(folder, 'asked'), 1, 5)
   await writeFile(join(folder, 'reader.ts'), READER)
   const overrides = [`runner.train_data_dir=${folder}/asked/all`, 'runner.train_reader_path=reader']
   const ranks = await trainTogether({ folder, size: 2, overrides })
@@ -195,7 +151,7 @@ test('ranks with different settings are told the key', async () => {
 })
 
 test('a rank that is killed in a step is named, and the others stop within 5 s', async () => {
-  await writeData('endless', 1, 2000)
+  await writeGlobalBatches(join(folder, 'endless'), 1, 2000)
   const overrides = [`runner.train_data_dir=${folder}/endless/all`, 'runner.epochs=500', 'runner.print_interval=10']
   const ranks = await startRanks({ folder, size: 2, overrides })
   const until = Date.now() + 90_000

@@ -11,18 +11,6 @@ export interface SshHosts {
   close(): void
 }
 
-/** Why there can be no sshd here; undefined: there can. Installs it where it may. */
-export function sshTools(): string | undefined {
-  const has = () => spawnSync('sh', ['-c', 'command -v sshd && command -v ssh-keygen']).status === 0
-  if (has()) return undefined
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
-  if (process.getuid?.() === 0)
-    spawnSync('apt-get', ['-o', 'DPkg::Lock::Timeout=120', '-q', 'install', '-y', 'openssh-server'], { env })
-  return has()
-    ? undefined
-    : 'There is no sshd here. To have it, install openssh-server (Debian: apt install openssh-server).'
-}
-
 export async function openSsh(hosts: readonly Host[]): Promise<SshHosts> {
   const folder = mkdtempSync(join(tmpdir(), 'oarfish-ssh-'))
   mkdirSync('/run/sshd', { recursive: true }) // sshd's own, where it gives up its rights

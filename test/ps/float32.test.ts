@@ -1,18 +1,13 @@
 /** @file Sync of real processes against one process over the same global batches, in float32. */
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { loadConfig } from '../../src/config/index.ts'
-import { loadModel } from '../../src/model/index.ts'
-import { createLocalParams, LocalParams } from '../../src/params/index.ts'
-import { loadSnapshot, openSnapshot } from '../../src/snapshot/index.ts'
-import { createRng } from '../../src/util/index.ts'
+import { BATCH, savedWeights, writeGlobalBatches } from '../train/global-batches.testing.ts'
 import { tinyFolder, trainTiny } from '../train/tiny.testing.ts'
 import { startJob } from './job.testing.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 
-const BATCH = 6 // of a worker
 const MODEL = `
 import { concat, mean, nn, optimizer, z } from 'oarfish'
 export const hyperParameters = z.strictObject({ rule: z.enum(['sgd', 'adam']) })
@@ -46,47 +41,13 @@ beforeAll(async () => {
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
-/** Worker w reads data/w; the single process reads data/all, where each global batch is the workers' batches in rank order. */
-async function writeData(name: string, workers: number, steps: number): Promise<void> {
-  const rng = createRng(5n)
-  const line = () =>
-    `click:${rng.below(2)} user:${rng.below(30)} item:${1000 + rng.below(30)} x:${rng.normal().toFixed(3)} x:${rng.normal().toFixed(3)}`
-  const all: string[] = []
-  const own = Array.from({ length: workers }, (): string[] => [])
-  for (let k = 0; k < steps; k++) {
-    for (const lines of own) {
-      const batch = Array.from({ length: BATCH }, line)
-      lines.push(...batch)
-      all.push(...batch)
-    }
-  }
-  for (const [part, lines] of [...own.map((lines, w) => [String(w), lines] as const), ['all', all] as const]) {
-    await mkdir(join(folder, name, part), { recursive: true })
-    await writeFile(join(folder, name, part, 'part-0'), `${lines.join('\n')}\n`)
-  }
-}
-
-async function weightsOf(saved: string, overrides: readonly string[]): Promise<number[]> {
-  const config = loadConfig({ path: join(folder, 'config.yaml'), overrides, cwd: folder })
-  const { train: program, optimizer, tableOptimizers } = await loadModel(config)
-  const params = new LocalParams(createLocalParams({ program, optimizer, tableOptimizers, seed: 1, threads: 1 }), 0)
-  await loadSnapshot({ snapshot: await openSnapshot(saved, 'test'), params, emit: () => undefined })
-  const dense = new Float32Array(params.dense.layout.floats)
-  params.dense.pull(dense)
-  const rows = [...params.tables[0]!.scan()].flatMap(({ signs, rows, rowBytes }) =>
-    [...signs].map((sign, i) => ({ sign, row: new Float32Array(rows.slice(i * rowBytes, i * rowBytes + 16).buffer) })),
-  )
-  rows.sort((a, b) => (a.sign < b.sign ? -1 : 1))
-  return [...dense, ...rows.flatMap(({ row }) => [...row])]
-}
-
 test.each([
   ['sgd', 2, 200],
   ['adam', 2, 20],
   ['sgd', 4, 200],
 ] as const)('%s with %i workers is within 1e-5 of one process after %i steps', async (rule, workers, steps) => {
   const name = `${rule}-${workers}`
-  await writeData(name, workers, steps)
+  await writeGlobalBatches(join(folder, name), workers, steps)
   const common = [`hyper_parameters.rule=${rule}`, 'runner.sync_mode=sync']
   const single = [
     ...common,
@@ -111,8 +72,8 @@ test.each([
     job.kill()
   }
   const [expected, found] = [
-    await weightsOf(`${folder}/${name}/single/0`, single),
-    await weightsOf(`${folder}/${name}/job/0`, single),
+    await savedWeights(folder, `${folder}/${name}/single/0`, single),
+    await savedWeights(folder, `${folder}/${name}/job/0`, single),
   ]
   expect(found.length).toBe(expected.length)
   expect(Math.max(...found.map((value, i) => Math.abs(value - expected[i]!)))).toBeLessThan(1e-5)
