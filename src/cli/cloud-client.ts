@@ -1,9 +1,9 @@
 /** @file Which job server, and whose keys: from the command line, the environment, or what is remembered of a job. */
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdir, rename, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { parse } from 'yaml'
 import type { CloudClient } from '../cloud/index.ts'
+import { writePrivate } from '../fs/index.ts'
 import { UserError } from '../util/index.ts'
 import type { CliIo } from './io.ts'
 import { credentialsFile } from './submit.ts'
@@ -56,11 +56,9 @@ export async function clientFor(options: ClientOptions, io: CliIo, job?: string)
 /** Later commands need only the id. */
 export async function remember(id: string, { server, profile }: NamedClient, { env }: CliIo): Promise<void> {
   const file = jobsFile(env)
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
   const { [id]: _same, ...others } = readJobs(env)
   const kept = Object.fromEntries(Object.entries(others).slice(-KEPT))
-  await writeFile(`${file}.${process.pid}`, `${JSON.stringify({ ...kept, [id]: { server, profile } }, undefined, 2)}\n`)
-  await rename(`${file}.${process.pid}`, file)
+  await writePrivate(file, `${JSON.stringify({ ...kept, [id]: { server, profile } }, undefined, 2)}\n`)
 }
 
 const KEPT = 1000

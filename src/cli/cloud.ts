@@ -1,6 +1,8 @@
 /** @file `oarfish cloud`: the job server, its groups and users. */
 import { homedir, tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { PRIORITIES, type Priority } from '../config/index.ts'
@@ -163,16 +165,10 @@ async function node(io: CliIo): Promise<void> {
   io.onSignal(() => stop.abort())
   const code = await runMpiNode({
     ...{ env: io.env, signal: stop.signal, emit: plainSink(io), print: (line: string) => void io.out.write(line) },
-    readJob: async () => JSON.parse(await textOf(io.input())),
+    readJob: async () => JSON.parse(await text(Readable.from(io.input()))),
     folder: join(io.env['OARFISH_WORK'] ?? tmpdir(), `oarfish-${io.env['OARFISH_JOB_ID'] ?? process.pid}`),
   })
   if (code !== 0) throw new ExitCode(code ?? STOP_SIGNALS.SIGTERM)
-}
-
-async function textOf(input: AsyncIterable<Uint8Array>): Promise<string> {
-  const pieces: Uint8Array[] = []
-  for await (const piece of input) pieces.push(piece)
-  return Buffer.concat(pieces).toString('utf8')
 }
 
 /** What the node says, on the output that mpirun collects. */

@@ -29,7 +29,7 @@ export async function runHere(
   { profile }: ClientOptions,
   io: CliIo,
 ) {
-  const { EXECUTOR_NAMES, followOutcome, jobFolder, superviseCloudJob, writeRequest } = await import(
+  const { EXECUTOR_NAMES, followOutcome, jobFolder, readOutcome, superviseCloudJob, writeRequest } = await import(
     '../cloud/index.ts'
   )
   const { findCredentials, referred } = await import('../submit/index.ts')
@@ -56,7 +56,7 @@ export async function runHere(
     for await (const text of followOutcome(folder)) io.out.write(text)
     await running
   })
-  const { phase, reason = 'see its logs' } = (await import('../cloud/index.ts')).readOutcome(folder)!
+  const { phase, reason = 'see its logs' } = readOutcome(folder)!
   if (phase === 'succeeded') return void io.out.write(`${id} succeeded\n`)
   io.err.write(`${id} ${phase}: ${reason}\n`)
   throw phase === 'failed'

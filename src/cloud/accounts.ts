@@ -1,9 +1,8 @@
 /** @file Groups and users of a job server: one file, changed by `oarfish cloud group` and `oarfish cloud user`, read again when it changed. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
-import { mkdir, open, rename } from 'node:fs/promises'
-import { dirname } from 'node:path'
 import type { Priority } from '../config/index.ts'
+import { writePrivate } from '../fs/index.ts'
 import { UserError } from '../util/index.ts'
 
 export interface Group {
@@ -85,15 +84,5 @@ const newKeys = () => ({ ak: randomBytes(16).toString('hex'), sk: randomBytes(32
 
 const accountError = (message: string, hint: string) => new UserError(message, { code: 'CLOUD_ACCOUNT', hint })
 
-async function writeAccounts(file: string, accounts: Accounts): Promise<void> {
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  const aside = `${file}.${process.pid}`
-  const handle = await open(aside, 'w', 0o600)
-  try {
-    await handle.writeFile(`${JSON.stringify(accounts, undefined, 2)}\n`)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(aside, file)
-}
+const writeAccounts = async (file: string, accounts: Accounts) =>
+  await writePrivate(file, `${JSON.stringify(accounts, undefined, 2)}\n`)

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
+import { text as readText } from 'node:stream/consumers'
 import { UserError } from '../util/index.ts'
 import type { AnnouncedFile, CloudJob, JobRequest } from './jobs.ts'
 import { EMPTY_HASH, hashOf, type Keys, sign } from './sign.ts'
@@ -54,7 +55,7 @@ export function cloudClient(server: string, keys: Keys): CloudClient {
   const call = async <T>(method: string, path: string, body?: unknown) => {
     const text = body === undefined ? '' : JSON.stringify(body)
     const response = await send({ server, keys, method, path, hash: hashOf(text), body: text })
-    return JSON.parse(await textOf(response)) as T
+    return JSON.parse(await readText(response)) as T
   }
   return {
     submit: async ({ request, files, fsUgi, onAdmitted, onUploaded }) => {
@@ -65,7 +66,7 @@ export function cloudClient(server: string, keys: Keys): CloudClient {
         for (const [i, { name, bytes, sha256 }] of announced.entries()) {
           const path = `/v1/jobs/${job.jobId}/files/${encodeURIComponent(name)}`
           const body = createReadStream(files[i]!.path)
-          await textOf(await send({ server, keys, method: 'PUT', path, hash: sha256, body, bytes }))
+          await readText(await send({ server, keys, method: 'PUT', path, hash: sha256, body, bytes }))
           onUploaded?.(name, bytes)
         }
         await call('POST', `/v1/jobs/${job.jobId}/ready`)
@@ -129,20 +130,13 @@ function send({ server, keys, method, path, hash, body, bytes }: Sent): Promise<
   return new Promise((done, fail) => {
     const request = start(url, { method, headers, timeout: TIMEOUT_MS }, (response) => {
       if ((response.statusCode ?? 500) < 300) done(response)
-      else textOf(response).then((text) => fail(refusedError(response.statusCode!, text)), fail)
+      else readText(response).then((text) => fail(refusedError(response.statusCode!, text)), fail)
     })
     request.on('timeout', () => request.destroy(new Error(`no answer within ${TIMEOUT_MS / 1000} s`)))
     request.on('error', (error: NodeJS.ErrnoException) => fail(unreachable(server, error)))
     if (body === undefined || typeof body === 'string') request.end(body ?? '')
     else body.on('error', (error) => request.destroy(error)).pipe(request)
   })
-}
-
-async function textOf(response: IncomingMessage): Promise<string> {
-  response.setEncoding('utf8')
-  let text = ''
-  for await (const piece of response) text += piece
-  return text
 }
 
 function refusedError(status: number, text: string): UserError {

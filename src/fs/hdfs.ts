@@ -1,7 +1,7 @@
 /** @file `hdfs://` and `afs://` over WebHDFS: plain HTTP, no Hadoop client. The name node says where, a data node sends or takes. */
-import type { IncomingMessage } from 'node:http'
+import { buffer, text } from 'node:stream/consumers'
 import { UserError } from '../util/index.ts'
-import { drain, exchange, HttpStatusError, retried, textOf } from './http.ts'
+import { drain, exchange, HttpStatusError, resumed, retried } from './http.ts'
 import type { RemoteFile, RemoteFiles, RemoteOptions } from './remote.ts'
 
 /** WebHDFS's own port; `fs_name` usually has the RPC port, which HTTP does not understand. */
@@ -20,7 +20,7 @@ export function hdfsFiles(url: URL, { ugi = '' }: RemoteOptions): RemoteFiles {
     await retried(async () => await exchange({ url: at(path, op) }), told(path))
   const list = async (folder: string, below = ''): Promise<readonly RemoteFile[]> => {
     const { FileStatuses } = JSON.parse(
-      await textOf(await ask([folder, below].filter((part) => part !== '').join('/'), 'op=LISTSTATUS')),
+      await text(await ask([folder, below].filter((part) => part !== '').join('/'), 'op=LISTSTATUS')),
     ) as Listing
     const found = FileStatuses.FileStatus.map(async ({ pathSuffix, type, length }) => {
       const path = [below, pathSuffix].filter((part) => part !== '').join('/')
@@ -34,14 +34,13 @@ export function hdfsFiles(url: URL, { ugi = '' }: RemoteOptions): RemoteFiles {
     await drain(await exchange({ method: 'DELETE', url: at(path, 'op=DELETE') }))
     const target = encodeURIComponent(`${root}/${path}`.replaceAll(/\/+/g, '/'))
     const url = at(aside, `op=RENAME&destination=${target}`)
-    const { boolean: moved } = JSON.parse(await textOf(await exchange({ method: 'PUT', url })))
+    const { boolean: moved } = JSON.parse(await text(await exchange({ method: 'PUT', url })))
     if (moved !== true) throw new Error(`HDFS did not rename ${aside}`)
   }
   return {
     list: async (folder) => [...(await list(folder))].sort((a, b) => (a.path < b.path ? -1 : 1)),
     read: (path) => resumed((offset) => ask(path, `op=OPEN&offset=${offset}`), told(path)),
-    readRange: async (path, from, length) =>
-      Buffer.concat(await piecesOf(await ask(path, `op=OPEN&offset=${from}&length=${length}`))),
+    readRange: async (path, from, length) => await buffer(await ask(path, `op=OPEN&offset=${from}&length=${length}`)),
     write: async (path, content) => {
       try {
         await writeAside(path, content)
@@ -68,31 +67,6 @@ async function create(url: string, content: AsyncIterable<Uint8Array>): Promise<
   const { location } = first.headers
   if (location === undefined) throw new Error('the name node named no data node to write to')
   await drain(await exchange({ method: 'PUT', url: location, body: content }))
-}
-
-const RESUMES = 5
-
-/** A stream that goes on where a broken connection left it. */
-async function* resumed(open: (offset: number) => Promise<IncomingMessage>, tell: (error: Error) => Error) {
-  let [offset, broken] = [0, 0]
-  for (;;) {
-    const response = await open(offset)
-    try {
-      for await (const piece of response) {
-        offset += (piece as Buffer).length
-        yield piece as Uint8Array
-      }
-      return
-    } catch (error) {
-      if (++broken > RESUMES) throw tell(error as Error)
-    }
-  }
-}
-
-async function piecesOf(response: IncomingMessage): Promise<Buffer[]> {
-  const pieces: Buffer[] = []
-  for await (const piece of response) pieces.push(piece as Buffer)
-  return pieces
 }
 
 const encodePath = (path: string) =>
@@ -134,9 +108,9 @@ const told =
     })
   }
 
-function parsed(text: string): RemoteException {
+function parsed(body: string): RemoteException {
   try {
-    return JSON.parse(text) as RemoteException
+    return JSON.parse(body) as RemoteException
   } catch {
     return {}
   }

@@ -2,6 +2,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 
 export interface Exchange {
@@ -45,22 +46,37 @@ export async function exchange({
     else pipeline(Readable.from(body), request).catch(fail)
   })
   const { statusCode = 500, headers: answered } = response
-  if (statusCode >= 400) throw new HttpStatusError(statusCode, await textOf(response))
+  if (statusCode >= 400) throw new HttpStatusError(statusCode, await text(response))
   if (!redirect || statusCode < 300 || answered.location === undefined) return response
   await drain(response)
   return await exchange({ method, url: new URL(answered.location, url).href, headers, ...(body && { body }) })
 }
 
-export async function textOf(response: IncomingMessage): Promise<string> {
-  response.setEncoding('utf8')
-  let text = ''
-  for await (const piece of response) text += piece
-  return text
-}
-
 /** Reads an answer to its end, so that its connection can be used again. */
 export async function drain(response: IncomingMessage): Promise<void> {
   for await (const _piece of response.resume());
+}
+
+const RESUMES = 5
+
+/** A stream that goes on where a broken connection left it. `open` tries again by itself, and words what it could not mend. */
+export async function* resumed(
+  open: (offset: number) => Promise<IncomingMessage>,
+  tell: (error: Error) => Error,
+): AsyncGenerator<Uint8Array> {
+  let [offset, broken] = [0, 0]
+  for (;;) {
+    const response = await open(offset)
+    try {
+      for await (const piece of response) {
+        offset += (piece as Buffer).length
+        yield piece as Uint8Array
+      }
+      return
+    } catch (error) {
+      if (++broken > RESUMES) throw tell(error as Error)
+    }
+  }
 }
 
 const ATTEMPTS = 4

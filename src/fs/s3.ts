@@ -1,7 +1,8 @@
 /** @file `s3://bucket` with signature version 4. Keys come from the environment variables every S3 tool reads, or from `fs_ugi`. */
 import { createHash, createHmac } from 'node:crypto'
+import { buffer, text } from 'node:stream/consumers'
 import { UserError } from '../util/index.ts'
-import { drain, exchange, HttpStatusError, retried, textOf } from './http.ts'
+import { drain, exchange, HttpStatusError, resumed, retried } from './http.ts'
 import type { RemoteFile, RemoteFiles, RemoteOptions } from './remote.ts'
 
 interface S3Place {
@@ -31,12 +32,9 @@ export function s3Files(url: URL, { ugi = '' }: RemoteOptions): RemoteFiles {
     )
   return {
     list: async (folder) => await listAll(place, keyOf(folder), told(folder)),
-    read: (path) => resumedFrom(async (offset) => await get(path, `bytes=${offset}-`)),
-    readRange: async (path, from, length) => {
-      const pieces: Buffer[] = []
-      for await (const piece of await get(path, `bytes=${from}-${from + length - 1}`)) pieces.push(piece as Buffer)
-      return Buffer.concat(pieces)
-    },
+    // An empty object has no byte for a range to begin at.
+    read: (path) => resumed((offset) => get(path, offset === 0 ? undefined : `bytes=${offset}-`), told(path)),
+    readRange: async (path, from, length) => await buffer(await get(path, `bytes=${from}-${from + length - 1}`)),
     write: async (path, content) => await upload(place, keyOf(path), content, told(path)),
   }
 }
@@ -47,25 +45,6 @@ const clean = (path: string) =>
     .filter((part) => part !== '')
     .join('/')
 
-const RESUMES = 5
-
-async function* resumedFrom(open: (offset: number) => Promise<AsyncIterable<Uint8Array>>) {
-  let [offset, broken] = [0, 0]
-  for (;;) {
-    try {
-      for await (const piece of await open(offset)) {
-        offset += piece.length
-        yield piece
-      }
-      return
-    } catch (error) {
-      // Nothing is left where the break came after the last byte.
-      if (error instanceof HttpStatusError && error.status === 416 && offset > 0) return
-      if (error instanceof UserError || ++broken > RESUMES) throw error
-    }
-  }
-}
-
 /** All keys below a prefix, page by page. */
 async function listAll(place: S3Place, prefix: string, tell: (error: Error) => Error): Promise<readonly RemoteFile[]> {
   const found: RemoteFile[] = []
@@ -75,7 +54,7 @@ async function listAll(place: S3Place, prefix: string, tell: (error: Error) => E
       prefix,
       ...(token && { 'continuation-token': token }),
     }
-    const page: string = await textOf(
+    const page: string = await text(
       await retried(async () => await call(place, { method: 'GET', key: '', query }), tell),
     )
     for (const [, entry] of page.matchAll(/<Contents>([\s\S]*?)<\/Contents>/g)) {
@@ -94,8 +73,8 @@ async function listAll(place: S3Place, prefix: string, tell: (error: Error) => E
 const ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
 function tag(xml: string, name: string): string | undefined {
-  const text = new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(xml)?.[1]
-  return text?.replaceAll(/&(\w+);/g, (all, entity: string) => ENTITIES[entity] ?? all)
+  const found = new RegExp(`<${name}>([\\s\\S]*?)</${name}>`).exec(xml)?.[1]
+  return found?.replaceAll(/&(\w+);/g, (all, entity: string) => ENTITIES[entity] ?? all)
 }
 
 /** Small content in one request, larger in parts; S3 shows the object only when it is whole. */
@@ -114,12 +93,12 @@ async function upload(
   const { value: first = new Uint8Array(0), done } = await parts.next()
   if (done || first.length < PART_BYTES) return void (await put(first))
   const begun = await retried(async () => await call(place, { method: 'POST', key, query: { uploads: '' } }), tell)
-  const uploadId = tag(await textOf(begun), 'UploadId')!
+  const uploadId = tag(await text(begun), 'UploadId')!
   const tags = [await put(first, { partNumber: '1', uploadId })]
   for await (const part of parts) tags.push(await put(part, { partNumber: String(tags.length + 1), uploadId }))
   const listed = tags.map((etag, i) => `<Part><PartNumber>${i + 1}</PartNumber><ETag>${etag}</ETag></Part>`).join('')
   const body = Buffer.from(`<CompleteMultipartUpload>${listed}</CompleteMultipartUpload>`)
-  const answer = await textOf(await call(place, { method: 'POST', key, query: { uploadId }, body }))
+  const answer = await text(await call(place, { method: 'POST', key, query: { uploadId }, body }))
   // S3 may answer 200 and tell a failure in the body.
   if (answer.includes('<Error>')) throw tell(new HttpStatusError(500, answer))
 }
@@ -178,18 +157,18 @@ function signed(
     .map(([name, value]) => `${name}:${value}\n`)
     .join('')
   const request = [method, path, search, lines, names, hash].join('\n')
-  const text = ['AWS4-HMAC-SHA256', time, scope, createHash('sha256').update(request).digest('hex')].join('\n')
+  const signable = ['AWS4-HMAC-SHA256', time, scope, createHash('sha256').update(request).digest('hex')].join('\n')
   const hmac = (by: string | Buffer, data: string) => createHmac('sha256', by).update(data).digest()
   const signing = scope.split('/').reduce<string | Buffer>((by, part) => hmac(by, part), `AWS4${secret}`)
-  const signature = createHmac('sha256', signing).update(text).digest('hex')
+  const signature = createHmac('sha256', signing).update(signable).digest('hex')
   return {
     ...headers,
     authorization: `AWS4-HMAC-SHA256 Credential=${key}/${scope}, SignedHeaders=${names}, Signature=${signature}`,
   }
 }
 
-const encode = (text: string) =>
-  encodeURIComponent(text).replaceAll(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
+const encode = (part: string) =>
+  encodeURIComponent(part).replaceAll(/[!'()*]/g, (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`)
 
 const told =
   (path: string) =>

@@ -53,6 +53,20 @@ export async function createFile(path: string): Promise<WriteFile> {
   }
 }
 
+/** A small file for its owner alone, there whole or as it was: written aside with mode 600 from its first byte, then moved. */
+export async function writePrivate(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const aside = `${path}.${process.pid}`
+  const file = await open(aside, 'w', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(aside, path)
+}
+
 /**
  * Fills a new folder beside `folder` and puts it in its place once `fill` is done; if `fill` fails, what was there stays.
  * Remains of attempts that were cut off are removed; those of processes that still run are left alone.

@@ -1,7 +1,7 @@
 /** @file Secrets of jobs: kept in one file that only its owner can read, and named everywhere else. */
 import { createHash } from 'node:crypto'
-import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { writePrivate } from '../fs/index.ts'
 import { UserError } from '../util/index.ts'
 
 export interface Credentials {
@@ -25,21 +25,11 @@ export function profileOf(group: string, { ak = '', fs_ugi = '' }: Credentials):
   return `${group.replaceAll(/[^\w.-]/g, '_') || 'job'}-${digest}`
 }
 
-/** Adds or replaces a profile. The file is written aside and moved, with mode 600 from its first byte. */
+/** Adds or replaces a profile. */
 export async function saveCredentials(file: string, profile: string, credentials: Credentials): Promise<void> {
   const all = new Map([...(await readProfiles(file)), [profile, credentials]])
   const text = [...all].map(([name, values]) => [`[${name}]`, ...lines(values), ''].join('\n')).join('\n')
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 })
-  const aside = `${file}.${process.pid}`
-  const handle = await open(aside, 'w', 0o600)
-  try {
-    await handle.writeFile(text)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await chmod(aside, 0o600)
-  await rename(aside, file)
+  await writePrivate(file, text)
 }
 
 export async function findCredentials(file: string, profile: string): Promise<Credentials> {

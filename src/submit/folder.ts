@@ -57,6 +57,7 @@ export function configIni({ env, data, secrets }: Job): string {
           '# Volume that every pod sees at ./afs/.',
           'mount_afs="true"',
           `AFS_REMOTE_MOUNT_POINT=${data.mount ?? ''}`,
+          // Where PaddleCloud's own nodes have it; here it is ./afs/ of the working folder, whatever this says.
           'afs_local_mount_point="/root/paddlejob/workspace/env_run/afs/"',
         ]),
     '',
