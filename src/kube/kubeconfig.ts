@@ -1,0 +1,100 @@
+/** @file Which cluster, and as whom: KUBECONFIG, ~/.kube/config, or the account of the pod this runs in. */
+import { existsSync, readFileSync } from 'node:fs'
+import { isIPv6 } from 'node:net'
+import { delimiter, join } from 'node:path'
+import type { KubeConfig } from '@kubernetes/client-node'
+import type { Env } from '../config/index.ts'
+import { UserError } from '../util/index.ts'
+import { proxyFor } from './proxy.ts'
+
+export interface KubeOptions {
+  readonly env: Env
+  /** In place of KUBECONFIG. */
+  readonly kubeconfig?: string | undefined
+  /** In place of the kubeconfig's current one. */
+  readonly context?: string | undefined
+}
+
+const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
+
+/** The client library's description of one cluster and user; a proxy of the environment is used as kubectl uses it. */
+export async function loadKubeconfig(options: KubeOptions): Promise<KubeConfig> {
+  const client = await import('@kubernetes/client-node')
+  const config = new client.KubeConfig()
+  const files = filesOf(options)
+  if (files)
+    for (const file of files) config.mergeConfig(read(new client.KubeConfig(), file), config.contexts.length > 0)
+  else loadAccount(config, options.env)
+  if (options.context !== undefined) config.setCurrentContext(options.context)
+  const cluster = config.getCurrentCluster()
+  if (!cluster) throw noContext(config, files ?? [])
+  const proxyUrl = cluster.proxyUrl ?? proxyFor(cluster.server, options.env)
+  const clusters = config.clusters.map((each) => (each === cluster && proxyUrl ? { ...each, proxyUrl } : each))
+  config.loadFromOptions({ ...config, clusters })
+  return config
+}
+
+/** Undefined where the pod's own account is to be used. */
+function filesOf({ env, kubeconfig }: KubeOptions): readonly string[] | undefined {
+  const named = kubeconfig ?? env['KUBECONFIG'] ?? ''
+  const files = named.split(delimiter).filter((file) => file !== '')
+  if (files.length > 0) {
+    // kubectl passes over those of a list that are not there.
+    const there = files.filter((file) => existsSync(file))
+    if (there.length > 0) return there
+    throw noKubeconfig(`There is no ${files.join(' and no ')}.`)
+  }
+  const home = join(env['HOME'] ?? '/', '.kube', 'config')
+  if (existsSync(home)) return [home]
+  if (env['KUBERNETES_SERVICE_HOST'] !== undefined && existsSync(join(ACCOUNT, 'token'))) return undefined
+  throw noKubeconfig(`There is no kubeconfig: KUBECONFIG is not set, there is no ${home}, and this is not a pod.`)
+}
+
+function read(config: KubeConfig, file: string): KubeConfig {
+  try {
+    config.loadFromFile(file)
+    return config
+  } catch (error) {
+    throw new UserError(`${file} is no kubeconfig: ${(error as Error).message}`, {
+      code: 'KUBE_CONFIG',
+      where: { file },
+      hint: 'Download it again from your cluster, or check it with: kubectl config view',
+      cause: error,
+    })
+  }
+}
+
+function loadAccount(config: KubeConfig, env: Env): void {
+  const host = env['KUBERNETES_SERVICE_HOST'] ?? ''
+  const server = `https://${isIPv6(host) ? `[${host}]` : host}:${env['KUBERNETES_SERVICE_PORT'] ?? '443'}`
+  const namespace = readFileSync(join(ACCOUNT, 'namespace'), 'utf8').trim()
+  const authProvider = { name: 'tokenFile', config: { tokenFile: join(ACCOUNT, 'token') } } // read again as it is renewed
+  config.loadFromOptions({
+    clusters: [{ name: 'pod', server, caFile: join(ACCOUNT, 'ca.crt'), skipTLSVerify: false }],
+    users: [{ name: 'pod', authProvider }],
+    contexts: [{ name: 'pod', cluster: 'pod', user: 'pod', namespace }],
+    currentContext: 'pod',
+  })
+}
+
+const noKubeconfig = (message: string) =>
+  new UserError(message, {
+    code: 'KUBE_CONFIG',
+    hint: "Put your cluster's kubeconfig there, or name it: export KUBECONFIG=/path/to/kubeconfig",
+  })
+
+function noContext(config: KubeConfig, files: readonly string[]): UserError {
+  const names = config.contexts.map(({ name }) => name)
+  const wanted = config.getCurrentContext()
+  const message = wanted
+    ? `The kubeconfig has no context ${wanted} that leads to a cluster.`
+    : 'The kubeconfig has no current context.'
+  return new UserError(message, {
+    code: 'KUBE_CONFIG',
+    ...(files[0] !== undefined && { where: { file: files[0] } }),
+    hint:
+      names.length > 0
+        ? `Choose one of ${names.join(', ')}: kubectl config use-context ${names[0]}`
+        : 'It names no context at all.',
+  })
+}
