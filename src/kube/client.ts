@@ -154,8 +154,7 @@ async function sendRequest(
       if ((response.statusCode ?? 500) < 300) done(response)
       else readText(response).then((text) => fail(refusedError(response.statusCode!, text, asked)), fail)
     })
-    const late = () =>
-      sent.destroy(Object.assign(new Error(`no answer within ${DEADLINE_MS / 1000} s`), { code: 'ETIMEDOUT' }))
+    const late = () => sent.destroy(new Error(`no answer within ${DEADLINE_MS / 1000} s`))
     sent.on('timeout', late)
     sent.on('error', (error: NodeJS.ErrnoException) => fail(signal?.aborted ? error : networkError(error, asked)))
     sent.end(content)
