@@ -55,7 +55,7 @@ async function runPsInfer({ config_yaml, opt = [], json = false }: PsInferOption
   const works: { readonly [R in Role]: (options: { emit: EventSink; signal: AbortSignal }) => Promise<unknown> } = {
     local: (options) => infer({ ...what, ...options }),
     worker: (options) => inferWorker({ cluster, ...what, ...flags, ...options }),
-    server: (options) => runServer({ cluster, config: what.config, ...flags, ...options }),
+    server: (options) => runServer({ cluster, config: what.config, rowsOnly: false, ...flags, ...options }),
   }
   try {
     await untilInterrupted(io, hooks, (signal) => works[cluster.role]({ emit: output.emit, signal }))

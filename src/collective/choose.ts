@@ -1,6 +1,6 @@
 /** @file What carries the numbers of this process's group: MPI under mpirun and srun, the ring otherwise. */
-import { type Collective, collectiveFromEnv, type Env } from '../config/index.ts'
-import { noEndpoints, notUnderMpi } from './errors.ts'
+import { type Cluster, type Collective, collectiveFromEnv, type Env, parseEndpoint } from '../config/index.ts'
+import { noEndpoints, notUnderMpi, noWorkerEndpoints } from './errors.ts'
 import type { GroupPlan } from './plan.ts'
 
 /** The plan that the environment and `runner.collective` ask for; `alone` where there is one process. */
@@ -15,6 +15,16 @@ export function groupPlan(env: Env, collective: Collective = 'auto'): GroupPlan 
   const { rank, endpoints, jobId, token, descriptor } = job
   const identity = { jobId, token }
   return { kind: 'ring', rank, endpoints, identity, ...(descriptor !== undefined && { descriptor }) }
+}
+
+/** The ring of a job's workers, where their group is beside servers. */
+export function workersRing({ rank, workers, workerNum, jobId, token, inherited }: Cluster): GroupPlan {
+  if (workerNum === 1) return { kind: 'alone' }
+  const own = workers[rank]
+  if (own === undefined) throw noWorkerEndpoints(workerNum)
+  const descriptor = inherited[parseEndpoint(own)?.port ?? -1]
+  const identity = { jobId, token }
+  return { kind: 'ring', rank, endpoints: workers, identity, ...(descriptor !== undefined && { descriptor }) }
 }
 
 type Family = 'openmpi' | 'mpich'

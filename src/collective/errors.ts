@@ -58,6 +58,16 @@ export function noEndpoints(by: string): UserError {
   })
 }
 
+export function noWorkerEndpoints(workers: number): UserError {
+  return new UserError(
+    `the ${workers} workers of this job average dense gradients, but none knows where the others are`,
+    {
+      code: 'COLLECTIVE_START',
+      hint: 'start the job with fleetrun or oarfish launch, or give every worker PADDLE_TRAINER_ENDPOINTS=host:port,host:port',
+    },
+  )
+}
+
 export function noLibrary(tried: readonly string[], problems: readonly string[]): UserError {
   return new UserError(`no MPI library was found: ${tried.join(', ')} (${problems.at(-1) ?? 'none named'})`, {
     code: 'COLLECTIVE_NO_MPI',

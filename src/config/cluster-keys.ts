@@ -5,6 +5,7 @@ import { EXAMPLE_COUNT_METHODS } from './runner-keys.ts'
 
 export const SYNC_MODES = ['sync', 'async', 'half_async', 'geo', 'gpubox'] as const
 export type SyncMode = (typeof SYNC_MODES)[number]
+export const FLEET_MODES = ['auto', 'hybrid'] as const
 export const COLLECTIVES = ['auto', 'mpi', 'ring'] as const
 export type Collective = (typeof COLLECTIVES)[number]
 
@@ -12,6 +13,11 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
   sync_mode: choice(SYNC_MODES, 'async', 'When gradients travel between workers and servers.').meta({
     refused: { heter: 'heter is not part of Oarfish, expected sync | async | half_async | geo | gpubox' },
   }),
+  fleet_mode: choice(
+    FLEET_MODES,
+    'auto',
+    'hybrid: servers hold rows only, each worker has all dense weights and they are averaged among the workers; needs sync_mode async.',
+  ),
   geo_step: count(100, 1, 'Batches between two exchanges of a geo worker.'),
   server_memory_mb: optionalCount(
     1,

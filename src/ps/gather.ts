@@ -102,10 +102,10 @@ export async function scatterRows(
 /** SHA-256 over all weights, optimizer state and rows: equal to that of the same model in one process. */
 export async function gatherDigest(
   servers: ServerGroup,
-  slices: readonly Slice[],
+  { bytes: dense }: DenseState,
   tables: readonly string[],
 ): Promise<string> {
-  const hash = createHash('sha256').update((await gatherDense(servers, slices)).bytes)
+  const hash = createHash('sha256').update(dense)
   for (const [table, name] of tables.entries()) {
     hash.update(name)
     const rows: { sign: bigint; bytes: Uint8Array }[] = []
@@ -125,7 +125,12 @@ export async function gatherParams(servers: ServerGroup, slices: readonly Slice[
   const { bytes, steps } = await gatherDense(servers, slices)
   into.dense.bytes().set(bytes)
   into.dense.restoreSteps(steps)
-  for (const [t, table] of into.tables.entries())
+  await gatherTables(servers, into)
+}
+
+/** The same for rows alone. */
+export async function gatherTables(servers: ServerGroup, { tables }: LocalParams): Promise<void> {
+  for (const [t, table] of tables.entries())
     for await (const { signs, rows } of gatherRows(servers, t)) table.load(signs, rows)
 }
 
@@ -137,7 +142,16 @@ export async function scatterParams(
   from: LocalParams,
 ): Promise<void> {
   await scatterDense(servers, slices, { bytes: from.dense.bytes().slice(), steps: from.dense.steps })
-  for (const [t, table] of from.tables.entries())
+  await scatterTables(servers, placement, from)
+}
+
+/** The same for rows alone. */
+export async function scatterTables(
+  servers: ServerGroup,
+  placement: Placement,
+  { tables }: LocalParams,
+): Promise<void> {
+  for (const [t, table] of tables.entries())
     for (const { signs, rows } of table.scan())
       await scatterRows(servers, placement, t, { signs: signs.slice(), rows: rows.slice() })
 }

@@ -8,16 +8,18 @@ export {
   gatherDigest,
   gatherParams,
   gatherRows,
+  gatherTables,
   scatterDense,
   scatterParams,
   scatterRows,
+  scatterTables,
   serverRows,
 } from './gather.ts'
 export { ADDING } from './geo-changes.ts'
 export { GeoExchange, type GeoExchangeOptions } from './geo-exchange.ts'
 export type { InspectAnswer, InspectRequest, RowReport, ServerReport, TableReport } from './inspect.ts'
 export { type InspectOptions, inspectServer } from './inspect-client.ts'
-export { jobIdentity, psMode, shardsOf } from './job.ts'
+export { isHybrid, jobIdentity, psMode, shardsOf } from './job.ts'
 export { KernelStore } from './kernel-store.ts'
 export type { Claim } from './ledger.ts'
 export {
@@ -46,6 +48,7 @@ export { type OpenStoreOptions, openStore, type ServeStoreOptions, serveStore } 
 export { type ServeOptions, serveWorkers, type WorkerService } from './serve-workers.ts'
 export { ParameterServer, type ParameterServerOptions, PS_MODES, type PsMode } from './server.ts'
 export { REQUEST_TIMEOUT_MS, ServerGroup, type ServerGroupOptions } from './server-group.ts'
+export type { DenseState } from './store.ts'
 export { type TableTask, type TableTaskAnswer, TableTasks } from './table-tasks.ts'
 export { openThreadLink, type ThreadLinkOptions } from './thread-link.ts'
 export { type Touched, TouchedParams } from './touched.ts'

@@ -22,6 +22,7 @@ export function jobIdentity(cluster: Cluster, config: JobConfig, model: TracedMo
       'list of servers': cluster.servers.join(','),
       'number of workers': String(cluster.workerNum),
       sync_mode: runner.sync_mode,
+      fleet_mode: runner.fleet_mode,
       model: programHash(model.train).slice(0, 12),
       optimizer: digest([model.optimizer, model.tableOptimizers]),
       // Not the data's paths: they may differ from host to host.
@@ -45,6 +46,16 @@ export function psMode({ runner }: JobConfig): PsMode {
   throw new UserError(`runner.sync_mode: ${runner.sync_mode} is not a mode of CPU parameter servers`, {
     code: 'PS_MODE',
     hint: `set runner.sync_mode to one of ${PS_MODES.join(', ')}`,
+  })
+}
+
+/** Whether servers hold rows only, while workers keep the dense weights among themselves. */
+export function isHybrid({ runner }: JobConfig): boolean {
+  if (runner.fleet_mode !== 'hybrid') return false
+  if (runner.sync_mode === 'async') return true
+  throw new UserError(`runner.fleet_mode: hybrid needs runner.sync_mode async, not ${runner.sync_mode}`, {
+    code: 'PS_MODE',
+    hint: 'set runner.sync_mode: async, or leave runner.fleet_mode out',
   })
 }
 

@@ -3,7 +3,7 @@ import { type Cluster, explain, type LoadedConfig } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { type GraphMode, loadModelAs } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'
-import { jobIdentity, psMode, shardsOf } from './job.ts'
+import { isHybrid, jobIdentity, psMode, shardsOf } from './job.ts'
 import { openStore, serveStore } from './serve-model.ts'
 
 export interface RunServerOptions {
@@ -21,6 +21,8 @@ export interface RunServerOptions {
   readonly requestTimeoutMs?: number
   /** Which file the model is: static_model.ts or dygraph_model.ts. @default 'static' */
   readonly mode?: GraphMode
+  /** Dense weights are the workers' business. @default as runner.fleet_mode says */
+  readonly rowsOnly?: boolean
   /** What the start event shows. @default `config`, explained */
   readonly settings?: Readonly<Record<string, unknown>>
 }
@@ -34,6 +36,7 @@ export async function runServer({
   requestTimeoutMs: _,
   mode: graph = 'static',
   settings = explain(loaded.config),
+  rowsOnly = isHybrid(loaded.config),
   ...service
 }: RunServerOptions): Promise<void> {
   const { config } = loaded
@@ -46,7 +49,7 @@ export async function runServer({
   const bytes = memoryLimitBytes ?? (megabytes === undefined ? undefined : megabytes * 1024 * 1024)
   const limit = bytes === undefined ? {} : { memoryLimitBytes: bytes }
   const tableParameters = config.table_parameters
-  const store = openStore({ cluster, model, mode, seed, segments, tableParameters, serverThreads, ...limit })
+  const store = openStore({ cluster, model, mode, seed, segments, tableParameters, serverThreads, rowsOnly, ...limit })
   const identity = jobIdentity(cluster, config, model)
   const shards = shardsOf(config, cluster.servers.length)
   await serveStore({ cluster, store, mode, segments, shards, threads, serverThreads, identity, emit, ...service })

@@ -28,6 +28,8 @@ export interface OpenStoreOptions {
   readonly memoryLimitBytes?: number
   /** Threads that will serve from it. @default 1 */
   readonly serverThreads?: number
+  /** No dense weights: workers keep them among themselves. @default false */
+  readonly rowsOnly?: boolean
 }
 
 /** This server's part of a model, at its initial values. */
@@ -41,10 +43,11 @@ export function openStore(options: OpenStoreOptions): KernelStore {
     memoryLimitBytes = defaultMemoryLimit(),
     serverThreads = 1,
     tableParameters = {},
+    rowsOnly = false,
   } = options
   const { train: program, optimizer, tableOptimizers } = model
-  const layout = denseLayout(program, optimizer)
-  const slice = denseSlices(layout.floats, cluster.servers.length)[cluster.rank]!
+  const floats = rowsOnly ? 0 : denseLayout(program, optimizer).floats
+  const slice = denseSlices(floats, cluster.servers.length)[cluster.rank]!
   if (mode === 'geo') refuseAccessors(program.tables, tableParameters)
   const rules =
     mode === 'geo' ? { optimizer: ADDING, plainTables: true } : { optimizer, tableOptimizers, tableParameters }

@@ -8,6 +8,7 @@ import type { Program } from '../program/index.ts'
 import type { GeoParamsHandle, RemoteParamsHandle, Touched } from '../ps/index.ts'
 import type { PlainError } from '../util/index.ts'
 import type { StepResult } from './host-step.ts'
+import type { HybridHandle } from './parallel/hybrid-params.ts'
 import type { ParallelHandle } from './parallel/parallel-handle.ts'
 import type { ShownSlots } from './shown.ts'
 
@@ -26,7 +27,7 @@ export interface ThreadSettings {
   readonly slots: readonly Slot[]
   readonly metrics: readonly MetricSpec[]
   /** Weights in this process alone, in step with other ranks', or on servers reached through the main thread. */
-  readonly params: LocalParamsHandle | ParallelHandle | RemoteParamsHandle | GeoParamsHandle
+  readonly params: LocalParamsHandle | ParallelHandle | RemoteParamsHandle | GeoParamsHandle | HybridHandle
   readonly segments: number
   readonly batchSizes: Readonly<Record<Phase, number>>
   readonly seed: number

@@ -15,11 +15,10 @@ import {
 import type { EventSink } from '../event/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../params/index.ts'
-import type { GeoParamsHandle, RemoteParamsHandle, Touched } from '../ps/index.ts'
+import type { Touched } from '../ps/index.ts'
 import { type Input, inputOf } from './input.ts'
 import { type PassOptions, type PassResult, type PassStart, runPass } from './loop.ts'
 import type { EngineName, Phase, ThreadSettings } from './messages.ts'
-import type { ParallelHandle } from './parallel/parallel-handle.ts'
 import { sharesText } from './shares.ts'
 import { shownNotices, shownTables } from './shown.ts'
 import { type StepReport, TrainerPool, type TrainerPoolOptions } from './trainer-pool.ts'
@@ -32,7 +31,7 @@ export interface RuntimeOptions {
   /** The phases that will run, with their input. */
   readonly files: DataFiles
   /** Weights in this process, or each thread's way to the servers. */
-  readonly params: LocalParamsHandle | ((thread: number) => ParallelHandle | RemoteParamsHandle | GeoParamsHandle)
+  readonly params: LocalParamsHandle | ((thread: number) => Exclude<ThreadSettings['params'], LocalParamsHandle>)
   readonly pool?: TrainerPoolOptions
   readonly threads: number
   readonly engine: EngineName

@@ -3,6 +3,7 @@ import { type DenseLayout, LocalParams, type Params } from '../params/index.ts'
 import { openRemoteParams, type RemoteParamsHandle, type Touched, TouchedParams } from '../ps/index.ts'
 import type { StepSeconds } from './host-step.ts'
 import type { Phase, ThreadSettings } from './messages.ts'
+import { type HybridHandle, HybridParams } from './parallel/hybrid-params.ts'
 import { openParallel, type ParallelHandle } from './parallel/parallel-handle.ts'
 
 export interface ThreadParams {
@@ -34,6 +35,7 @@ export async function openThreadParams({
   const both = (one: ThreadParams) => ({ train: one, infer: one })
   if (!('kind' in params)) return both(openLocal(new LocalParams(params, thread)))
   if (params.kind === 'parallel') return openRanks(params, thread, clip)
+  if (params.kind === 'hybrid') return openHybrid(params, thread, clip)
   if (params.kind === 'remote') return both(await openRemote(params))
   const local = new LocalParams(params.local, thread)
   const recorded = new TouchedParams(local)
@@ -52,6 +54,21 @@ function openRanks(handle: ParallelHandle, thread: number, clip: ThreadSettings[
     ...(params.isSharded && { placement: { servers: handle.seat.size, shards: 0 } }),
     drain: (stopping) => params.drain(phase === 'train', stopping),
     stopping: () => params.stopping,
+  })
+  return { train: of('train'), infer: of('infer') }
+}
+
+/** Gradients are clipped by each rank, as those of rows go to the servers before others are known. */
+async function openHybrid(handle: HybridHandle, thread: number, clip: ThreadSettings['clip']) {
+  const local = new LocalParams(handle.dense.local, thread)
+  const dense = openParallel(handle.dense, local, undefined)
+  const remote = await openRemote(handle.rows)
+  const of = (phase: Phase): ThreadParams => ({
+    ...remote,
+    params: new HybridParams({ rows: remote.params, dense, training: phase === 'train', clipped: clip !== undefined }),
+    layout: local.dense.layout,
+    drain: (stopping) => dense.drain(phase === 'train', stopping),
+    stopping: () => dense.stopping,
   })
   return { train: of('train'), infer: of('infer') }
 }

@@ -1,12 +1,15 @@
 /** @file A worker of a parameter-server job: the same steps as training alone, over weights that live on servers. */
 import { performance } from 'node:perf_hooks'
+import type { Group } from '../collective/index.ts'
 import { type Cluster, explain, isWritten, type LoadedConfig } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { type GraphMode, loadModelAs } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'
-import { jobIdentity, psMode, ServerGroup, serverExchange } from '../ps/index.ts'
+import { isHybrid, jobIdentity, psMode, ServerGroup, serverExchange } from '../ps/index.ts'
 import type { PassResult } from './loop.ts'
 import type { EngineName, Phase } from './messages.ts'
+import { hybridMode, openWorkers } from './parallel/hybrid-mode.ts'
+import { rankSeed } from './parallel/ranks.ts'
 import { type DataFiles, findDataFiles, Runtime } from './runtime.ts'
 import type { TrainResult } from './train.ts'
 import { agreeOnInput } from './worker-input.ts'
@@ -48,16 +51,24 @@ const DERIVED_TOKEN =
 
 /** Trains its part as the config says; resolves when all workers are done. Rejects, naming it, when a process is gone. */
 export async function trainWorker(options: TrainWorkerOptions): Promise<TrainResult> {
-  const { cluster, config: loaded, emit, signal = new AbortController().signal, engine = 'ort' } = options
+  const { cluster, config: loaded, emit, engine = 'ort' } = options
+  const stop = new AbortController()
+  options.signal?.addEventListener('abort', () => stop.abort(), { once: true })
+  if (options.signal?.aborted) stop.abort()
+  const { signal } = stop
   const started = performance.now()
   const { config } = loaded
   const mode = psMode(config)
-  for (const message of loaded.notices) emit({ kind: 'notice', message })
+  const hybrid = isHybrid(config)
+  const notice = (message: string) => emit({ kind: 'notice', message })
+  for (const message of loaded.notices) notice(message)
   if (!config.dataset && !isWritten(loaded.source, ['runner', 'sync_mode']))
-    emit({ kind: 'notice', message: `runner.sync_mode is not set: ${mode} is used` })
-  if (cluster.derivedToken && cluster.rank === 0) emit({ kind: 'notice', message: DERIVED_TOKEN })
+    notice(`runner.sync_mode is not set: ${mode} is used`)
+  if (cluster.derivedToken && cluster.rank === 0) notice(DERIVED_TOKEN)
   const model = await loadModelAs(options.mode ?? 'static', loaded)
-  const job = { role: 'worker', rank: cluster.rank, threads: config.runner.thread_num } as const
+  // Dense weights that workers step together are each worker's own, of one thread.
+  const threads = hybrid ? 1 : config.runner.thread_num
+  const job = { role: 'worker', rank: cluster.rank, threads } as const
   emit({ kind: 'start', command: 'train', model: config.dir, settings: options.settings ?? explain(config), job })
   const lost = { listener: (_: Error) => {} }
   const identity = jobIdentity(cluster, config, model)
@@ -65,19 +76,23 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
   const servers = await ServerGroup.open({
     servers: cluster.servers,
     identity,
-    onNotice: (message) => emit({ kind: 'notice', message }),
+    onNotice: notice,
     onLost: (error) => lost.listener(error),
     ...(options.transport && { transport: options.transport }),
     ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
     ...(options.startTimeoutMs !== undefined && { startTimeoutMs: options.startTimeoutMs }),
   })
+  let group: Group | undefined
+  let runtime: Runtime | undefined
   try {
+    if (hybrid) group = await openWorkers(cluster, config.runner.thread_num, notice)
     const files = options.files ?? (await findDataFiles(config, ['train', 'infer']))
     const parts = await agreeOnInput({ servers, cluster, config, files, emit })
-    const strategy = openWorkerMode(mode, {
+    const reached = {
       ...{ config, model, servers, identity, workers: cluster.workerNum },
       ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
-    })
+    }
+    const strategy = group ? hybridMode(reached, group) : openWorkerMode(mode, reached)
     const { params, pool } = strategy
     const { rank } = cluster
     const { resume = false, checkpoints, filesOf } = options
@@ -94,8 +109,7 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
       checkpoints,
     })
     const first = await whole.start()
-    const threads = config.runner.thread_num
-    const runtime = await Runtime.open({
+    const trainers = await Runtime.open({
       ...shared,
       exchange: serverExchange(servers, rank, cluster.workerNum),
       files,
@@ -104,34 +118,37 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
       threads,
       engine,
       signal,
+      ...(hybrid && { seed: rankSeed(config.runner.seed, rank) }),
     })
-    lost.listener = (error) => runtime.fail(error)
+    runtime = trainers
+    lost.listener = (error) => trainers.fail(error)
     emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
-    try {
-      const pass = (phase: Phase, epoch: number) =>
-        workerPass(
-          {
-            ...{ runtime, servers, strategy, part: parts[phase], stopped: () => signal.aborted },
-            ...{ emit, takesOver: phase === 'train' && takesOver(mode) },
-            ...(phase === 'train' && filesOf && { files: filesOf(epoch) }),
-          },
-          phase,
-          epoch,
-        )
-      const epochs = { first, last: config.runner.epochs, evaluate: files.infer !== undefined, emit }
-      const trained = await runEpochs(pass, whole, epochs)
-      const result = { ...trained, ...(options.digest && rank === 0 && { digest: await whole.digest() }) }
-      const { interrupted: _, ...summary } = result
-      emit({ kind: 'done', ...summary, samplesPerSecond: result.seconds > 0 ? result.samples / result.seconds : 0 })
-      await servers.meet('end', null)
-      servers.close()
-      return result
-    } finally {
-      await runtime.close()
-    }
+    const pass = (phase: Phase, epoch: number) =>
+      workerPass(
+        {
+          ...{ runtime: trainers, servers, strategy, part: parts[phase], stopped: () => signal.aborted },
+          ...{ emit, stop: () => stop.abort(), takesOver: phase === 'train' && !hybrid && takesOver(mode) },
+          ...(phase === 'train' && filesOf && { files: filesOf(epoch) }),
+        },
+        phase,
+        epoch,
+      )
+    const epochs = { first, last: config.runner.epochs, evaluate: files.infer !== undefined, emit }
+    const trained = await runEpochs(pass, whole, epochs)
+    const result = { ...trained, ...(options.digest && rank === 0 && { digest: await whole.digest() }) }
+    const { interrupted: _, ...summary } = result
+    emit({ kind: 'done', ...summary, samplesPerSecond: result.seconds > 0 ? result.samples / result.seconds : 0 })
+    await servers.meet('end', null)
+    servers.close()
+    await group?.close()
+    return result
   } catch (error) {
     servers.abort(error as Error)
+    // Threads that wait for other workers end with their group.
+    await group?.close(error as Error).catch(() => undefined)
     throw error
+  } finally {
+    await runtime?.close()
   }
 }
 

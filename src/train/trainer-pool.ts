@@ -202,5 +202,6 @@ export class TrainerPool {
 function portsOf(params: ThreadSettings['params']): MessagePort[] {
   if (!('kind' in params)) return []
   if (params.kind === 'parallel') return [params.seat.port]
+  if (params.kind === 'hybrid') return [params.rows.port, params.dense.seat.port]
   return [params.kind === 'geo' ? params.remote.port : params.port]
 }

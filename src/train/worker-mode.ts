@@ -5,32 +5,45 @@ import type { TracedModel } from '../model/index.ts'
 import type { Identity } from '../net/index.ts'
 import { createLocalParams, type DenseLayout, denseLayout } from '../params/index.ts'
 import {
+  type DenseState,
   denseSlices,
   GeoExchange,
   type GeoParamsHandle,
+  gatherDense,
   type Placement,
   type PsMode,
   REQUEST_TIMEOUT_MS,
   type RemoteParamsHandle,
   type ServerGroup,
   type Slice,
+  scatterDense,
   serveThread,
   shardsOf,
 } from '../ps/index.ts'
 import { refuseAccessors } from '../table/index.ts'
+import type { HybridHandle } from './parallel/hybrid-params.ts'
 import type { Runtime } from './runtime.ts'
 import type { TrainerPoolOptions } from './trainer-pool.ts'
 
 export interface WorkerMode {
   readonly slices: readonly Slice[]
+  /** The dense weights of the job, wherever the mode has them: for saving and loading. */
+  readonly dense: DenseKeeper
   readonly placement: Placement
   readonly pool: TrainerPoolOptions
   /** A trainer thread's way to the weights. */
-  params(thread: number): RemoteParamsHandle | GeoParamsHandle
+  params(thread: number): RemoteParamsHandle | GeoParamsHandle | HybridHandle
   /** What to do once batch `index` and all before it are trained; undefined: nothing. */
   afterBatch(runtime: Runtime, index: number): (() => Promise<void>) | undefined
   /** Everything this worker has learned is on the servers when this returns. */
   settle(runtime: Runtime): Promise<void>
+}
+
+export interface DenseKeeper {
+  read(): Promise<DenseState>
+  write(state: DenseState): Promise<void>
+  /** Every worker calls it once worker 0 has written what the job starts from. */
+  spread(): Promise<void>
 }
 
 export interface WorkerModeOptions {
@@ -57,14 +70,27 @@ const MODES: { readonly [M in PsMode]: (options: WorkerModeOptions) => WorkerMod
   geo: geoMode,
 }
 
-function remoteMode(options: WorkerModeOptions, pullsAhead: 0 | 1): WorkerMode {
-  const { config, model, servers } = options
-  const layout = denseLayout(model.train, model.optimizer)
+/** Rows on servers, as in async; dense weights are somebody else's. */
+export function rowsMode(options: WorkerModeOptions) {
+  return remoteMode(options, 1, { entries: [], floats: 0, trainable: 0 })
+}
+
+function remoteMode(
+  options: WorkerModeOptions,
+  pullsAhead: 0 | 1,
+  layout: DenseLayout = denseLayout(options.model.train, options.model.optimizer),
+) {
+  const { config, servers } = options
   const slices = denseSlices(layout.floats, servers.size)
   const placement = { servers: servers.size, shards: shardsOf(config, servers.size) }
   const { table_segments: segments } = config.runner
   return {
     ...{ slices, placement, pool: {} },
+    dense: {
+      read: () => gatherDense(servers, slices),
+      write: (state) => scatterDense(servers, slices, state),
+      spread: async () => undefined,
+    },
     params: (thread): RemoteParamsHandle => {
       const { port1, port2 } = new MessageChannel()
       serveThread(port1, servers, thread)
@@ -73,7 +99,7 @@ function remoteMode(options: WorkerModeOptions, pullsAhead: 0 | 1): WorkerMode {
     },
     afterBatch: () => undefined,
     settle: async () => undefined,
-  }
+  } satisfies WorkerMode
 }
 
 /** Gradients of two batches and the rows of a third may be under way at a time; what finds no room goes over the socket. */
@@ -111,7 +137,7 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
   const run = async (runtime: Runtime) => exchange.run(await runtime.touched())
   return {
     ...remote,
-    params: (thread) => ({ kind: 'geo', local, remote: remote.params(thread) as RemoteParamsHandle }),
+    params: (thread) => ({ kind: 'geo', local, remote: remote.params(thread) }),
     afterBatch: (runtime, index) => {
       if ((index + 1) % geo_step === 0) return () => run(runtime)
       return (index + 1) % GEO_DENSE_STEP === 0 ? () => exchange.run([]) : undefined

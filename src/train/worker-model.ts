@@ -7,14 +7,12 @@ import { programHash } from '../program/index.ts'
 import {
   ADDING,
   gatherCounts,
-  gatherDense,
   gatherDigest,
-  gatherParams,
+  gatherTables,
   type PsMode,
   type ServerGroup,
-  scatterDense,
-  scatterParams,
   scatterRows,
+  scatterTables,
   serverRows,
 } from '../ps/index.ts'
 import type { LoadOptions, RowSource, Rows } from '../snapshot/index.ts'
@@ -88,6 +86,7 @@ export class WorkerModel {
       }
     }
     const [first = 0] = await servers.meet('start', epoch)
+    await this.#options.strategy.dense.spread()
     return first
   }
 
@@ -112,13 +111,13 @@ export class WorkerModel {
   async #gather(): Promise<WholeModel> {
     const { servers, strategy } = this.#options
     const params = this.#whole()
-    if (!this.#checkpoints.streams) {
-      await gatherParams(servers, strategy.slices, params)
-      return { params }
-    }
-    const { bytes, steps } = await gatherDense(servers, strategy.slices)
+    const { bytes, steps } = await strategy.dense.read()
     params.dense.bytes().set(bytes)
     params.dense.restoreSteps(steps)
+    if (!this.#checkpoints.streams) {
+      await gatherTables(servers, params)
+      return { params }
+    }
     const ranks = Array.from({ length: servers.size }, (_, server) => server)
     const parts = (table: number) => ranks.map((server) => serverRows(servers, server, table))
     return { params, rows: { counts: await gatherCounts(servers), parts } }
@@ -127,9 +126,9 @@ export class WorkerModel {
   async #scatter(): Promise<void> {
     const { servers, strategy } = this.#options
     const params = this.#whole()
-    if (!this.#checkpoints.streams) return await scatterParams(servers, strategy.slices, strategy.placement, params)
     const { dense } = params
-    await scatterDense(servers, strategy.slices, { bytes: dense.bytes().slice(), steps: dense.steps })
+    await strategy.dense.write({ bytes: dense.bytes().slice(), steps: dense.steps })
+    if (!this.#checkpoints.streams) await scatterTables(servers, strategy.placement, params)
   }
 
   /** Rows of a checkpoint go to the servers that own them. */
@@ -138,14 +137,11 @@ export class WorkerModel {
     await scatterRows(servers, strategy.placement, table, { signs, rows })
   }
 
-  /** SHA-256 over what the servers hold. */
-  digest(): Promise<string> {
+  /** SHA-256 over the whole model. */
+  async digest(): Promise<string> {
     const { model, servers, strategy } = this.#options
-    return gatherDigest(
-      servers,
-      strategy.slices,
-      model.train.tables.map(({ name }) => name),
-    )
+    const names = model.train.tables.map(({ name }) => name)
+    return gatherDigest(servers, await strategy.dense.read(), names)
   }
 
   #whole(): LocalParams {

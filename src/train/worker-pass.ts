@@ -6,6 +6,7 @@ import type { PassResult } from './loop.ts'
 import type { Phase } from './messages.ts'
 import type { Runtime } from './runtime.ts'
 import { mergeMeters, type PlainMeter, plainMeter } from './together.ts'
+import type { StepReport } from './trainer-pool.ts'
 import type { WorkerMode } from './worker-mode.ts'
 import { type ChunksRead, checkSplit, claimChunks, takenOver } from './worker-split.ts'
 
@@ -20,12 +21,14 @@ export interface WorkerPass {
   /** Chunks of slower workers are taken over when this one has read its own. @default false */
   readonly takesOver?: boolean
   readonly stopped: () => boolean
+  /** Ends the pass here, because a worker in step with this one was told to stop. @default none is */
+  readonly stop?: () => void
   readonly emit: EventSink
 }
 
 /** One phase of one epoch on all workers: they begin together and add up what they have measured. */
 export async function workerPass(
-  { runtime, servers, strategy, part, files, takesOver = false, stopped, emit }: WorkerPass,
+  { runtime, servers, strategy, part, files, takesOver = false, stopped, stop, emit }: WorkerPass,
   phase: Phase,
   epoch: number,
 ): Promise<PassResult> {
@@ -45,6 +48,7 @@ export async function workerPass(
     }),
     ...(part && takesOver && { claim: claimChunks(servers, name) }),
     ...(files && { files }),
+    ...(stop && { onReport: ({ stopping }: StepReport) => stopping && stop() }),
     ...(training && { afterBatch: (index: number) => strategy.afterBatch(runtime, index) }),
     together: async (own) => {
       if (training) await strategy.settle(runtime)

@@ -44,7 +44,7 @@ export const RUNNER_V1 = group('runner[]', 'One way to run; `mode` selects by na
   save_step_interval: interval('Save after each so many batches, batch 0 included; -1: never.'),
   save_step_path: text('', 'Folder of these, `epoch_<e>_batch_<b>/` each.'),
   runner_result_dump_path: text('', 'File for what each batch computed, as JSON; training adds `_epoch_<e>`.'),
-  fleet_mode: choice(['ps', 'collective', 'pslib'], 'ps', 'How several processes work together.'),
+  fleet_mode: choice(['ps', 'collective', 'pslib', 'hybrid'], 'ps', 'How several processes work together.'),
   distribute_strategy: choice(STRATEGIES, 'async', 'When gradients travel between workers and servers.'),
   selected_gpus: text('0', 'Cards, separated by commas.'),
   worker_num: count(1, 1, 'Workers of local_cluster_train.'),

@@ -1,5 +1,6 @@
 /** @file What data-parallel training asks of its group: calls that are under way while something else is done. */
 import type { Gathered, Numbers, Reduction } from '../../collective/index.ts'
+import { deriveSeed } from '../../util/index.ts'
 
 type Begun<T> = () => T | Promise<T>
 
@@ -14,6 +15,11 @@ export interface Ranks {
   readonly rank: number
   readonly size: number
   readonly begin: RankCalls
+}
+
+/** Ranks draw different random numbers, rank 0 those of one process. */
+export function rankSeed(seed: number, rank: number): number {
+  return rank === 0 ? seed : Number(BigInt.asUintN(31, deriveSeed(seed, `rank ${rank}`)))
 }
 
 /** 64-bit signs travel as the signed type that groups know; the bits are the same. */

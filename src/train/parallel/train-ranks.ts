@@ -5,7 +5,7 @@ import { explain } from '../../config/index.ts'
 import { tellRank } from '../../data/index.ts'
 import { loadModelAs, type TracedModel } from '../../model/index.ts'
 import { programHash } from '../../program/index.ts'
-import { deriveSeed, UserError } from '../../util/index.ts'
+import { UserError } from '../../util/index.ts'
 import { tableGroups } from '../buffers.ts'
 import { checkData } from '../check-data.ts'
 import { inferenceSaver } from '../inference-model.ts'
@@ -19,6 +19,7 @@ import type { ParallelHandle } from './parallel-handle.ts'
 import { agreeOnRanks } from './rank-input.ts'
 import { RankModel } from './rank-model.ts'
 import { rankPass } from './rank-pass.ts'
+import { rankSeed } from './ranks.ts'
 import { planTables } from './table-plan.ts'
 
 export interface TrainRanksOptions extends TrainOptions {
@@ -71,8 +72,7 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
   const runtime = await Runtime.open({
     ...{ config, model, files, threads: 1, engine, emit, signal: stop.signal },
     params: handle,
-    // Ranks draw different random numbers, rank 0 those of one process.
-    ...(rank > 0 && { seed: Number(BigInt.asUintN(31, deriveSeed(config.runner.seed, `rank ${rank}`))) }),
+    seed: rankSeed(config.runner.seed, rank),
   })
   emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
   try {
