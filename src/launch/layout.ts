@@ -73,9 +73,9 @@ export function launchPsLayout(flags: LaunchPsFlags): Layout {
 }
 
 /** Paddle 1.x's layout on ports that are free. */
-export function localLayout(serverNum: number, workerNum: number): Layout {
+export function localLayout(serverNum: number, workerNum: number, workersListen = false): Layout {
   const places = (count: number) => Array.from({ length: count }, () => ({ host: LOOPBACK, port: undefined }))
-  return { servers: places(serverNum), workers: places(workerNum), gloo: undefined, workersListen: false }
+  return { servers: places(serverNum), workers: places(workerNum), gloo: undefined, workersListen }
 }
 
 const SERVER_FLAGS = ['worker_num', 'server_num', 'workers', 'servers', 'trainer_num', 'trainers', 'http_port'] as const

@@ -46,7 +46,7 @@ test('a worker of fleetrun gets the same, its rank and its device', () => {
 })
 
 test("launch_ps sets Paddle 1.x's variables; a worker does not see a server's port", () => {
-  expect(launchPsEnv(CALLER, JOB, { role: 'server', rank: 0, endpoint: '127.0.0.1:1' })).toEqual({
+  expect(launchPsEnv(CALLER, { ...JOB, workers: [] }, { role: 'server', rank: 0, endpoint: '127.0.0.1:1' })).toEqual({
     HOME: '/root',
     PADDLE_PSERVERS_IP_PORT_LIST: '127.0.0.1:1,127.0.0.1:2',
     PADDLE_PORT: '1',
@@ -54,7 +54,7 @@ test("launch_ps sets Paddle 1.x's variables; a worker does not see a server's po
     PADDLE_TRAINERS_NUM: '2',
     POD_IP: '127.0.0.1',
   })
-  expect(launchPsEnv(CALLER, JOB, { role: 'worker', rank: 1, endpoint: '' })).toEqual({
+  expect(launchPsEnv(CALLER, { ...JOB, workers: [] }, { role: 'worker', rank: 1, endpoint: '' })).toEqual({
     HOME: '/root',
     PADDLE_PSERVERS_IP_PORT_LIST: '127.0.0.1:1,127.0.0.1:2',
     TRAINING_ROLE: 'TRAINER',

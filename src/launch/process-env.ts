@@ -52,6 +52,7 @@ export function launchPsEnv(env: Env, job: JobAddresses, own: ProcessIdentity): 
   return {
     ...callerEnv(env),
     PADDLE_PSERVERS_IP_PORT_LIST: job.servers.join(','),
+    ...(job.workers.length > 0 && { PADDLE_TRAINER_ENDPOINTS: job.workers.join(',') }),
     ...ownVariables(own, job),
     ...(own.role === 'worker' && { PADDLE_TRAINER_ID: String(own.rank) }),
   }

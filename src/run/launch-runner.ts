@@ -22,7 +22,7 @@ export async function launchRunner(context: RunnerContext): Promise<RunnerResult
   const { path, cwd } = config.config
   emit({ kind: 'notice', message: `launch GeneralTrainer engine with cluster to run model: ${path}` })
   const job = await launch({
-    layout: localLayout(runner.server_num, workers),
+    layout: localLayout(runner.server_num, workers, runner.fleet_mode === 'hybrid'),
     script: ['oarfish', 'run', '-m', path, '--engine', context.engine],
     logDir: resolve(cwd, LOGS),
     logName: (role, index) => `${role}.${index}`,

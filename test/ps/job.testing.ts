@@ -16,6 +16,8 @@ export interface JobOptions {
   /** Of single processes, by name (`worker 1`). */
   readonly own?: Readonly<Record<string, { readonly overrides?: readonly string[]; readonly cluster?: object }>>
   readonly options?: object
+  /** Workers have addresses too, as fleetrun gives them. @default false */
+  readonly workersListen?: boolean
   /** @default true */
   readonly workersStarted?: boolean
   /** One process a host, servers first. @default all on this host */
@@ -50,13 +52,15 @@ export async function startJob({
   overrides = [],
   own = {},
   options,
+  workersListen = false,
   workersStarted = true,
   network,
 }: JobOptions): Promise<Job> {
-  const ports = await freePorts(servers)
+  const ports = await freePorts(servers + (workersListen ? workers : 0))
+  const local = ports.slice(servers).map((port) => `127.0.0.1:${port}`)
   const shared = {
-    servers: ports.map((port, i) => `${network?.hosts[i]?.address ?? '127.0.0.1'}:${port}`),
-    workers: [],
+    servers: ports.slice(0, servers).map((port, i) => `${network?.hosts[i]?.address ?? '127.0.0.1'}:${port}`),
+    workers: local,
     workerNum: workers,
     jobId: 'test',
     token: 'secret',
