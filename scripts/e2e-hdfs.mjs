@@ -1,4 +1,7 @@
-/** @file `npm run e2e:hdfs`: starts a real HDFS (Hadoop's mini cluster, fetched by Maven) and runs test/hdfs against it. */
+/**
+ * @file `npm run e2e:hdfs`: starts a real HDFS (Hadoop's mini cluster, fetched by Maven) and runs test/hdfs against it. `-- --record` writes its
+ * answers down for machines without one.
+ */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -50,6 +53,7 @@ const url = await new Promise((done, fail) => {
 }).finally(() => undefined)
 console.log(`HDFS at ${url}`)
 process.env.OARFISH_HDFS = url
+if (process.argv.includes('--record')) process.env.OARFISH_HDFS_RECORD = '1'
 const code = await node(at('node_modules', 'vitest', 'vitest.mjs'), ['run', 'test/hdfs'])
 const ended = new Promise((done) => hdfs.once('exit', done))
 hdfs.stdin.end()

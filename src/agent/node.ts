@@ -106,6 +106,7 @@ async function runRoles({ job, node, folder, logs, host, exchange, env, emit, si
   const common = {
     ...env,
     ...job.env,
+    ...(job.data.fileSystem !== undefined && { OARFISH_FS_NAME: job.data.fileSystem }),
     OARFISH_JOB_TOKEN: all[0]!.token,
     PATH: [join(folder, '.oarfish', 'bin'), env['PATH']].join(delimiter),
   }

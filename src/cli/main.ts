@@ -64,6 +64,7 @@ Exit codes: 0 done, 1 a bug in oarfish, 2 something to mend in a file or on the 
 
 /** Runs one command line and resolves to its exit code; it never rejects. */
 export async function run(argv: readonly string[], io: CliIo = processIo()): Promise<number> {
+  await tellAccess(io.env)
   const program = new Command('oarfish')
     .description('Distributed training of recommender models.')
     .version(packageVersion(), '-V, --version', 'print the version')
@@ -73,6 +74,13 @@ export async function run(argv: readonly string[], io: CliIo = processIo()): Pro
     .enablePositionalOptions()
   for (const command of COMMANDS) program.addCommand(command(io))
   return await parse(program, argv, io)
+}
+
+/** Where data at `hdfs://` or `s3://` lies, and who asks for it: as a node of a job says to its processes. */
+async function tellAccess({ OARFISH_FS_NAME: name, OARFISH_FS_UGI: ugi }: CliIo['env']): Promise<void> {
+  if (name === undefined && ugi === undefined) return
+  const { tellFileAccess } = await import('../fs/index.ts')
+  tellFileAccess({ name, ugi })
 }
 
 /** The `fleetrun` command, which is `oarfish launch`. */

@@ -42,7 +42,7 @@ const REFUSALS: readonly Refusal[] = [
 /** Keys whose feature is still to come and whose absence leaves the trained model as it is. */
 // biome-ignore format: a list
 const WITHOUT_EFFECT: readonly string[] = [
-  'dump_fields', 'dump_param', 'end_day', 'example_count_method', 'fs_client', 'fs_name', 'fs_ugi',
+  'dump_fields', 'dump_param', 'end_day', 'example_count_method', 'fs_client',
   'need_dump', 'need_infer_dump', 'need_train_dump', 
   'prefetch', 'runner_result_dump_path',
 ]

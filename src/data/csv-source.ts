@@ -1,5 +1,5 @@
 /** @file CSV as a source: the lines of a byte range or of a gzip file, cells by the names in the header. */
-import { gunzipFile, localFiles, type ReadFile } from '../fs/index.ts'
+import { anyFiles, gunzipFile, type ReadFile } from '../fs/index.ts'
 import { isUserError, suggest, UserError } from '../util/index.ts'
 import type { ColumnsOptions } from './column-spec.ts'
 import { splitCsv } from './csv-line.ts'
@@ -92,7 +92,7 @@ interface Line {
 
 /** The lines that start in the chunk's range. A cell in quotes must not hold a line break: ranges are cut at these. */
 async function* rangeLines(chunk: Chunk): AsyncGenerator<Line> {
-  const file = await localFiles.open(chunk.file)
+  const file = await anyFiles.open(chunk.file)
   try {
     const bytes = await readRange(file, chunk)
     const lines = bytes.toString('utf8').split('\n')
@@ -122,7 +122,7 @@ async function readRange(file: ReadFile, { from, to }: Chunk): Promise<Buffer> {
 
 /** The number of the line `after` lines behind the first that starts in the range. */
 async function lineAt(chunk: Chunk, after: number): Promise<number> {
-  const file = await localFiles.open(chunk.file)
+  const file = await anyFiles.open(chunk.file)
   try {
     // The line under way at the range's start ends before the first of its own.
     const atStart = await countLines(file, chunk.from - 1)
@@ -135,7 +135,7 @@ async function lineAt(chunk: Chunk, after: number): Promise<number> {
 async function* gzipLines(file: string): AsyncGenerator<Line> {
   const decoder = new TextDecoder()
   let [rest, number] = ['', 0]
-  for await (const { data } of gunzipFile(localFiles, file)) {
+  for await (const { data } of gunzipFile(anyFiles, file)) {
     const lines = (rest + decoder.decode(data, { stream: true })).split('\n')
     rest = lines.pop()!
     for (const text of lines) yield { text: text.replace(/\r$/, ''), number: ++number }
@@ -148,7 +148,7 @@ async function firstLine(path: string): Promise<string> {
     for await (const { text } of gzipLines(path)) return text
     return ''
   }
-  const file = await localFiles.open(path)
+  const file = await anyFiles.open(path)
   try {
     const head = await readRange(file, {
       place: 0,

@@ -1,5 +1,5 @@
 /** @file The first lines of a data file, for what must be known before it is read. */
-import { gunzipFile, localFiles } from '../fs/index.ts'
+import { anyFiles, contentOf } from '../fs/index.ts'
 
 export interface DataHead {
   readonly file: string
@@ -26,19 +26,11 @@ function linesOf(data: Uint8Array, limit: number): DataHead['lines'] {
 async function firstBytes(path: string, bytes: number): Promise<Uint8Array> {
   const buffer = new Uint8Array(bytes)
   let used = 0
-  if (path.endsWith('.gz')) {
-    for await (const { data } of gunzipFile(localFiles, path)) {
-      const part = data.subarray(0, bytes - used)
-      buffer.set(part, used)
-      used += part.length
-      if (used === bytes) break
-    }
-    return buffer.subarray(0, used)
+  for await (const data of contentOf(anyFiles, path)) {
+    const part = data.subarray(0, bytes - used)
+    buffer.set(part, used)
+    used += part.length
+    if (used === bytes) break
   }
-  const file = await localFiles.open(path)
-  try {
-    return buffer.subarray(0, await file.read(buffer, 0))
-  } finally {
-    await file.close()
-  }
+  return buffer.subarray(0, used)
 }

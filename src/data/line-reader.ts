@@ -1,7 +1,7 @@
 /** @file The class Reader of PaddleRec 1.x, which makes samples of lines, as a RecDataset, which makes samples of files. */
-import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { createGunzip } from 'node:zlib'
+import { Readable } from 'node:stream'
+import { anyFiles, contentOf } from '../fs/index.ts'
 import type { RecDatasetClass, Sample, SampleValue } from './rec-dataset.ts'
 
 /** Samples of a line: each a list of [slot, values]. One line may give none or many. */
@@ -32,8 +32,7 @@ export function lineDataset(Reader: LineReaderClass): RecDatasetClass {
     async *[Symbol.asyncIterator](): AsyncGenerator<Sample> {
       await this.#reader.init?.()
       for (const file of this.#files) {
-        const bytes = createReadStream(file)
-        const input = file.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes
+        const input = Readable.from(contentOf(anyFiles, file))
         for await (const line of createInterface({ input })) {
           const samples = this.#reader.generateSample(line)
           for (const sample of typeof samples === 'function' ? samples() : samples)

@@ -1,6 +1,7 @@
 /** @file The row groups of a Parquet file, from its footer: each is a chunk of its own. */
 import { closeSync, openSync, readSync } from 'node:fs'
 import { type FileMetaData, parquetMetadata } from 'hyparquet'
+import { isRemotePath } from '../fs/index.ts'
 import { UserError } from '../util/index.ts'
 
 export interface RowGroup {
@@ -27,6 +28,12 @@ export function rowGroupsOf(file: string, bytes: number): readonly RowGroup[] {
 }
 
 export function readMetadata(file: string, bytes: number): FileMetaData {
+  if (isRemotePath(file))
+    throw new UserError('Parquet files are read from this machine only.', {
+      code: 'DATA_PARQUET',
+      where: { file },
+      hint: 'Copy them here, or submit the job with train_data_path in backend.yaml, which puts them on the nodes.',
+    })
   try {
     const tail = new DataView(readEnd(file, bytes, Math.min(bytes, TAIL_BYTES)))
     const length = tail.getUint32(0, true) + TAIL_BYTES

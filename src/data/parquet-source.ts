@@ -1,7 +1,7 @@
 /** @file A row group of a Parquet file as a source. */
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { type AsyncBuffer, type Compressors, type FileMetaData, parquetRead, parquetSchema } from 'hyparquet'
-import { localFiles, type ReadFile } from '../fs/index.ts'
+import { anyFiles, type ReadFile } from '../fs/index.ts'
 import { isUserError, suggest, UserError } from '../util/index.ts'
 import { readMetadata } from './parquet-plan.ts'
 import type { Chunk } from './plan.ts'
@@ -11,7 +11,7 @@ import type { Source } from './text-source.ts'
 export function createParquetSource(writer: RowWriter): (chunk: Chunk) => Source {
   return async function* (chunk) {
     const { file, rowGroup = 0 } = chunk
-    const opened = await localFiles.open(file)
+    const opened = await anyFiles.open(file)
     let row = 0
     try {
       const metadata = readMetadata(file, opened.bytes)

@@ -3,7 +3,7 @@ import { type ChildProcess, type SpawnOptions, spawn, spawnSync } from 'node:chi
 import { closeSync, openSync } from 'node:fs'
 import type { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { gunzipFile, localFiles } from '../fs/index.ts'
+import { anyFiles, contentOf, isRemotePath } from '../fs/index.ts'
 import type { FifoPaths } from './fifo.ts'
 import { pipeFailed, pipePrintedNothing } from './pipe-errors.ts'
 import { fifoOutput, streamOutput } from './pipe-output.ts'
@@ -41,17 +41,17 @@ export interface PipePlace {
  * where it did not end with status 0, or printed nothing for a file that is not empty.
  */
 export function startPipe(pipe: PipeOptions, file: string, { note, read, fifos }: PipePlace): Pipe {
-  const gzip = file.endsWith('.gz')
-  // A thread that unpacks a file into the command must not sleep until the command prints.
-  const fifo = fifos && !gzip ? fifoOutput(fifos) : undefined
-  const child = startShell(pipe, gzip ? undefined : file, fifo?.given)
+  const isFed = file.endsWith('.gz') || isRemotePath(file)
+  // A thread that writes into the command must not sleep until the command prints.
+  const fifo = fifos && !isFed ? fifoOutput(fifos) : undefined
+  const child = startShell(pipe, isFed ? undefined : file, fifo?.given)
   const output = fifo ?? streamOutput(child.stdout!, child.stderr!)
   noteProcess(note, child.pid ?? 0)
   const ended = new Promise<Ended>((resolve) => {
     child.on('error', (error) => resolve({ code: null, signal: null, error }))
     child.on('close', (code, signal) => resolve({ code, signal }))
   })
-  const fed = gzip ? feed(file, child.stdin!) : Promise.resolve(true)
+  const fed = isFed ? feed(file, child.stdin!) : Promise.resolve(true)
   // Its failure is looked at when the output ends; until then it must not count as unhandled.
   fed.catch(() => killTree(child.pid))
 
@@ -125,11 +125,11 @@ function shellText({ command, pythonPath, setup = '' }: PipeOptions): string {
   return `${python}export PYTHONHASHSEED="\${PYTHONHASHSEED:-0}"\n${setup}\n${command}`
 }
 
-/** Unpacks a gzip file into a process; false if there was nothing in it. A process that has read enough is no error. */
+/** Writes the content of a file into a process; false if there was nothing in it. A process that has read enough is no error. */
 async function feed(file: string, stdin: Writable): Promise<boolean> {
   let bytes = 0
   const pieces = async function* () {
-    for await (const { data } of gunzipFile(localFiles, file)) {
+    for await (const data of contentOf(anyFiles, file)) {
       bytes += data.length
       yield data
     }

@@ -1,14 +1,12 @@
 /** @file The lines of a text file, for readers of a user's own. */
 import { fileURLToPath } from 'node:url'
-import { gunzipFile, localFiles } from '../fs/index.ts'
+import { anyFiles, contentOf } from '../fs/index.ts'
 
-const READ_BYTES = 256 * 1024
-
-/** Lines without their ends, blank ones left out; a path ending in .gz is unpacked. */
+/** Lines without their ends, blank ones left out; a path ending in .gz is unpacked, an address of HDFS or S3 is read there. */
 export async function* readLines(file: string | URL): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''
-  for await (const data of pieces(typeof file === 'string' ? file : fileURLToPath(file))) {
+  for await (const data of contentOf(anyFiles, typeof file === 'string' ? file : fileURLToPath(file))) {
     const lines = (rest + decoder.decode(data, { stream: true })).split('\n')
     rest = lines.pop()!
     for (const line of lines) if (line.trim() !== '') yield withoutEnd(line)
@@ -17,22 +15,3 @@ export async function* readLines(file: string | URL): AsyncGenerator<string> {
 }
 
 const withoutEnd = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line)
-
-async function* pieces(path: string): AsyncGenerator<Uint8Array> {
-  if (path.endsWith('.gz')) {
-    for await (const { data } of gunzipFile(localFiles, path)) yield data
-    return
-  }
-  const file = await localFiles.open(path)
-  const buffer = new Uint8Array(READ_BYTES)
-  try {
-    for (let position = 0; position < file.bytes; ) {
-      const bytes = await file.read(buffer, position)
-      if (bytes === 0) return
-      position += bytes
-      yield buffer.subarray(0, bytes)
-    }
-  } finally {
-    await file.close()
-  }
-}

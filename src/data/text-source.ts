@@ -1,5 +1,5 @@
 /** @file Text sources on a reader thread: a byte range of a plain file, a gzip file or a stream, parsed to parts in order. */
-import { gunzipFile, localFiles, type ReadFile } from '../fs/index.ts'
+import { anyFiles, gunzipFile, type ReadFile } from '../fs/index.ts'
 import { createTextParser, type TextFormat, type TextParser } from '../kernel/index.ts'
 import { UserError } from '../util/index.ts'
 import { badLineError } from './bad-line.ts'
@@ -70,7 +70,7 @@ export function createTextSources(
 
   return {
     range: async function* (chunk, format) {
-      const file = await localFiles.open(chunk.file)
+      const file = await anyFiles.open(chunk.file)
       try {
         const { from, to, at } = await readLines(file, chunk)
         yield* parse({
@@ -247,7 +247,7 @@ function gunzipped(file: string) {
   let compressed = 0
   const pieces = async function* () {
     try {
-      for await (const { data, compressedBytes } of gunzipFile(localFiles, file)) {
+      for await (const { data, compressedBytes } of gunzipFile(anyFiles, file)) {
         compressed = compressedBytes
         yield data
       }

@@ -9,6 +9,7 @@ import {
   type ReadOptions,
   releaseBatch,
 } from '../data/index.ts'
+import { isRemotePath } from '../fs/index.ts'
 import { isUserError, UserError } from '../util/index.ts'
 import type { ExportSlot } from './manifest.ts'
 import { openExport } from './open.ts'
@@ -52,9 +53,9 @@ export async function* predict({
 }
 
 async function* fileColumns(path: string, slots: readonly ExportSlot[], format: Format, onNotice: (m: string) => void) {
-  const found = statSync(path, { throwIfNoEntry: false })
+  const found = isRemotePath(path) ? undefined : statSync(path, { throwIfNoEntry: false })
   if (found?.isFile() && found.size === 0) return
-  const files = found?.isDirectory() ? await listDataFiles(path, 'the folder to predict') : [path]
+  const files = found?.isDirectory() || isRemotePath(path) ? await listDataFiles(path, 'the folder to predict') : [path]
   for await (const batch of openReader({ slots, threads: 1, files, format, batchSize: BATCH, epoch: 0, onNotice })) {
     const columns = batchColumns(slots, batch)
     releaseBatch(batch)

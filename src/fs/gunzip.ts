@@ -1,4 +1,4 @@
-/** @file A gzip file as a stream of its content. */
+/** @file The content of a file as a stream, gzip unpacked. */
 import { pipeline, Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { FileSystem } from './file-system.ts'
@@ -18,6 +18,12 @@ export async function* gunzipFile(files: FileSystem, path: string): AsyncGenerat
   // A failure of either side shows in the iteration; leaving it early destroys both.
   pipeline(Readable.from(blocks(files, path), { objectMode: false }), gunzip, () => {})
   for await (const data of gunzip) yield { data, compressedBytes: gunzip.bytesWritten }
+}
+
+/** The content of a file, unpacked where its name ends in .gz. */
+export async function* contentOf(files: FileSystem, path: string): AsyncGenerator<Uint8Array> {
+  if (!path.endsWith('.gz')) return yield* blocks(files, path)
+  for await (const { data } of gunzipFile(files, path)) yield data
 }
 
 async function* blocks(files: FileSystem, path: string): AsyncGenerator<Uint8Array> {

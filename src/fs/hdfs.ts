@@ -1,7 +1,7 @@
 /** @file `hdfs://` and `afs://` over WebHDFS: plain HTTP, no Hadoop client. The name node says where, a data node sends or takes. */
-import { buffer, text } from 'node:stream/consumers'
+import { text } from 'node:stream/consumers'
 import { UserError } from '../util/index.ts'
-import { drain, exchange, HttpStatusError, resumed, retried } from './http.ts'
+import { drain, exchange, HttpStatusError, joined, resumed, retried } from './http.ts'
 import type { RemoteFile, RemoteFiles, RemoteOptions } from './remote.ts'
 
 /** WebHDFS's own port; `fs_name` usually has the RPC port, which HTTP does not understand. */
@@ -40,7 +40,11 @@ export function hdfsFiles(url: URL, { ugi = '' }: RemoteOptions): RemoteFiles {
   return {
     list: async (folder) => [...(await list(folder))].sort((a, b) => (a.path < b.path ? -1 : 1)),
     read: (path) => resumed((offset) => ask(path, `op=OPEN&offset=${offset}`), told(path)),
-    readRange: async (path, from, length) => await buffer(await ask(path, `op=OPEN&offset=${from}&length=${length}`)),
+    readRange: async (path, from, length) =>
+      await joined(
+        resumed((got) => ask(path, `op=OPEN&offset=${from + got}&length=${length - got}`), told(path)),
+        length,
+      ),
     write: async (path, content) => {
       try {
         await writeAside(path, content)

@@ -79,6 +79,17 @@ export async function* resumed(
   }
 }
 
+/** A stream as one piece, of at most `length` bytes. */
+export async function joined(pieces: AsyncIterable<Uint8Array>, length: number): Promise<Uint8Array> {
+  const whole = new Uint8Array(length)
+  let used = 0
+  for await (const piece of pieces) {
+    whole.set(piece.subarray(0, length - used), used)
+    used = Math.min(length, used + piece.length)
+  }
+  return whole.subarray(0, used)
+}
+
 const ATTEMPTS = 4
 const FIRST_WAIT_MS = 200
 

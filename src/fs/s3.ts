@@ -1,8 +1,8 @@
 /** @file `s3://bucket` with signature version 4. Keys come from the environment variables every S3 tool reads, or from `fs_ugi`. */
 import { createHash, createHmac } from 'node:crypto'
-import { buffer, text } from 'node:stream/consumers'
+import { text } from 'node:stream/consumers'
 import { UserError } from '../util/index.ts'
-import { drain, exchange, HttpStatusError, resumed, retried } from './http.ts'
+import { drain, exchange, HttpStatusError, joined, resumed, retried } from './http.ts'
 import type { RemoteFile, RemoteFiles, RemoteOptions } from './remote.ts'
 
 interface S3Place {
@@ -34,7 +34,11 @@ export function s3Files(url: URL, { ugi = '' }: RemoteOptions): RemoteFiles {
     list: async (folder) => await listAll(place, keyOf(folder), told(folder)),
     // An empty object has no byte for a range to begin at.
     read: (path) => resumed((offset) => get(path, offset === 0 ? undefined : `bytes=${offset}-`), told(path)),
-    readRange: async (path, from, length) => await buffer(await get(path, `bytes=${from}-${from + length - 1}`)),
+    readRange: async (path, from, length) =>
+      await joined(
+        resumed((got) => get(path, `bytes=${from + got}-${from + length - 1}`), told(path)),
+        length,
+      ),
     write: async (path, content) => await upload(place, keyOf(path), content, told(path)),
   }
 }

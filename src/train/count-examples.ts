@@ -1,7 +1,7 @@
 /** @file How many examples the files have, said before training as static_ps_trainer says it. */
-import { open } from 'node:fs/promises'
 import { measureFiles } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
+import { anyFiles, contentOf } from '../fs/index.ts'
 
 /** More would be felt when a job starts. */
 const MAX_BYTES = 64 * 1024 * 1024
@@ -21,18 +21,10 @@ export async function tellExamples(files: readonly string[], isText: boolean, em
 }
 
 async function countLines(path: string): Promise<number> {
-  const file = await open(path)
-  const piece = Buffer.allocUnsafe(1024 * 1024)
   let [lines, last] = [0, LINE_FEED]
-  try {
-    for (;;) {
-      const { bytesRead } = await file.read(piece, 0, piece.length)
-      if (bytesRead === 0) break
-      for (let at = piece.indexOf(LINE_FEED); at >= 0 && at < bytesRead; at = piece.indexOf(LINE_FEED, at + 1)) lines++
-      last = piece[bytesRead - 1]!
-    }
-  } finally {
-    await file.close()
+  for await (const piece of contentOf(anyFiles, path)) {
+    for (let at = piece.indexOf(LINE_FEED); at >= 0; at = piece.indexOf(LINE_FEED, at + 1)) lines++
+    last = piece.at(-1) ?? last
   }
   // The last line may have no end.
   return last === LINE_FEED ? lines : lines + 1

@@ -13,6 +13,7 @@ import {
   readHead,
 } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
+import { tellFileAccess } from '../fs/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../params/index.ts'
 import type { Touched } from '../ps/index.ts'
@@ -160,6 +161,7 @@ export class Runtime {
 }
 
 export async function findDataFiles({ runner }: JobConfig, phases: readonly Phase[]): Promise<DataFiles> {
+  tellFileAccess({ name: runner.fs_name, ugi: runner.fs_ugi })
   const dirs = { train: runner.train_data_dir, infer: runner.test_data_dir }
   const keys = { train: 'runner.train_data_dir', infer: 'runner.test_data_dir' }
   const found = await Promise.all(

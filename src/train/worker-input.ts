@@ -1,10 +1,10 @@
 /** @file Which part of the data a worker reads: workers compare their files and deal them out, or each reads its own. */
 import { createHash } from 'node:crypto'
-import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import type { Cluster, JobConfig } from '../config/index.ts'
 import { countPieces, measureFiles, type Part } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
+import { anyFiles } from '../fs/index.ts'
 import { filesDiffer, type ServerGroup } from '../ps/index.ts'
 import { tellExamples } from './count-examples.ts'
 import { inputKind, inputOf } from './input.ts'
@@ -34,7 +34,7 @@ export async function agreeOnInput({
   files,
   emit,
 }: InputOptions): Promise<Readonly<Record<Phase, Part | undefined>>> {
-  const own = { train: (files.train ?? []).map(report), infer: (files.infer ?? []).map(report) }
+  const own = { train: await reports(files.train), infer: await reports(files.infer) }
   const all = await servers.meet('comparing data files', own)
   const { rank: index, workerNum: count } = cluster
   const partOf = (phase: Phase): Part | undefined => {
@@ -80,15 +80,17 @@ export function firstDifference(
 
 const HEAD_BYTES = 64 * 1024
 
-/** Of one file. */
-export function report(path: string): FileReport {
+/** Of each file. */
+export const reports = async (files: readonly string[] = []) => await Promise.all(files.map(report))
+
+async function report(path: string): Promise<FileReport> {
   const head = Buffer.alloc(HEAD_BYTES)
-  const descriptor = openSync(path, 'r')
+  const file = await anyFiles.open(path)
   try {
-    const bytes = readSync(descriptor, head, 0, HEAD_BYTES, 0)
+    const bytes = await file.read(head, 0)
     const hash = createHash('sha256').update(head.subarray(0, bytes)).digest('hex')
-    return { name: basename(path), bytes: statSync(path).size, head: hash.slice(0, 16) }
+    return { name: basename(path), bytes: file.bytes, head: hash.slice(0, 16) }
   } finally {
-    closeSync(descriptor)
+    await file.close()
   }
 }

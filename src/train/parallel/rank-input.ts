@@ -7,7 +7,7 @@ import type { TracedModel } from '../../model/index.ts'
 import { inputKind, inputOf } from '../input.ts'
 import type { Phase } from '../messages.ts'
 import type { DataFiles } from '../runtime.ts'
-import { firstDifference, report } from '../worker-input.ts'
+import { firstDifference, reports } from '../worker-input.ts'
 import { meet } from './meet.ts'
 
 export interface RankInput {
@@ -28,7 +28,7 @@ export interface RankInputOptions {
 /** By phase. Says which way it is. */
 export async function agreeOnRanks(options: RankInputOptions): Promise<Readonly<Record<Phase, RankInput>>> {
   const { group, config, files, emit } = options
-  const own = { train: (files.train ?? []).map(report), infer: (files.infer ?? []).map(report) }
+  const own = { train: await reports(files.train), infer: await reports(files.infer) }
   const asks = await readerAsks(options)
   const all = await meet(group, { files: own, asks })
   const ownSplit = all.some((one) => one.asks)

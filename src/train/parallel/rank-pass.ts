@@ -1,8 +1,7 @@
 /** @file One phase of one epoch on all ranks: each reads its part, steps are made together, what was measured is added up. */
-import { createReadStream } from 'node:fs'
-import { createGunzip } from 'node:zlib'
 import type { Group } from '../../collective/index.ts'
 import type { EventSink } from '../../event/index.ts'
+import { anyFiles, contentOf } from '../../fs/index.ts'
 import type { PassResult } from '../loop.ts'
 import type { Phase } from '../messages.ts'
 import type { Runtime } from '../runtime.ts'
@@ -75,10 +74,8 @@ function comparison(epoch: number, samples: number, ranks: number, chunks: numbe
 async function countLines(files: readonly string[]): Promise<number> {
   let lines = 0
   for (const file of files) {
-    const raw = createReadStream(file)
     let last = 10
-    for await (const piece of file.endsWith('.gz') ? raw.pipe(createGunzip()) : raw) {
-      const bytes = piece as Buffer
+    for await (const bytes of contentOf(anyFiles, file)) {
       for (let i = 0; i < bytes.length; i++) if (bytes[i] === 10 && (i > 0 ? bytes[i - 1] : last) !== 10) lines++
       last = bytes.at(-1) ?? last
     }

@@ -1,7 +1,7 @@
 /** @file Which tables every rank holds whole, and which are divided: by the size they may come to. */
-import { closeSync, openSync, readSync } from 'node:fs'
 import type { JobConfig } from '../../config/index.ts'
 import { measureFiles } from '../../data/index.ts'
+import { anyFiles } from '../../fs/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import type { LocalParams } from '../../params/index.ts'
 import { mix64 } from '../../util/index.ts'
@@ -20,13 +20,13 @@ export interface TablePlan {
 
 const MB = 1024 * 1024
 
-export function planTables(
+export async function planTables(
   { runner }: JobConfig,
   { train, slots, dygraph }: TracedModel,
   params: LocalParams,
   files: readonly string[],
-): TablePlan {
-  const samples = mostSamples(files)
+): Promise<TablePlan> {
+  const samples = await mostSamples(files)
   const plans = params.tables.map(({ name, rowBytes }) => {
     const used = new Set(train.rows.filter(({ table }) => table === name).flatMap((rows) => rows.slots))
     const sparse = dygraph ? slots.filter(({ kind }) => kind === 'sparse').length : used.size
@@ -49,15 +49,15 @@ export function planTables(
 const HEAD_BYTES = 256 * 1024
 
 /** By the length of the first lines. */
-function mostSamples(files: readonly string[]): number {
+async function mostSamples(files: readonly string[]): Promise<number> {
   const measured = measureFiles(files)
   const total = measured.reduce((sum, { bytes }) => sum + bytes, 0)
   const first = measured.find(({ bytes }) => bytes > 0)
   if (!first) return 0
   const head = Buffer.alloc(HEAD_BYTES)
-  const descriptor = openSync(first.path, 'r')
-  const read = readSync(descriptor, head, 0, HEAD_BYTES, 0)
-  closeSync(descriptor)
+  const file = await anyFiles.open(first.path)
+  const read = await file.read(head, 0)
+  await file.close()
   let lines = 1
   for (let i = 0; i < read; i++) if (head[i] === 10) lines++
   return Math.ceil((total / read) * lines)

@@ -54,7 +54,7 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
   await agree(group, config, model)
   const inputs = await agreeOnRanks({ group, config, model, files, emit })
   const params = createParams(config, model, model, 1, true)
-  const plan = planTables(config, model, params, files.train!)
+  const plan = await planTables(config, model, params, files.train!)
   for (const message of plan.notices) notice(message)
   const saveInference = inferenceSaver(config, model, params, files, emit)
   if (saveInference && plan.sharded.includes(true)) throw noExport()
