@@ -98,7 +98,13 @@ function keyOf(method: string, url: string): string {
   return `${method} ${decodeURIComponent(pathname)}?${searchParams}`
 }
 
-async function ask(url: string, method: string, headers: IncomingHttpHeaders, body: Buffer, real: Map<string, string>) {
+async function ask(
+  url: string,
+  method: string,
+  headers: IncomingHttpHeaders,
+  body: Buffer,
+  real: Map<string, string>,
+): Promise<Answer> {
   const { host: _host, ...kept } = headers
   const response = await new Promise<IncomingMessage>((done, fail) => {
     httpRequest(url, { method, headers: kept }, done).on('error', fail).end(body)
