@@ -36,8 +36,14 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
     'Collective training: tables that may grow larger are divided among the ranks, others are whole on each; 0 divides all.',
   ),
   example_count_method: choice(EXAMPLE_COUNT_METHODS, 'example', 'What the printed rate counts.'),
-  fs_name: text('', 'File system of data whose address has no host (`hdfs:/train`), or the endpoint of a bucket: `hdfs://host:port`, `s3://bucket?endpoint=URL`.'),
-  fs_ugi: text('', 'User and password for data at `hdfs://`, `afs://` or `s3://`, separated by a comma; the variable OARFISH_FS_UGI comes first.'),
+  fs_name: text(
+    '',
+    'File system of data whose address has no host (`hdfs:/train`), or the endpoint of a bucket: `hdfs://host:port`, `s3://bucket?endpoint=URL`.',
+  ),
+  fs_ugi: text(
+    '',
+    'User and password for data at `hdfs://`, `afs://` or `s3://`, separated by a comma; the variable OARFISH_FS_UGI comes first.',
+  ),
   fs_client: z
     .strictObject({
       uri: text('', 'Remote file system.'),
