@@ -1,4 +1,4 @@
-/** @file The CTR model of the three programs in this folder: embeddings of 26 sparse slots beside 13 dense values, then a DNN. */
+/** @file The CTR model of the programs in this folder: embeddings of 26 sparse slots beside 13 dense values, then a DNN. */
 import { fluid } from 'oarfish'
 
 export const denseFeatureDim = 13

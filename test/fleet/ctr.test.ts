@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { openExport } from '../../src/export/index.ts'
 import { noneAlive, run } from '../cluster/launch.testing.ts'
+import { exec } from '../fluid/process.testing.ts'
 
 vi.setConfig({ testTimeout: 150_000, hookTimeout: 60_000 })
 
@@ -60,4 +61,39 @@ test('one worker over two servers saves bit for bit what train_local.ts saves', 
   expect(one!.steps).toBe(12)
   expect(Object.keys(one!.files).length).toBeGreaterThan(2)
   expect(other!.files).toEqual(one!.files)
+})
+
+test('train.ts finds its place in the environment of pods: every server on the same port, the files dealt out', async () => {
+  const job = { PADDLE_PSERVERS: '127.0.0.2:26230,127.0.0.3:26230', PADDLE_PORT: '26230', PADDLE_TRAINERS_NUM: '2' }
+  const args = ['--is_local', '0', '--cloud_train', '1', ...SMALL, '--epochs', '2', '--model_output_dir', 'cloud']
+  const pod = (role: string, i: number) =>
+    exec('train.ts', args, cwd, { ...job, TRAINING_ROLE: role, POD_IP: `127.0.0.${i + 2}`, PADDLE_TRAINER_ID: `${i}` })
+  const pods = ['PSERVER', 'TRAINER'].flatMap((role) => [0, 1].map((i) => pod(role, i)))
+  try {
+    const codes = await Promise.all(pods.map(({ ended }) => ended))
+    expect(codes, pods.map(({ out, err }) => out + err).join('\n')).toEqual([0, 0, 0, 0])
+  } finally {
+    for (const { child } of pods) child.kill('SIGKILL')
+  }
+  const [first, second] = pods.slice(2)
+  expect(first!.out).toContain('3 of 5 files of raw_data')
+  expect(second!.out).toContain('2 of 5 files of raw_data')
+  const losses = [...first!.out.matchAll(/^TRAIN --> pass: \d loss: (\S+)/gm)].map(([, loss]) => Number(loss))
+  expect(losses).toHaveLength(2)
+  expect(losses[1]!).toBeLessThan(losses[0]!)
+  expect(await readdir(join(cwd, 'cloud'))).toEqual(['pass-0', 'pass-1'])
+  expect(second!.out).not.toContain('saved')
+})
+
+test('a server whose address is not in the list says so', async () => {
+  const env = {
+    PADDLE_PSERVERS: '127.0.0.2:26230',
+    PADDLE_PORT: '26231',
+    PADDLE_TRAINERS_NUM: '1',
+    POD_IP: '127.0.0.2',
+  }
+  const args = ['--is_local', '0', '--cloud_train', '1']
+  const server = exec('train.ts', args, cwd, { ...env, TRAINING_ROLE: 'PSERVER' })
+  expect(await server.ended).toBe(1)
+  expect(server.err).toContain('This server is 127.0.0.2:26231, which is not one of 127.0.0.2:26230.')
 })
