@@ -24,7 +24,7 @@ describe('the packed package', () => {
 
   test('holds what runs and what is read, and nothing else', () => {
     const expected = [
-      /^(package\.json|LICENSE|README\.md|README\.zh-CN\.md|CHANGELOG\.md|docs\/config\.schema\.json|bin\/(path\/)?(oarfish|fleetrun|paddlecloud)(\.js)?)$/,
+      /^(package\.json|LICENSE|README\.md|README\.zh-CN\.md|CHANGELOG\.md|docs\/config\.schema\.json|bin\/(path\/)?(oarfish|fleetrun|paddlecloud|paddle_k8s)(\.js)?)$/,
       /^dist\/(?!.*\.test(ing)?\.)[\w/-]+(\.js|\.d\.ts)$/,
       /^dist\/wasm\/\w+\.wasm$/,
       /^python\/([\w/]+\.py|README\.md)$/,

@@ -13,6 +13,7 @@ import { inspectCommand } from './inspect.ts'
 import { type CliIo, processIo } from './io.ts'
 import { jobsCommand, logsCommand, statusCommand, stopCommand } from './jobs.ts'
 import { launchPsCommand } from './launch-ps.ts'
+import { paddleK8sCommand } from './paddle-k8s.ts'
 import { paddlecloudCommand } from './paddlecloud.ts'
 import { predictCommand } from './predict.ts'
 import { readerCommand } from './reader.ts'
@@ -92,6 +93,11 @@ export async function runFleetrun(argv: readonly string[], io: CliIo = processIo
 export async function runPaddlecloud(argv: readonly string[], io: CliIo = processIo()): Promise<number> {
   // Its --json is about what a submission prints.
   return await parse(paddlecloudCommand(io).version(packageVersion()), argv, io, { json: false })
+}
+
+/** The `paddle_k8s` command: what pods of PaddlePaddle's images run. */
+export async function runPaddleK8s(argv: readonly string[], io: CliIo = processIo()): Promise<number> {
+  return await parse(paddleK8sCommand(io).version(packageVersion()), argv, io)
 }
 
 async function parse(

@@ -1,0 +1,77 @@
+/** @file paddle_k8s start_fluid: waits for the pods of its job, tells the program who they are, and runs it. */
+import { existsSync } from 'node:fs'
+import type { V1Pod } from '@kubernetes/client-node'
+import type { Env } from '../../config/index.ts'
+import { translateLine } from '../../launch/index.ts'
+import type { KubeClient } from '../client.ts'
+import { type FluidPod, fluidEnv, type Peer, readFluidPod } from './fluid-env.ts'
+import { waitForPods } from './peers.ts'
+import { refuseRestart } from './restarted.ts'
+import { runEntry } from './run-entry.ts'
+import { terminationMessage, writeTermination } from './termination.ts'
+
+export interface StartFluidOptions {
+  readonly env: Env
+  readonly connect: (namespace: string) => Promise<KubeClient>
+  /** When this process began, in milliseconds. */
+  readonly begunAt: number
+  readonly say: (line: string) => void
+  /** Takes what the program prints. */
+  readonly out: (text: string) => void
+  readonly err: (text: string) => void
+  readonly signal: AbortSignal
+}
+
+/** Resolves to the exit code of the program. */
+export async function startFluid(options: StartFluidOptions): Promise<number> {
+  const { env, say, signal } = options
+  const pod = readFluidPod(env)
+  const client = await options.connect(pod.namespace)
+  await refuseRestart({ client, podName: pod.name, begunAt: options.begunAt, say, signal })
+  const wait = { client, say, signal }
+  const selector = `paddle-job-pserver=${pod.job}`
+  const servers = pod.role === 'WORKER' ? [] : await waitForPods({ ...wait, selector, count: pod.servers })
+  const trainers = await findTrainers(pod, wait)
+  if (trainers === undefined) {
+    writeTermination(BEYOND_THRESHOLD)
+    say(BEYOND_THRESHOLD)
+    return 0
+  }
+  const told = fluidEnv(env, pod, servers.map(peerOf), trainers.map(peerOf))
+  const line = translateLine(pod.entry, existsSync)
+  if (Number(env['GLOG_v'] ?? 0) > 0) for (const name of changed(env, told)) say(`export ${name}=${told[name]}`)
+  say(`${pod.role} ${told['PADDLE_PSERVER_ID'] ?? told['PADDLE_TRAINER_ID']} of ${pod.job}: ${line}`)
+  const { code, lastLines } = await runEntry(line, { ...options, env: told })
+  const message = terminationMessage(code, lastLines)
+  if (message !== undefined) writeTermination(message)
+  return code
+}
+
+const FAILED_TRAINERS = 1
+const BEYOND_THRESHOLD = `Failed trainer count beyond the threshold:  ${FAILED_TRAINERS}`
+
+/** Servers need not wait for trainers. Undefined when too many of them have failed for the job to end well. */
+async function findTrainers(
+  { job, role, trainers: count }: FluidPod,
+  wait: Omit<Parameters<typeof waitForPods>[0], 'selector' | 'count'>,
+) {
+  if (role === 'PSERVER') return []
+  const check = (pods: readonly V1Pod[]) => {
+    if (role === 'TRAINER' && pods.filter(({ status }) => status?.phase === 'Failed').length > FAILED_TRAINERS)
+      throw new TooManyFailedError()
+  }
+  try {
+    return await waitForPods({ ...wait, selector: `paddle-job=${job}`, count, check })
+  } catch (error) {
+    if (error instanceof TooManyFailedError) return undefined
+    throw error
+  }
+}
+
+class TooManyFailedError extends Error {
+  override readonly name = 'TooManyFailedError'
+}
+
+const peerOf = ({ metadata, status }: V1Pod): Peer => ({ name: metadata!.name!, ip: status!.podIP! })
+
+const changed = (before: Env, after: Env) => Object.keys(after).filter((name) => before[name] !== after[name])
