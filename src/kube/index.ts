@@ -11,3 +11,5 @@ export {
 } from './client.ts'
 export { KubeError } from './errors.ts'
 export { RESOURCES, type Resource } from './paths.ts'
+export { type StartFluidOptions, startFluid } from './pod/start-fluid.ts'
+export { writeTermination } from './pod/termination.ts'

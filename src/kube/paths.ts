@@ -25,6 +25,7 @@ export const RESOURCES = {
   Job: { apiVersion: 'batch/v1', kind: 'Job', plural: 'jobs' },
   VolcanoJob: { apiVersion: 'batch.volcano.sh/v1alpha1', kind: 'Job', plural: 'jobs' },
   PodGroup: { apiVersion: 'scheduling.volcano.sh/v1beta1', kind: 'PodGroup', plural: 'podgroups' },
+  Command: { apiVersion: 'bus.volcano.sh/v1alpha1', kind: 'Command', plural: 'commands' },
   Queue: { apiVersion: 'scheduling.volcano.sh/v1beta1', kind: 'Queue', plural: 'queues', ofCluster: true },
   PaddleJob: { apiVersion: 'batch.paddlepaddle.org/v1', kind: 'PaddleJob', plural: 'paddlejobs' },
 } as const satisfies Readonly<Record<string, Resource>>

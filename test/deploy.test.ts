@@ -1,0 +1,54 @@
+/** @file What lies in deploy/: the guide's job as the guide has it, and manifests that say what they should. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect, test } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+
+const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
+const JOB = readFileSync(at('deploy/kubernetes/ctr-paddlepaddle-on-volcano.yaml'), 'utf8')
+const SEEDS = process.env['OARFISH_SEEDS']
+
+test.skipIf(!SEEDS || !existsSync(SEEDS))(
+  "ctr-paddlepaddle-on-volcano.yaml is the guide's, with only the image changed",
+  () => {
+    const guides = readdirSync(SEEDS!).map((name) => readFileSync(join(SEEDS!, name), 'utf8'))
+    const guide = guides.find((text) => text.includes('ctr-paddlepaddle-on-volcano.yaml'))!
+    const [, block] = /\n(\tapiVersion: batch\.volcano\.sh[\s\S]*?)\n\t?\n\n/.exec(guide)!
+    const untabbed = block!.split('\n').map((line) => untab(line.slice(1)))
+    const job = JOB.trimEnd().split('\n')
+    expect(job.filter((line) => !line.includes('- image: '))).toEqual(
+      untabbed.filter((line) => !line.includes('- image: ')),
+    )
+    expect(job.filter((line) => line.includes('- image: '))).toHaveLength(2)
+  },
+)
+
+/** Tabs reach to the next multiple of 8. */
+const untab = (line: string) =>
+  line.replace(/^[ \t]+/, (space) => {
+    let width = 0
+    for (const character of space) width = character === '\t' ? (Math.floor(width / 8) + 1) * 8 : width + 1
+    return ' '.repeat(width)
+  })
+
+test('the image of the job is that of this version', () => {
+  const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
+  const { tasks } = parse(JOB).spec
+  for (const task of tasks) expect(task.template.spec.containers[0].image).toBe(`oarfish/oarfish:${version}`)
+})
+
+test('every manifest is yaml with a kind and a name', () => {
+  const files = readdirSync(at('deploy'), { recursive: true, encoding: 'utf8' }).filter((path) =>
+    path.endsWith('.yaml'),
+  )
+  expect(files.length).toBeGreaterThan(1)
+  for (const path of files) {
+    for (const document of parseAllDocuments(readFileSync(at(join('deploy', path)), 'utf8'))) {
+      expect(document.errors, path).toEqual([])
+      const { kind, metadata } = document.toJSON()
+      expect(kind, path).toBeTypeOf('string')
+      if (kind !== 'Kustomization') expect(metadata.name, path).toBeTypeOf('string')
+    }
+  }
+})
