@@ -4,6 +4,7 @@ import type { JobSummary } from '../cloud/index.ts'
 import { type ClientOptions, clientFor } from './cloud-client.ts'
 import type { CliIo } from './io.ts'
 import { wholeNumber } from './options.ts'
+import { jobRecords, sshOptions } from './ssh-options.ts'
 
 export function jobsCommand(io: CliIo): Command {
   return withClient(new Command('jobs'))
@@ -46,10 +47,25 @@ export function stopCommand(io: CliIo): Command {
     .description('Stop a job.')
     .argument('<job>', 'id of the job')
     .action(async (id: string, options: ClientOptions) => {
+      if (await stopOverSsh(id, io)) return
       const { phase } = await (await clientFor(options, io, id)).stop(id)
       io.out.write(`${id} ${phase === 'starting' || phase === 'running' ? 'is being stopped' : `is ${phase}`}\n`)
     })
 }
+
+/** False where no such job was started from here over ssh. */
+async function stopOverSsh(job: string, io: CliIo): Promise<boolean> {
+  const { readRecord, stopJob } = await import('../ssh/index.ts')
+  const records = jobRecords(io)
+  const record = readRecord(records, job)
+  if (!record) return false
+  const emit = () => undefined
+  const lines = await stopJob({ ...sshOptions(io), job, record, records, emit, stopMs: STOP_MS })
+  io.out.write(`${lines.join('\n')}\n`)
+  return true
+}
+
+const STOP_MS = 30_000
 
 const withClient = (command: Command) =>
   command

@@ -89,7 +89,8 @@ export async function runLauncher(
 const STOP_SECONDS = 30
 const OARFISH = [process.execPath, fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))]
 
-async function openScreen({ out }: CliIo, json: boolean) {
+/** Live rows on a terminal, plain lines elsewhere, or JSON lines. */
+export async function openScreen({ out }: CliIo, json: boolean) {
   const { plainSink, rowsSink } = await import('../launch/index.ts')
   const write = (text: string) => void out.write(text)
   const close = () => undefined

@@ -2,6 +2,8 @@
 import { Command } from 'commander'
 import { checkCommand } from './check.ts'
 import { cloudCommand } from './cloud.ts'
+import { clusterCommand } from './cluster.ts'
+import { clusterHostCommand } from './cluster-host.ts'
 import { convertCommand } from './convert.ts'
 import { dataCommand } from './data.ts'
 import { execCommand } from './exec.ts'
@@ -41,10 +43,14 @@ const COMMANDS = [
   dataCommand,
   (io: CliIo) => fleetrunCommand(io),
   launchPsCommand,
+  clusterCommand,
   toolCommand,
   execCommand,
   readerCommand,
 ]
+
+/** Not for people: not in the help. */
+const HIDDEN = [clusterHostCommand]
 
 const EXAMPLES = `
 Examples
@@ -74,6 +80,7 @@ export async function run(argv: readonly string[], io: CliIo = processIo()): Pro
     // What follows a launcher's script or a tool's name is the script's or the tool's.
     .enablePositionalOptions()
   for (const command of COMMANDS) program.addCommand(command(io))
+  for (const command of HIDDEN) program.addCommand(command(io), { hidden: true })
   return await parse(program, argv, io)
 }
 

@@ -89,6 +89,8 @@ export type Event =
       readonly state: ProcessState
       readonly endpoint: string
       readonly log: string
+      /** Where it runs, if that is not here. */
+      readonly host?: string
       readonly exit?: string
     }
   /** A line of such a process. All lines of an echoed one; of the others now and then the newest, for a live view. */

@@ -15,6 +15,8 @@ export interface ProcessSpec {
   readonly log: string
   /** @default that of this process */
   readonly cwd?: string
+  /** Goes on when the launcher is gone. @default false: it ends with it */
+  readonly outlives?: boolean
   /** Handed over, then given up here. */
   readonly sockets: readonly BoundSocket[]
 }
@@ -48,12 +50,12 @@ export function startChild(spec: ProcessSpec, command: readonly string[]): Child
     ...(spec.cwd !== undefined && { cwd: spec.cwd }),
     env: {
       ...spec.env,
-      [LIFELINE]: `${process.pid}:${LIFELINE_FD}`,
+      ...(!spec.outlives && { [LIFELINE]: `${process.pid}:${LIFELINE_FD}` }),
       ...(fds.length > 0 && { OARFISH_LISTEN_FDS: fds.join(',') }),
     },
     // A group of its own: Ctrl+C reaches it only through the launcher, and a signal reaches also what it started.
     detached: IS_POSIX,
-    stdio: ['ignore', log, log, 'pipe', ...spec.sockets.map(({ fd }) => fd)],
+    stdio: ['ignore', log, log, spec.outlives ? 'ignore' : 'pipe', ...spec.sockets.map(({ fd }) => fd)],
   })
   closeSync(log)
   for (const socket of spec.sockets) socket.close()

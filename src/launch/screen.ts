@@ -98,10 +98,13 @@ export function rowTexts(
 
 function rowText({ process, line = '' }: Row): string {
   if (!process) return plain(line)
-  const { role, rank, pid, state, exit } = process
+  const { role, rank, pid, state, exit, host } = process
   const how = state === 'failed' && exit ? `failed: ${exit}` : state
-  return `${`${role} ${rank}`.padEnd(10)} pid ${String(pid).padEnd(7)} ${how.padEnd(8)}  ${plain(line)}`
+  const where = host === undefined ? '' : `${host.padEnd(HOST_COLUMNS)} `
+  return `${where}${`${role} ${rank}`.padEnd(10)} pid ${String(pid).padEnd(7)} ${how.padEnd(8)}  ${plain(line)}`
 }
+
+const HOST_COLUMNS = 20 // `root@192.168.100.17`; what is longer takes its room
 
 /** PaddleRec's `time - LEVEL - ` before every line, of which a row has no room for more than one thing. */
 const PREFIX = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - [A-Z]+ - /

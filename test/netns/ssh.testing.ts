@@ -8,27 +8,49 @@ import type { Host } from './network.testing.ts'
 export interface SshHosts {
   /** For `ssh -F`. */
   readonly config: string
+  /** The home folder: the same path on every host, and each has its own there. */
+  readonly home: string
+  /** Another config, that differs in what is given here. */
+  configWith(name: string, changes: { readonly key?: string; readonly known?: string }): string
+  /** `address,name type key` of each host. */
+  readonly known: string
   close(): void
 }
 
-export async function openSsh(hosts: readonly Host[]): Promise<SshHosts> {
+export interface SshOptions {
+  /** PATH of commands, by host. @default this process's */
+  readonly paths?: readonly string[]
+}
+
+export async function openSsh(hosts: readonly Host[], { paths = [] }: SshOptions = {}): Promise<SshHosts> {
   const folder = mkdtempSync(join(tmpdir(), 'oarfish-ssh-'))
+  const home = join(folder, 'home')
   mkdirSync('/run/sshd', { recursive: true }) // sshd's own, where it gives up its rights
-  for (const name of ['host', 'client'])
-    execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)])
-  writeFileSync(join(folder, 'authorized'), readFileSync(join(folder, 'client.pub')), { mode: 0o600 })
-  const key = readFileSync(join(folder, 'host.pub'), 'utf8').split(' ').slice(0, 2).join(' ')
-  writeFileSync(join(folder, 'known'), hosts.map(({ address, name }) => `${address},${name} ${key}\n`).join(''))
-  const config = join(folder, 'config')
+  mkdirSync(home)
+  const keys = hosts.map((_host, i) => newKey(join(folder, `host-${i}`)))
+  const client = newKey(join(folder, 'client'))
+  writeFileSync(join(folder, 'authorized'), client, { mode: 0o600 })
+  const known = hosts.map(({ address, name }, i) => `${address},${name} ${keys[i]}\n`).join('')
+  writeFileSync(join(folder, 'known'), known)
   const names = hosts.map(({ name, address }) => `Host ${name}\n  HostName ${address}\n`).join('')
-  writeFileSync(
-    config,
-    `${names}Host *\n  User root\n  IdentityFile ${folder}/client\n  IdentitiesOnly yes\n  UserKnownHostsFile ${folder}/known\n  StrictHostKeyChecking yes\n  LogLevel ERROR\n`,
-  )
-  const children = hosts.map((host) => start(host, folder))
+  const writeConfig = (name: string, key: string, knownFile: string) => {
+    const path = join(folder, name)
+    writeFileSync(
+      path,
+      `${names}Host *\n  User root\n  IdentityFile ${key}\n  IdentitiesOnly yes\n  UserKnownHostsFile ${knownFile}\n  GlobalKnownHostsFile /dev/null\n  StrictHostKeyChecking yes\n  LogLevel ERROR\n`,
+    )
+    return path
+  }
+  const children = hosts.map((host, i) => start(host, i, folder, paths[i] ?? process.env['PATH']!))
   await Promise.all(hosts.map(({ name }) => answering(name)))
   return {
-    config,
+    config: writeConfig('config', join(folder, 'client'), join(folder, 'known')),
+    home,
+    known,
+    configWith: (name, { key = join(folder, 'client'), known: other = known }) => {
+      writeFileSync(join(folder, `known-${name}`), other)
+      return writeConfig(`config-${name}`, key, join(folder, `known-${name}`))
+    },
     close: () => {
       for (const child of children) child.kill('SIGKILL')
       rmSync(folder, { recursive: true, force: true })
@@ -36,20 +58,24 @@ export async function openSsh(hosts: readonly Host[]): Promise<SshHosts> {
   }
 }
 
-function start(host: Host, folder: string): ChildProcess {
+/** Makes a pair of keys and returns the public one as `type key`. */
+export function newKey(path: string): string {
+  execFileSync('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', path])
+  return readFileSync(`${path}.pub`, 'utf8').split(' ').slice(0, 2).join(' ')
+}
+
+function start(host: Host, index: number, folder: string, path: string): ChildProcess {
   const file = join(folder, `sshd-${host.name}`)
   const lines = [
-    ...[
-      'Port 22',
-      `ListenAddress ${host.address}`,
-      `HostKey ${folder}/host`,
-      `AuthorizedKeysFile ${folder}/authorized`,
-    ],
+    ...['Port 22', `ListenAddress ${host.address}`, `HostKey ${folder}/host-${index}`],
+    ...[`AuthorizedKeysFile ${folder}/authorized`, `SetEnv HOME=${folder}/home PATH=${path}`],
     ...['StrictModes no', 'UsePAM no', 'PermitRootLogin yes', 'PasswordAuthentication no', `PidFile ${file}.pid`],
     ...['Subsystem sftp internal-sftp', 'MaxStartups 100', 'MaxSessions 100'],
   ]
   writeFileSync(file, `${lines.join('\n')}\n`)
-  return host.spawn('/usr/sbin/sshd', ['-D', '-e', '-f', file], { stdio: 'ignore' })
+  // The hosts share this machine's disk; what lies in the home folder is a host's own.
+  const script = `mount -t tmpfs tmpfs ${folder}/home && exec /usr/sbin/sshd -D -e -f ${file}`
+  return host.spawn('sh', ['-c', script], { stdio: 'ignore' })
 }
 
 const START_MS = 15_000

@@ -1,0 +1,115 @@
+/** @file `oarfish cluster`: PaddlePaddle's cluster_train/paddle.py, a job on hosts that are reached by ssh. */
+import { resolve } from 'node:path'
+import { Command } from 'commander'
+import { UserError } from '../util/index.ts'
+import { ExitCode } from './exit.ts'
+import { untilInterrupted } from './interrupt.ts'
+import type { CliIo } from './io.ts'
+import { openScreen } from './launch.ts'
+import { wholeNumber } from './options.ts'
+import { jobRecords, sshOptions } from './ssh-options.ts'
+
+interface ClusterFlags {
+  readonly conf: string
+  readonly job_dispatch_package?: string
+  readonly job_workspace?: string
+  readonly install?: boolean
+  readonly connect_timeout?: number
+  readonly stop_timeout?: number
+  readonly json?: boolean
+}
+
+const STOP_SECONDS = 30
+const EXAMPLES = `
+Examples
+  oarfish cluster --conf conf.py --job_dispatch_package=./workspace --use_gpu=0 --log_period=50
+  oarfish cluster --conf conf.py --job_workspace=/home/paddle/JOB20261115120000 --use_gpu=0
+All other options go to the trainers, as oarfish trainer --help lists them.
+`
+
+export function clusterCommand(io: CliIo): Command {
+  return new Command('cluster')
+    .description(
+      'Start the servers and trainers of a job on the hosts of conf.py over ssh, and watch them to their end.',
+    )
+    .option('--conf <file>', 'the hosts: conf.py, or the same keys as yaml', 'conf.py')
+    .option('-p, --job_dispatch_package <folder>', 'workspace here; what a host does not have of it yet is uploaded')
+    .option('-j, --job_workspace <folder>', 'workspace on the hosts from an earlier dispatch; nothing is uploaded')
+    .option('--install', 'ship this package to hosts that lack it')
+    .option('--connect_timeout <seconds>', 'how long a host may take to answer (default: 10)', wholeNumber)
+    .option('--stop_timeout <seconds>', 'how long processes may take to end after Ctrl+C (default: 30)', wholeNumber)
+    .option('--json', 'print events as JSON lines')
+    .allowUnknownOption()
+    .allowExcessArguments()
+    .addHelpText('after', EXAMPLES)
+    .action(async (flags: ClusterFlags, command: Command) => await runCluster(flags, command.args, io))
+}
+
+async function runCluster(flags: ClusterFlags, passed: readonly string[], io: CliIo): Promise<void> {
+  const { loadClusterConf, runClusterJob } = await import('../ssh/index.ts')
+  const files = workspaceOf(flags)
+  const conf = loadClusterConf(flags.conf)
+  const trainerOptions = await checkedOptions(passed, conf.portsNumForSparse)
+  const { stop_timeout: stopSeconds = STOP_SECONDS, connect_timeout: connectSeconds } = flags
+  const screen = await openScreen(io, flags.json ?? false)
+  const message = `Stopping the job on all hosts; in ${stopSeconds} s, or by another Ctrl+C, its processes are killed.`
+  const hooks = { onStopping: () => screen.emit({ kind: 'notice', message }), onLeaving: screen.close }
+  let code: number | undefined
+  try {
+    await untilInterrupted(io, hooks, async (signal) => {
+      code = await runClusterJob({
+        ...sshOptions(io, { install: flags.install ?? false, ...(connectSeconds !== undefined && { connectSeconds }) }),
+        ...{ conf, files, trainerOptions, signal, emit: screen.emit, records: jobRecords(io) },
+        now: new Date(),
+        stopMs: stopSeconds * 1000,
+      })
+    })
+  } finally {
+    screen.close()
+  }
+  if (code) throw new ExitCode(code)
+}
+
+function workspaceOf({ job_dispatch_package: here, job_workspace: there }: ClusterFlags) {
+  if (here !== undefined && there === undefined) return { dispatch: resolve(here) }
+  if (there !== undefined && here === undefined && there.startsWith('/'))
+    return { workspace: there.replace(/\/+$/, '') }
+  if (there !== undefined && here === undefined)
+    throw new UserError(`--job_workspace: expected an absolute path on the hosts, got "${there}".`, {
+      code: 'SSH_OPTIONS',
+    })
+  const said = here === undefined ? 'Neither' : 'Both'
+  throw new UserError(
+    `--job_workspace or --job_dispatch_package should be set. ${said} of them ${here === undefined ? 'is' : 'are'}; exactly one must be.`,
+    {
+      code: 'SSH_OPTIONS',
+      hint: '--job_dispatch_package=./workspace uploads a folder; --job_workspace=/home/paddle/JOB... uses one that is on the hosts.',
+    },
+  )
+}
+
+/** Set by the launcher itself, from conf.py. */
+const OWN = ['num_gradient_servers', 'nics', 'port', 'ports_num', 'pservers', 'trainer_id', 'comment']
+
+/** The trainers' options as `--name=value`, all problems told before anything is touched. */
+async function checkedOptions(passed: readonly string[], sparsePorts: number): Promise<readonly string[]> {
+  const { checkTrainerOptions, parseTrainerOptions } = await import('../trainer/index.ts')
+  const problems = checkTrainerOptions(passed).map(({ message, hint }) => [message, hint].filter(Boolean).join(' '))
+  const { ports_num_for_sparse: sparse, ...typed } = parseTrainerOptions(passed, 'trainer').typed
+  const own = OWN.filter((name) => name in typed).map(
+    (name) => `--${name} is set for each host from conf.py: leave it out.`,
+  )
+  // run.sh of the original writes it by hand, as conf.py has it.
+  const other =
+    sparse === undefined || sparse === sparsePorts
+      ? []
+      : [`--ports_num_for_sparse=${sparse}, but PADDLE_PORTS_NUM_FOR_SPARSE is ${sparsePorts} in conf.py.`]
+  const all = [...problems, ...own, ...other]
+  if (all.length > 0)
+    throw new UserError(all.join('\n'), { code: 'SSH_OPTIONS', hint: 'Nothing was uploaded or started.' })
+  const words = Object.entries({ save_dir: './output', ...typed }).map(([name, value]) => `--${name}=${textOf(value)}`)
+  return words
+}
+
+const textOf = (value: string | number | boolean) =>
+  typeof value === 'boolean' ? String(Number(value)) : String(value)

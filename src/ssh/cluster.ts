@@ -1,0 +1,170 @@
+/** @file A job of PaddlePaddle's cluster_train: checked, its workspace on all hosts, one server and one trainer on each. */
+import { randomBytes } from 'node:crypto'
+import { UserError } from '../util/index.ts'
+import type { ClusterConf } from './conf.ts'
+import { dispatch, refuseFullDisks } from './dispatch.ts'
+import { together } from './errors.ts'
+import { type Manifest, manifestOf } from './manifest.ts'
+import { everyHost, type OpenHostsOptions, openHosts } from './open-hosts.ts'
+import type { Found } from './protocol.ts'
+import { claimName, removeRecord, writeRecord } from './record.ts'
+import type { RemoteHost } from './remote-host.ts'
+import { type JobProcess, runJob } from './run-job.ts'
+
+/** Exactly one of two ways to the files: dispatched from here, or there from an earlier dispatch. */
+export type Workspace = { readonly dispatch: string } | { readonly workspace: string }
+
+export interface ClusterJobOptions extends OpenHostsOptions {
+  readonly conf: ClusterConf
+  readonly files: Workspace
+  /** Passed on to trainers, `--name=value` each. */
+  readonly trainerOptions: readonly string[]
+  /** Where jobs of this user are noted. */
+  readonly records: string
+  readonly now: Date
+  readonly signal: AbortSignal
+  readonly stopMs: number
+}
+
+/** Resolves to the job's exit code, or undefined when it was asked to stop. */
+export async function runClusterJob(options: ClusterJobOptions): Promise<number | undefined> {
+  const { conf, files, records, emit } = options
+  const manifest = 'dispatch' in files ? await manifestOf(files.dispatch) : undefined
+  const hosts = await openHosts(conf.hosts, options)
+  let lost = false
+  for (const host of hosts.all)
+    void host.lost.then(() => {
+      lost = true
+    })
+  try {
+    const addresses = await checkHosts(hosts.all, conf, manifest)
+    const job = claimName(records, options.now)
+    const folder = 'dispatch' in files ? `${conf.rootDir}/${job}` : files.workspace
+    writeRecord(records, job, { hosts: conf.hosts, folder })
+    try {
+      emit({
+        kind: 'notice',
+        message: `${job}: ${hosts.all.length} hosts, ${folder} on each; oarfish stop ${job} ends it`,
+      })
+      if ('dispatch' in files)
+        await dispatch({
+          hosts: hosts.all,
+          from: files.dispatch,
+          manifest: manifest!,
+          root: conf.rootDir,
+          folder,
+          emit,
+        })
+      await everyHost(hosts.all.map(async (host, node) => await host.ask('open', { folder, job, node })))
+      const processes = processesOf(hosts.all, addresses, options)
+      const code = await runJob({ ...options, job, folder, libraryPath: conf.ldLibraryPath, processes })
+      if (code === 0)
+        emit({ kind: 'notice', message: `done; the models are in ${hosts.all[0]!.host.name}:${folder}/output` })
+      return code
+    } finally {
+      // On a host that was lost something may still run: `oarfish stop` is to find it.
+      if (!lost) removeRecord(records, job)
+    }
+  } finally {
+    await hosts.close()
+  }
+}
+
+/** The address of each by its interface. Everything that is wrong with any host is told at once. */
+async function checkHosts(hosts: readonly RemoteHost[], conf: ClusterConf, manifest: Manifest | undefined) {
+  const { rootDir: root, nic, port, portsNum, portsNumForSparse } = conf
+  const ports = Array.from({ length: portsNum + portsNumForSparse }, (_, i) => port + i)
+  const found = await everyHost(
+    hosts.map(async (host) => await host.ask('look', { root: manifest ? root : '', nic, ports })),
+  )
+  const problems = hosts.flatMap((host, i) => problemsOf(host, found[i]!, conf))
+  if (problems.length > 0) throw together(problems)
+  const rooms = hosts.map(({ host }, i) => ({ name: host.name, freeBytes: found[i]!.freeBytes }))
+  if (manifest) refuseFullDisks(rooms, manifest.bytes, root)
+  const addresses = found.map(({ nicAddress }) => nicAddress!)
+  refuseSameHost(hosts, addresses)
+  return addresses
+}
+
+function problemsOf({ host: { name } }: RemoteHost, found: Found, { nic, rootDir }: ClusterConf): readonly UserError[] {
+  const { nicAddress, nics, unwritable, taken } = found
+  const problem = (message: string, code: string, hint: string) => new UserError(`${name}: ${message}`, { code, hint })
+  return [
+    ...(nicAddress === undefined
+      ? [
+          problem(
+            `it has no network interface ${nic} with an address; it has ${nics.join(', ')}.`,
+            'SSH_NIC',
+            `Set PADDLE_NIC to one that all hosts have.`,
+          ),
+        ]
+      : []),
+    ...(unwritable === undefined
+      ? []
+      : [
+          problem(
+            `ROOT_DIR ${rootDir} cannot be used: ${unwritable}.`,
+            unwritable.includes('full') ? 'SSH_DISK' : 'SSH_ROOT_DIR',
+            `Make it: mkdir -p ${rootDir}; it must belong to the user of HOSTS and have room.`,
+          ),
+        ]),
+    ...(taken.length === 0
+      ? []
+      : [
+          problem(
+            `port ${taken.join(', ')} is in use.`,
+            'SSH_PORT',
+            'Another job may run there: choose another PADDLE_PORT.',
+          ),
+        ]),
+  ]
+}
+
+/** Two names of one machine would be two nodes with one port. */
+function refuseSameHost(hosts: readonly RemoteHost[], addresses: readonly string[]): void {
+  const twice = addresses.findIndex((address, i) => addresses.indexOf(address) !== i)
+  if (twice < 0) return
+  const first = hosts[addresses.indexOf(addresses[twice]!)]!
+  throw new UserError(`${first.host.name} and ${hosts[twice]!.host.name} are the same machine, ${addresses[twice]}.`, {
+    code: 'SSH_CONF',
+    hint: 'Keep one of them in HOSTS.',
+  })
+}
+
+function processesOf(
+  hosts: readonly RemoteHost[],
+  addresses: readonly string[],
+  options: ClusterJobOptions,
+): readonly JobProcess[] {
+  const { conf, trainerOptions } = options
+  const { port, portsNum, portsNumForSparse, nic } = conf
+  const common = [
+    `--num_gradient_servers=${hosts.length}`,
+    `--nics=${nic}`,
+    `--port=${port}`,
+    `--ports_num=${portsNum}`,
+    `--ports_num_for_sparse=${portsNumForSparse}`,
+    '--comment=paddle_cluster_job',
+  ]
+  // Over the connection and in the environment only: a command line is everybody's to read.
+  const env = { OARFISH_JOB_TOKEN: randomBytes(32).toString('hex') }
+  const ports = Array.from({ length: portsNum + portsNumForSparse }, (_, i) => port + i)
+  return hosts.flatMap((host, rank): readonly JobProcess[] => [
+    {
+      ...{ host, rank, env, role: 'server', log: 'log/server.log' },
+      command: ['oarfish', 'pserver', ...common],
+      endpoints: ports.map((each) => `${addresses[rank]}:${each}`),
+    },
+    {
+      ...{ host, rank, env, role: 'worker', log: 'log/train.log', endpoints: [] },
+      command: [
+        'oarfish',
+        'trainer',
+        ...common,
+        `--pservers=${addresses.join(',')}`,
+        ...trainerOptions,
+        `--trainer_id=${rank}`,
+      ],
+    },
+  ])
+}
