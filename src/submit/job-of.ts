@@ -4,7 +4,7 @@ import type { Backend, JobKind, RunConfig, RunnerV1 } from '../config/index.ts'
 import { phasesOf } from '../config/index.ts'
 import { translateLine } from '../launch/index.ts'
 import type { TakenFile } from './files.ts'
-import type { Job, JobData, Resources, Role } from './job.ts'
+import type { Job, JobData, PodSettings, Resources, Role } from './job.ts'
 
 export interface JobOptions {
   readonly config: RunConfig
@@ -32,6 +32,21 @@ export function jobOf({ config, runner, backend, kind, files, profile }: JobOpti
     files: files.map(({ path }) => ({ name: basename(path), content: { path } })),
     data: dataOf(backend),
     secrets: { profile, env: backend.config.fs_ugi === '' ? [] : ['fs_ugi'] },
+    ...(backend.cluster_type === 'k8s' && { pods: podsOf(backend) }),
+  }
+}
+
+function podsOf({ submit }: Backend): PodSettings {
+  const { k8s_image, k8s_namespace, k8s_scheduler, k8s_service_account, k8s_max_retry } = submit
+  const pullSecrets = submit.k8s_pull_secrets.split(/[\s,]+/).filter((name) => name !== '')
+  return {
+    framework: submit.k8s_framework,
+    ...(k8s_image !== undefined && { image: k8s_image }),
+    ...(k8s_namespace !== undefined && { namespace: k8s_namespace }),
+    ...(k8s_scheduler !== undefined && { scheduler: k8s_scheduler }),
+    ...(k8s_service_account !== undefined && { serviceAccount: k8s_service_account }),
+    ...(pullSecrets.length > 0 && { pullSecrets }),
+    ...(k8s_max_retry !== undefined && { maxRetry: k8s_max_retry }),
   }
 }
 

@@ -1,5 +1,5 @@
 /** @file A job as one description: what runs, how often, with what. Every backend renders it and adds nothing of its own. */
-import type { JobKind, Priority } from '../config/index.ts'
+import type { JobKind, PodFramework, Priority } from '../config/index.ts'
 
 export type RoleName = 'pserver' | 'trainer'
 
@@ -49,6 +49,19 @@ export interface Secrets {
   readonly env: readonly string[]
 }
 
+/** What only pods have; what is not said is the cluster's, or that of whoever submits for others. */
+export interface PodSettings {
+  readonly framework: PodFramework
+  readonly image?: string
+  readonly namespace?: string
+  readonly scheduler?: string
+  /** One that is there; without it a job gets its own. */
+  readonly serviceAccount?: string
+  readonly pullSecrets?: readonly string[]
+  /** How often all pods are started again, after one has failed. */
+  readonly maxRetry?: number
+}
+
 export interface Job {
   readonly name: string
   readonly group: string
@@ -62,6 +75,7 @@ export interface Job {
   readonly files: readonly JobFile[]
   readonly data: JobData
   readonly secrets: Secrets
+  readonly pods?: PodSettings
 }
 
 /** What a backend would do: files to write and commands or requests to make, in order. Printed by --dry-run. */

@@ -8,6 +8,9 @@ export const CLUSTER_TYPES = ['mpi', 'k8s'] as const
 export type ClusterType = (typeof CLUSTER_TYPES)[number]
 export const PRIORITIES = ['normal', 'high', 'very_high'] as const
 export type Priority = (typeof PRIORITIES)[number]
+/** What makes the pods of a job on Kubernetes: Volcano, Kubernetes' own Jobs, or PaddlePaddle's operator. */
+export const POD_FRAMEWORKS = ['volcano', 'job', 'paddlejob'] as const
+export type PodFramework = (typeof POD_FRAMEWORKS)[number]
 /** The first comes first. */
 export const PRIORITY_ORDER: readonly Priority[] = ['very_high', 'high', 'normal']
 
@@ -35,7 +38,10 @@ export const BACKEND_CONFIG = group('config', 'File system and data of the job.'
   train_data_path: text('', 'MPI: folder on it, dealt out to the nodes as `./train_data`.'),
   test_data_path: text('', 'MPI: the same as `./test_data`.'),
   thirdparty_path: text('', 'MPI: folder that every node gets whole, as `./thirdparty`.'),
-  afs_remote_mount_point: text('', 'Kubernetes: volume that every pod sees at `./afs/`.'),
+  afs_remote_mount_point: text(
+    '',
+    'Kubernetes: volume that every pod sees at `./afs/`: `pvc://CLAIM/FOLDER`, `nfs://HOST/PATH`, `csi://DRIVER?ATTRIBUTE=VALUE`, or `/PATH` of every node.',
+  ),
   communicator: z.strictObject(COMMUNICATOR.shape).prefault({}).meta({ description: COMMUNICATOR.intro }),
 })
 
@@ -66,6 +72,16 @@ export const BACKEND_SUBMIT = group('submit', 'Name, resources and files of the 
   k8s_ps_memory: text('4Gi', 'Kubernetes: memory of a server.'),
   k8s_gpu_resource: text('nvidia.com/gpu', 'Kubernetes: what a card is called.'),
   k8s_image: optionalText('Kubernetes: image of the pods.', 'oarfish:0.1'),
+  k8s_namespace: optionalText('Kubernetes: where the job lies; default: that of the kubeconfig.', 'training'),
+  k8s_framework: choice(
+    POD_FRAMEWORKS,
+    'volcano',
+    "Kubernetes: what makes the pods. volcano: all at once or none; job: Kubernetes' own Jobs; paddlejob: PaddlePaddle's operator.",
+  ),
+  k8s_scheduler: optionalText("Kubernetes: who places the pods; default: Volcano's, for jobs of Volcano.", 'volcano'),
+  k8s_service_account: optionalText('Kubernetes: account of the pods; default: the job makes its own.', 'oarfish-pods'),
+  k8s_pull_secrets: text('', 'Kubernetes: secrets by which the image is pulled, separated by spaces.'),
+  k8s_max_retry: optionalCount(0, 'Kubernetes, volcano: starts of all pods after one has failed; default 3.', 3),
 })
 
 export const BACKEND_GROUPS = [BACKEND_CONFIG, COMMUNICATOR, BACKEND_SUBMIT] as const

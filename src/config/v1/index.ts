@@ -6,6 +6,8 @@ export {
   BACKEND_GROUPS,
   type BackendName,
   type ClusterType,
+  POD_FRAMEWORKS,
+  type PodFramework,
   PRIORITIES,
   PRIORITY_ORDER,
   type Priority,
