@@ -1,4 +1,5 @@
 /** @file The public face of kube/: jobs on Kubernetes. */
+export { type ApplyOptions, applyJob, deleteJob } from './apply.ts'
 export {
   type ConnectOptions,
   connectKube,
@@ -10,6 +11,11 @@ export {
   type WatchEvent,
 } from './client.ts'
 export { KubeError } from './errors.ts'
+export { type FollowOptions, followJob, type KubeJob, type KubeOutcome } from './follow.ts'
 export { RESOURCES, type Resource } from './paths.ts'
 export { type StartFluidOptions, startFluid } from './pod/start-fluid.ts'
 export { writeTermination } from './pod/termination.ts'
+export type { LoadedFile } from './render/files.ts'
+export { type Rendered, type RenderOptions, renderJob } from './render/render.ts'
+export { manifestText } from './render/yaml.ts'
+export { statusOf } from './status.ts'

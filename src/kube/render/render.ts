@@ -48,7 +48,7 @@ export function renderJob({ job, files, version, token, fsUgi, ...options }: Ren
     framework,
     support: [...(maps as readonly ConfigMap[] as readonly KubeObject[]), secretOf(name, token, fsUgi), ...account],
     jobs: FRAMEWORKS[framework]({ job, name, pods, priorityClass }),
-    samples: pods.map(({ role, template }) => sampleOf(name, role, template)),
+    samples: pods.map((pod) => sampleOf(name, { job, ...pod })),
   }
 }
 
@@ -146,8 +146,13 @@ const total = (pods: Parts['pods']) => pods.reduce((sum, { role }) => sum + role
 const of = ({ apiVersion, kind }: Resource, name: string, spec: unknown, labels = labelsOf(name)) =>
   ({ apiVersion, kind, metadata: { name, labels }, spec }) as KubeObject
 
-const sampleOf = (name: string, role: Role, { metadata, spec }: V1PodTemplateSpec) =>
-  ({
-    ...of(RESOURCES.Pod, `${name}-${role.name}-check`, spec),
-    metadata: { ...metadata, name: `${name}-${role.name}-check` },
-  }) as KubeObject
+/** Under the namespace's own account: the job's is not there yet when this is checked. */
+function sampleOf(
+  name: string,
+  { job, role, template }: { job: Job; role: Role; template: V1PodTemplateSpec },
+): KubeObject {
+  const { serviceAccountName, ...spec } = template.spec!
+  const metadata = { ...template.metadata, name: `${name}-${role.name}-check` }
+  const account = job.pods?.serviceAccount === undefined ? {} : { serviceAccountName }
+  return { apiVersion: 'v1', kind: 'Pod', metadata, spec: { ...spec, ...account } } as KubeObject
+}

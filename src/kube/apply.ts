@@ -1,0 +1,171 @@
+/** @file Submission: everything is checked by the cluster before anything is made, and what was half made is taken back. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { UserError } from '../util/index.ts'
+import type { KubeClient, KubeObject } from './client.ts'
+import { KubeError } from './errors.ts'
+import { JOB_RESOURCES, jobSelection, type KubeJob } from './follow.ts'
+import { RESOURCES, resourceOf } from './paths.ts'
+import { type Rendered, type RenderOptions, renderJob } from './render/render.ts'
+
+export interface ApplyOptions {
+  readonly client: KubeClient
+  readonly render: RenderOptions
+  /** Delete a job of the same name first. */
+  readonly replace: boolean
+  readonly say: (line: string) => void
+}
+
+export async function applyJob({ client, render, replace, say }: ApplyOptions): Promise<KubeJob> {
+  const rendered = await checked(client, render, say)
+  const job = { name: rendered.name, namespace: client.namespace, framework: rendered.framework }
+  if (await isThere(client, job)) {
+    if (!replace) throw exists(job)
+    say(`Deleting the job ${job.name} that is there already.`)
+    await deleteJob(client, job)
+  }
+  await make(client, rendered)
+  return job
+}
+
+/** Asks the cluster to check everything and keep nothing. Without a class for its priority a job goes without one, and that is said. */
+async function checked(client: KubeClient, render: RenderOptions, say: (line: string) => void): Promise<Rendered> {
+  const rendered = renderJob(render)
+  await checkClaim(client, rendered)
+  try {
+    await dryRun(client, rendered)
+    return rendered
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.code !== 'KUBE_PRIORITY') throw error
+    say(`${error.message} The job gets the cluster's default priority.`)
+    const without = renderJob({ ...render, withPriority: false })
+    await dryRun(client, without)
+    return without
+  }
+}
+
+async function dryRun(client: KubeClient, { support, jobs, samples }: Rendered): Promise<void> {
+  const check = async (object: KubeObject) => {
+    await client.create(object, { dryRun: true }).catch((error: unknown) => {
+      // What is there already is told, or taken away, afterwards.
+      if (!(error instanceof KubeError) || error.code !== 'KUBE_EXISTS') throw error
+    })
+  }
+  // A binding is checked against a role that is not there yet.
+  const first = support.filter(({ kind }) => kind !== 'RoleBinding')
+  await Promise.all(first.map(check))
+  try {
+    for (const job of jobs) await check(job)
+  } catch (error) {
+    throw error instanceof KubeError && error.code === 'KUBE_QUEUE' ? await withQueues(client, error) : error
+  }
+  for (const sample of samples) await check(sample).catch(passOver)
+}
+
+/** Whoever may make jobs need not be allowed to make pods: then this check is left out. */
+function passOver(error: unknown): void {
+  if (!(error instanceof KubeError) || error.code !== 'KUBE_FORBIDDEN') throw error
+}
+
+async function withQueues(client: KubeClient, error: KubeError): Promise<UserError> {
+  const queues = await client.list<KubeObject>(RESOURCES.Queue).catch(() => undefined)
+  const names = queues?.items.map(({ metadata }) => metadata.name).filter((name) => name !== 'root')
+  if (!names) return error
+  return new UserError(error.message, {
+    code: 'KUBE_QUEUE',
+    hint: `submit.group names the queue: set it to ${names.join(' or ')}, or have the queue made.`,
+    cause: error,
+  })
+}
+
+/** Volcano would take the job, and leave its pods waiting for ever. */
+async function checkClaim(client: KubeClient, { samples }: Rendered): Promise<void> {
+  const volumes = (samples[0] as { spec?: { volumes?: { persistentVolumeClaim?: { claimName: string } }[] } }).spec
+    ?.volumes
+  const claim = volumes?.find(({ persistentVolumeClaim }) => persistentVolumeClaim)?.persistentVolumeClaim?.claimName
+  if (claim === undefined) return
+  await client.read(RESOURCES.PersistentVolumeClaim, claim).catch((error: unknown) => {
+    if (error instanceof KubeError && error.status === 404)
+      throw new UserError(`There is no PersistentVolumeClaim ${claim} in namespace ${client.namespace}.`, {
+        code: 'KUBE_CLAIM',
+        hint: `Create it, or change config.afs_remote_mount_point; those that are there: kubectl -n ${client.namespace} get pvc`,
+        cause: error,
+      })
+    passOver(error)
+  })
+}
+
+async function isThere(client: KubeClient, { name, framework }: KubeJob): Promise<boolean> {
+  const { items } = await client.list(JOB_RESOURCES[framework], jobSelection(name))
+  return items.length > 0
+}
+
+const exists = ({ name, namespace }: KubeJob) =>
+  new UserError(`There is a job ${name} in namespace ${namespace} already.`, {
+    code: 'KUBE_EXISTS',
+    hint: 'Replace it with --force (its pods are deleted), or give submit.job_name another name.',
+  })
+
+async function make(client: KubeClient, { support, jobs }: Rendered): Promise<void> {
+  const made: KubeObject[] = []
+  try {
+    for (const object of support) {
+      await replaceLeftover(client, object)
+      made.push(object)
+    }
+    const [first] = await Promise.all(
+      jobs.map(async (job) => {
+        const created = await client.create(job)
+        made.push(job)
+        return created
+      }),
+    )
+    await own(client, first!, [...support, ...jobs.slice(1)])
+  } catch (error) {
+    await Promise.allSettled(made.map(async (object) => await client.remove(resourceOf(object), object.metadata.name)))
+    throw error
+  }
+}
+
+/** What belongs to no job any more may have been left by one. */
+async function replaceLeftover(client: KubeClient, object: KubeObject): Promise<void> {
+  try {
+    await client.create(object)
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.code !== 'KUBE_EXISTS') throw error
+    await client.remove(resourceOf(object), object.metadata.name)
+    await client.create(object)
+  }
+}
+
+/** With the job goes what was made for it, whoever deletes it. */
+async function own(client: KubeClient, owner: KubeObject, objects: readonly KubeObject[]): Promise<void> {
+  const { apiVersion, kind } = owner
+  const { name, uid } = owner.metadata
+  const change = { metadata: { ownerReferences: [{ apiVersion, kind, name, uid }] } }
+  await Promise.all(objects.map(async (object) => await client.patch(resourceOf(object), object.metadata.name, change)))
+}
+
+const GONE_MS = 60_000
+const LOOK_MS = 200
+
+/** Deletes a job and waits until its pods are gone too. One that is not there is gone already. */
+export async function deleteJob(client: KubeClient, job: KubeJob): Promise<void> {
+  const resource = JOB_RESOURCES[job.framework]
+  const { items } = await client.list<KubeObject>(resource, jobSelection(job.name))
+  for (const { metadata } of items) await client.remove(resource, metadata.name).catch(unlessGone)
+  const until = Date.now() + GONE_MS
+  for (;;) {
+    const left = await Promise.all([resource, RESOURCES.Pod].map((each) => client.list(each, jobSelection(job.name))))
+    if (left.every((list) => list.items.length === 0)) return
+    if (Date.now() > until)
+      throw new UserError(`The job ${job.name} is being deleted, and its pods are not gone after a minute.`, {
+        code: 'KUBE_SLOW',
+        hint: `See what holds them: kubectl -n ${job.namespace} get pods -l ${jobSelection(job.name).labels}`,
+      })
+    await sleep(LOOK_MS)
+  }
+}
+
+function unlessGone(error: unknown): void {
+  if (!(error instanceof KubeError) || error.status !== 404) throw error
+}
