@@ -1,6 +1,7 @@
 /** @file All nodes of a job on this host, each in a folder of its own: they meet in memory. */
 import { join } from 'node:path'
 import { type NodeOptions, runNode } from './node.ts'
+import { meetSeats } from './seats.ts'
 
 export interface LocalOptions extends Pick<NodeOptions, 'job' | 'nodes' | 'env' | 'emit' | 'signal' | 'logs'> {
   /** Gets a folder for each node. */
@@ -21,7 +22,9 @@ export async function runNodesHere({ nodes, folder, signal, ...common }: LocalOp
     meet.leave()
   }
   const run = async (node: number) => {
-    const own = { node, nodes, folder: join(folder, `node-${node}`), host: '127.0.0.1', exchange: meet.exchange(node) }
+    const exchange = meet.exchange(node)
+    const seats = () => meetSeats({ job: common.job, node, host: '127.0.0.1', exchange })
+    const own = { node, nodes, folder: join(folder, `node-${node}`), seats }
     const code = await runNode({ ...common, ...own, signal: stop.signal })
     if (code !== undefined && code !== 0) fail(code)
   }

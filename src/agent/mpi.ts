@@ -7,6 +7,7 @@ import type { EventSink } from '../event/index.ts'
 import type { Job } from '../submit/index.ts'
 import { taggedLines } from './logs.ts'
 import { runNode } from './node.ts'
+import { meetSeats } from './seats.ts'
 
 export interface MpiNodeOptions {
   /** Called on rank 0; the other ranks get the job from there. */
@@ -36,7 +37,8 @@ export async function runMpiNode({ readJob, print, ...options }: MpiNodeOptions)
       print,
     )
     const code = await runNode({
-      ...{ job, node: group.rank, nodes: group.size, host, exchange, emit, signal, logs },
+      ...{ job, node: group.rank, nodes: group.size, emit, signal, logs },
+      seats: () => meetSeats({ job, node: group.rank, host, exchange }),
       folder: join(own, 'work'),
       env: withoutMpi(env),
     }).finally(() => {

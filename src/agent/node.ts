@@ -1,14 +1,14 @@
 /** @file One node of a submitted job, from its files to its output: data, before_hook, the processes of its roles, end_hook. */
 import { spawn } from 'node:child_process'
-import { randomBytes } from 'node:crypto'
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
 import { copyFile, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import type { Env } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { remoteFiles } from '../fs/index.ts'
-import { bindSocket, launchPsEnv, superviseJob } from '../launch/index.ts'
+import { launchPsEnv, superviseJob } from '../launch/index.ts'
 import type { Job } from '../submit/index.ts'
+import type { Seat, Seats } from './seats.ts'
 import { newFiles, sendFile, stageData } from './stage.ts'
 
 export interface NodeOptions {
@@ -19,10 +19,8 @@ export interface NodeOptions {
   readonly folder: string
   /** Receives `pserver.0.log`, `trainer.0.log` and those of the hooks. */
   readonly logs: string
-  /** Where this node is reached by the others. */
-  readonly host: string
-  /** Every node gives a text and gets those of all, in order of nodes. */
-  readonly exchange: (text: string) => Promise<readonly string[]>
+  /** Asked when the processes are about to start: who they are, and who the others. */
+  readonly seats: () => Promise<Seats>
   /** `fs_ugi` comes as OARFISH_FS_UGI. */
   readonly env: Env
   readonly emit: EventSink
@@ -90,46 +88,30 @@ async function runHook(name: 'before_hook' | 'end_hook', options: NodeOptions): 
   return code
 }
 
-/** One process of each role. Every node binds its server's port first, so that all addresses are known before anybody starts. */
-async function runRoles({ job, node, folder, logs, host, exchange, env, emit, signal }: NodeOptions) {
-  const hasServer = job.roles.some(({ name }) => name === 'pserver')
-  const sockets = [hasServer ? await bindSocket(host) : undefined, await bindSocket(host)] as const
-  const [server, trainer] = sockets.map((socket) => (socket ? `${host}:${socket.port}` : '')) as [string, string]
-  const token = randomBytes(32).toString('hex')
-  const told = await exchange(JSON.stringify({ server, trainer, token }))
-  const all = told.map((text) => JSON.parse(text) as Record<'server' | 'trainer' | 'token', string>)
-  const addresses = {
-    servers: hasServer ? all.map((each) => each.server) : [],
-    workers: all.map((each) => each.trainer),
-    workerNum: all.length,
-  }
+/** One process for each of the node's seats. */
+async function runRoles({ job, folder, logs, seats, env, emit, signal }: NodeOptions) {
+  const { addresses, token, own } = await seats()
   const common = {
     ...env,
     ...job.env,
-    ...(job.data.fileSystem !== undefined && { OARFISH_FS_NAME: job.data.fileSystem }),
-    OARFISH_JOB_TOKEN: all[0]!.token,
+    OARFISH_JOB_TOKEN: token,
     PATH: [join(folder, '.oarfish', 'bin'), env['PATH']].join(delimiter),
   }
-  const spec = (role: 'server' | 'worker', endpoint: string, socket: (typeof sockets)[number]) => ({
-    role,
-    rank: node,
-    endpoint,
+  const spec = ({ role, rank, endpoint, sockets }: Seat) => ({
+    ...{ role, rank, endpoint, sockets },
     env: {
-      ...launchPsEnv(common, addresses, { role, rank: node, endpoint }),
+      ...launchPsEnv(common, addresses, { role, rank, endpoint }),
       PADDLE_TRAINERS: addresses.workers.map((address) => address.replace(/:\d+$/, '')).join(','),
       PADDLE_TRAINER_ENDPOINTS: addresses.workers.join(','),
       ...(role === 'worker' && { PADDLE_CURRENT_ENDPOINT: endpoint }),
     },
     cwd: folder,
-    log: join(logs, `${role === 'server' ? 'pserver' : 'trainer'}.${node}.log`),
-    sockets: socket ? [socket] : [],
+    log: join(logs, `${role === 'server' ? 'pserver' : 'trainer'}.${rank}.log`),
   })
-  const processes = [...(hasServer ? [spec('server', server, sockets[0])] : []), spec('worker', trainer, sockets[1])]
-  const running = superviseJob(
-    { command: ['sh', '-c', replaced(job.command)], processes, hasAllWorkers: all.length === 1 },
-    { emit, signal },
-  )
-  return await running.ended
+  const processes = own.map(spec)
+  const hasAllWorkers = own.filter(({ role }) => role === 'worker').length === addresses.workerNum
+  const command = ['sh', '-c', replaced(job.command)]
+  return await superviseJob({ command, processes, hasAllWorkers }, { emit, signal }).ended
 }
 
 /** A line that is one command takes the shell's place, so that the process started here is the one that trains. */

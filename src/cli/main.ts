@@ -1,5 +1,6 @@
 /** @file The `oarfish` command line: finds the command, hands over, turns its end into an exit code. Knows nothing of what commands do. */
 import { Command } from 'commander'
+import { agentCommand } from './agent.ts'
 import { checkCommand } from './check.ts'
 import { cloudCommand } from './cloud.ts'
 import { clusterCommand } from './cluster.ts'
@@ -46,6 +47,7 @@ const COMMANDS = [
   clusterCommand,
   toolCommand,
   execCommand,
+  agentCommand,
   readerCommand,
 ]
 

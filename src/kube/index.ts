@@ -13,6 +13,7 @@ export {
 export { KubeError } from './errors.ts'
 export { type FollowOptions, followJob, type KubeJob, type KubeOutcome } from './follow.ts'
 export { RESOURCES, type Resource } from './paths.ts'
+export { type AgentOptions, runAgent } from './pod/agent.ts'
 export { type StartFluidOptions, startFluid } from './pod/start-fluid.ts'
 export { writeTermination } from './pod/termination.ts'
 export type { LoadedFile } from './render/files.ts'

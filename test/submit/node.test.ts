@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { runNode } from '../../src/agent/index.ts'
+import { meetSeats, runNode } from '../../src/agent/index.ts'
 import { loadRunConfig, parseBackend } from '../../src/config/index.ts'
 import { type Job, prepare } from '../../src/submit/index.ts'
 
@@ -101,10 +101,10 @@ async function runJob(job: Job) {
   const env = { ...process.env, PATH: [at('bin/path'), process.env['PATH']].join(delimiter) }
   const nodes = [0, 1].map(async (node) => {
     const code = await runNode({
-      ...{ job, node, nodes: 2, host: '127.0.0.1', env, signal: stop.signal },
+      ...{ job, node, nodes: 2, env, signal: stop.signal },
       folder: join(folder, `node-${node}`),
       logs: join(folder, `logs-${node}`),
-      exchange: meeting(node),
+      seats: () => meetSeats({ job, node, host: '127.0.0.1', exchange: meeting(node) }),
       emit: (event) => messages.push(JSON.stringify(event)),
     })
     if (code !== 0) stop.abort()

@@ -1,0 +1,86 @@
+/** @file A pod of a job that oarfish itself rendered: what its manifest tells it, and its place among the others. */
+import type { V1Pod } from '@kubernetes/client-node'
+import type { Seats } from '../../agent/index.ts'
+import type { Env } from '../../config/index.ts'
+import type { RoleName } from '../../submit/index.ts'
+import { UserError } from '../../util/index.ts'
+import { type WaitOptions, waitForPods } from './peers.ts'
+
+export interface RenderedPod {
+  readonly job: string
+  readonly role: RoleName
+  readonly servers: number
+  readonly trainers: number
+  readonly port: string
+  readonly name: string
+  readonly namespace: string
+  readonly token: string
+}
+
+const VARIABLES = {
+  job: 'OARFISH_JOB_NAME',
+  role: 'OARFISH_ROLE',
+  servers: 'OARFISH_PSERVERS',
+  trainers: 'OARFISH_TRAINERS',
+  port: 'OARFISH_PORT',
+  name: 'POD_NAME',
+  namespace: 'POD_NAMESPACE',
+  token: 'OARFISH_RUN_TOKEN',
+} as const satisfies Record<keyof RenderedPod, string>
+
+export function readRenderedPod(env: Env): RenderedPod {
+  const missing = Object.values(VARIABLES).filter((name) => !env[name])
+  if (missing.length > 0)
+    throw new UserError(`${missing.join(', ')}: not set in this pod.`, {
+      code: 'KUBE_POD',
+      hint: '"oarfish agent kubernetes" is what pods of jobs run that "oarfish run -b" submitted; it is not started by hand.',
+    })
+  const of = (name: string) => env[name]!
+  return {
+    job: of(VARIABLES.job),
+    role: of(VARIABLES.role) as RoleName,
+    servers: Number(of(VARIABLES.servers)),
+    trainers: Number(of(VARIABLES.trainers)),
+    port: of(VARIABLES.port),
+    name: of(VARIABLES.name),
+    namespace: of(VARIABLES.namespace),
+    token: of(VARIABLES.token),
+  }
+}
+
+/** Waits until all pods of the job run; their numbers are their ranks. */
+export async function podSeats(pod: RenderedPod, wait: Pick<WaitOptions, 'client' | 'say' | 'signal'>): Promise<Seats> {
+  const find = async (role: RoleName, count: number) => {
+    const selector = `oarfish.dev/job=${pod.job},oarfish.dev/role=${role}`
+    return count === 0 ? [] : inOrder(await waitForPods({ ...wait, selector, count }))
+  }
+  const found = { pserver: await find('pserver', pod.servers), trainer: await find('trainer', pod.trainers) }
+  const endpoints = (role: RoleName) => found[role].map(({ status }) => `${status!.podIP}:${pod.port}`)
+  const rank = found[pod.role].findIndex(({ metadata }) => metadata!.name === pod.name)
+  if (rank < 0) throw notFound(pod, found[pod.role])
+  return {
+    addresses: { servers: endpoints('pserver'), workers: endpoints('trainer'), workerNum: pod.trainers },
+    token: pod.token,
+    own: [{ role: ROLES[pod.role], rank, endpoint: endpoints(pod.role)[rank]!, sockets: [] }],
+  }
+}
+
+const ROLES = { pserver: 'server', trainer: 'worker' } as const
+
+export function inOrder(pods: readonly V1Pod[]): readonly V1Pod[] {
+  return [...pods].sort((a, b) => numberOf(a) - numberOf(b))
+}
+
+/** `NAME-trainer-10` is the tenth; pods of plain Jobs have it as a label, since their names end in random letters. */
+export function numberOf({ metadata }: V1Pod): number {
+  const text = metadata?.labels?.['batch.kubernetes.io/job-completion-index'] ?? /-(\d+)$/.exec(metadata!.name!)?.[1]
+  return Number(text)
+}
+
+function notFound({ name, role }: RenderedPod, pods: readonly V1Pod[]): UserError {
+  const names = pods.map(({ metadata }) => metadata!.name).join(', ')
+  return new UserError(`The pod ${name} is not among those of its role, ${role}: ${names}.`, {
+    code: 'KUBE_POD',
+    hint: 'More pods have the labels of the job than it has processes: delete the job, and submit it under another name.',
+  })
+}
