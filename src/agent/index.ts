@@ -2,5 +2,6 @@
 export { type LocalOptions, runNodesHere } from './local.ts'
 export { type LogSelection, readLogs, untagged } from './logs.ts'
 export { type MpiNodeOptions, runMpiNode } from './mpi.ts'
+export { MPI_STEPS, type MpiStep, runMpiStep } from './mpi-steps.ts'
 export { type NodeOptions, runNode } from './node.ts'
 export { type MeetOptions, meetSeats, type Seat, type Seats } from './seats.ts'

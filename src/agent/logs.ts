@@ -42,9 +42,13 @@ async function logNames(folder: string, { role, rank }: LogSelection): Promise<r
 }
 
 /** Lines of all logs of a folder with the name of their log before each, for one stream that carries several: `@trainer.0 text`. */
-export async function* taggedLines(folder: string, isOver: () => boolean): AsyncGenerator<string> {
+export async function* taggedLines(
+  folder: string,
+  selection: LogSelection,
+  isOver: () => boolean,
+): AsyncGenerator<string> {
   let name = ''
-  for await (const text of readLogs(folder, {}, isOver)) {
+  for await (const text of readLogs(folder, selection, isOver)) {
     for (const line of text.replace(/\n$/, '').split('\n')) {
       const heading = /^==> (\S+) <==$/.exec(line)
       if (heading) name = heading[1]!

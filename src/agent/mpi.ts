@@ -1,11 +1,11 @@
 /** @file A node of a job as one rank of mpirun: files, addresses and exit codes travel over MPI, so that nodes need nothing in common but that. */
-import { hostname, networkInterfaces } from 'node:os'
+import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Group, groupPlan, openGroup } from '../collective/index.ts'
 import type { Env } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { Job } from '../submit/index.ts'
-import { taggedLines } from './logs.ts'
+import { type LogSelection, taggedLines } from './logs.ts'
+import { agreeOnEnd, meetByMpi } from './mpi-meeting.ts'
 import { runNode } from './node.ts'
 import { meetSeats } from './seats.ts'
 
@@ -24,66 +24,60 @@ export interface MpiNodeOptions {
 /** Resolves, on every rank alike, to the exit code of the node that failed, 0, or undefined when the job was asked to stop. */
 export async function runMpiNode({ readJob, print, ...options }: MpiNodeOptions): Promise<number | undefined> {
   const { folder, env, emit, signal } = options
-  const group = await openGroup(groupPlan(env, 'mpi'), (message) => emit({ kind: 'notice', message }))
+  const meeting = await meetByMpi(env, readJob, emit)
   try {
-    const job = JSON.parse(await share(group, group.rank === 0 ? JSON.stringify(await readJob()) : '')) as Job
-    const exchange = async (text: string) => await gather(group, text)
-    const host = hostOf(await exchange(hostname()))
-    const own = join(folder, `node-${group.rank}`)
-    const logs = join(own, 'logs')
-    let over = false
-    const printing = printAll(
-      taggedLines(logs, () => over),
-      print,
-    )
-    const code = await runNode({
-      ...{ job, node: group.rank, nodes: group.size, emit, signal, logs },
-      seats: () => meetSeats({ job, node: group.rank, host, exchange }),
-      folder: join(own, 'work'),
-      env: withoutMpi(env),
-    }).finally(() => {
-      over = true
-    })
-    await printing
-    // Each waits for the others: a rank that left early would take them with it before their output is collected.
-    const codes = (await exchange(String(code ?? STOPPED))).map(Number)
-    const failed = codes.find((each) => each !== 0 && each !== STOPPED)
-    return failed ?? (codes.includes(STOPPED) ? undefined : 0)
+    const { job, node, nodes, host, exchange } = meeting
+    const own = placeOf(folder, node)
+    const place = { folder: own.work, logs: own.logs }
+    const seats = () => meetSeats({ job, node, host, exchange })
+    const run = () => runNode({ job, node, nodes, seats, emit, signal, ...place, env: withoutMpi(env) })
+    const code = await printing(own.logs, {}, print, run)
+    removeWork(own.root, job, emit)
+    return await agreeOnEnd(meeting, code)
   } finally {
-    await group.close()
+    await meeting.close()
   }
 }
 
-const STOPPED = -1
+export interface NodePlace {
+  readonly root: string
+  readonly work: string
+  readonly logs: string
+}
+
+export function placeOf(folder: string, node: number): NodePlace {
+  const root = join(folder, `node-${node}`)
+  return { root, work: join(root, 'work'), logs: join(root, 'logs') }
+}
+
+/** Does the work while its logs are printed. */
+export async function printing<T>(
+  logs: string,
+  selection: LogSelection,
+  print: (line: string) => void,
+  work: () => Promise<T>,
+): Promise<T> {
+  let over = false
+  const printed = printAll(
+    taggedLines(logs, selection, () => over),
+    print,
+  )
+  try {
+    return await work()
+  } finally {
+    over = true
+    await printed
+  }
+}
 
 async function printAll(lines: AsyncIterable<string>, print: (line: string) => void): Promise<void> {
   for await (const line of lines) print(line)
 }
 
-/** What rank 0 has, on every rank. */
-async function share(group: Group, text: string): Promise<string> {
-  const bytes = Buffer.from(text)
-  const length = new Int32Array([bytes.length])
-  await group.broadcast(length)
-  const content = group.rank === 0 ? new Uint8Array(bytes) : new Uint8Array(length[0]!)
-  await group.broadcast(content)
-  return Buffer.from(content).toString('utf8')
-}
-
-async function gather(group: Group, text: string): Promise<readonly string[]> {
-  const { values, counts } = await group.allGather(new Uint8Array(Buffer.from(text)))
-  let from = 0
-  return counts.map((count) => {
-    from += count
-    return Buffer.from(values.slice(from - count, from)).toString('utf8')
-  })
-}
-
-/** On one host nodes meet on loopback, on several at the first address that others can reach. */
-function hostOf(hosts: readonly string[]): string {
-  if (new Set(hosts).size === 1) return '127.0.0.1'
-  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
-  return all.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1'
+/** Nothing stays on a node whose output was collected; where there is no place for it, it stays and the place is told. */
+export function removeWork(root: string, { data }: Job, emit: EventSink): void {
+  if (data.fileSystem !== undefined && data.output !== undefined) rmSync(root, { recursive: true, force: true })
+  else emit({ kind: 'notice', message: `there is no output_path: what the job wrote stays in ${root}` })
 }
 
 /** The processes of a node are no ranks of this mpirun: they find each other by their addresses. */

@@ -29,25 +29,44 @@ export interface NodeOptions {
 
 /** Resolves to the exit code of the node: 0, that of what failed first, or undefined when it was asked to stop. */
 export async function runNode(options: NodeOptions): Promise<number | undefined> {
+  try {
+    const hook = await prepareNode(options)
+    return hook === 0 ? await runRoles(options) : hook
+  } finally {
+    // Also after a failure: what was saved until then and the logs are what a user needs most.
+    await finishNode(options)
+  }
+}
+
+/** What the steps around the job's processes need. */
+export type StepOptions = Omit<NodeOptions, 'seats' | 'signal'>
+
+/** Files, data and before_hook; resolves to the exit code of the hook. */
+export async function prepareNode(options: StepOptions): Promise<number> {
   const { job, folder, logs, emit } = options
   mkdirSync(folder, { recursive: true })
   mkdirSync(logs, { recursive: true })
   const say = (message: string) => emit({ kind: 'notice', message })
   await writeFiles(job, folder)
   if (job.env['use_python3'] === '1') await makePython3(folder)
-  const { fileSystem } = job.data
-  const files = fileSystem === undefined ? undefined : remoteFiles(fileSystem, { ugi: options.env['OARFISH_FS_UGI'] })
+  const files = filesOf(options)
+  if (files) await stageData({ ...options, files, data: job.data, say })
+  return await runHook('before_hook', options)
+}
+
+/** end_hook and output. */
+export async function finishNode(options: StepOptions): Promise<void> {
+  const { output } = options.job.data
+  const files = filesOf(options)
   try {
-    if (files) await stageData({ ...options, files, data: job.data, say })
-    const hook = await runHook('before_hook', options)
-    const code = hook === 0 ? await runRoles(options) : hook
     await runHook('end_hook', options)
-    return code
   } finally {
-    // Also after a failure: what was saved until then and the logs are what a user needs most.
-    if (files && job.data.output !== undefined) await collect(options, files, job.data.output)
+    if (files && output !== undefined) await collect(options, files, output)
   }
 }
+
+const filesOf = ({ job: { data }, env }: StepOptions) =>
+  data.fileSystem === undefined ? undefined : remoteFiles(data.fileSystem, { ugi: env['OARFISH_FS_UGI'] })
 
 async function writeFiles({ files }: Job, folder: string): Promise<void> {
   for (const { name, content } of files) {
@@ -65,7 +84,7 @@ async function makePython3(folder: string): Promise<void> {
 }
 
 /** The hooks are the job's own scripts; one that is not there has nothing to do. */
-async function runHook(name: 'before_hook' | 'end_hook', options: NodeOptions): Promise<number> {
+async function runHook(name: 'before_hook' | 'end_hook', options: StepOptions): Promise<number> {
   const { folder, logs, node, emit, env } = options
   if (!existsSync(join(folder, `${name}.sh`))) return 0
   const log = join(logs, `${name}.${node}.log`)
@@ -89,11 +108,12 @@ async function runHook(name: 'before_hook' | 'end_hook', options: NodeOptions): 
 }
 
 /** One process for each of the node's seats. */
-async function runRoles({ job, folder, logs, seats, env, emit, signal }: NodeOptions) {
+export async function runRoles({ job, folder, logs, seats, env, emit, signal }: Omit<NodeOptions, 'node' | 'nodes'>) {
   const { addresses, token, own } = await seats()
   const common = {
     ...env,
     ...job.env,
+    ...(job.data.fileSystem !== undefined && { OARFISH_FS_NAME: job.data.fileSystem }),
     OARFISH_JOB_TOKEN: token,
     PATH: [join(folder, '.oarfish', 'bin'), env['PATH']].join(delimiter),
   }
@@ -119,7 +139,7 @@ const replaced = (line: string) => (/^oarfish\s[^&;|<>]*$/.test(line) ? `exec ${
 
 /** Node 0's files lie in the output folder as they lay here, those of others in a folder of their own; logs of all together. */
 async function collect(
-  { job, node, folder, logs, emit }: NodeOptions,
+  { job, node, folder, logs, emit }: StepOptions,
   files: ReturnType<typeof remoteFiles>,
   output: string,
 ) {

@@ -56,7 +56,10 @@ export function cloudCommand(io: CliIo): Command {
     .option('--executor <name>', 'what runs it', 'local')
     .option('--hostfile <file>', 'hosts of mpirun')
     .action((folder: string, options: SuperviseFlags) => supervise(folder, options, io))
-  cloud.command('node', { hidden: true }).action(() => node(io))
+  cloud
+    .command('node', { hidden: true })
+    .option('--step <name>', 'of a collective job')
+    .action(({ step }: { step?: string }) => node(step, io))
   const group = cloud.command('group').description('Who shares what.')
   group
     .command('add')
@@ -159,15 +162,16 @@ async function supervise(folder: string, { executor, hostfile }: SuperviseFlags,
 }
 
 /** One rank of mpirun: rank 0 reads the job from its input. */
-async function node(io: CliIo): Promise<void> {
-  const { runMpiNode } = await import('../agent/index.ts')
+async function node(step: string | undefined, io: CliIo): Promise<void> {
+  const { MPI_STEPS, runMpiNode, runMpiStep } = await import('../agent/index.ts')
   const stop = new AbortController()
   io.onSignal(() => stop.abort())
-  const code = await runMpiNode({
+  const options = {
     ...{ env: io.env, signal: stop.signal, emit: plainSink(io), print: (line: string) => void io.out.write(line) },
     readJob: async () => JSON.parse(await text(Readable.from(io.input()))),
     folder: join(io.env['OARFISH_WORK'] ?? tmpdir(), `oarfish-${io.env['OARFISH_JOB_ID'] ?? process.pid}`),
-  })
+  }
+  const code = await (step === undefined ? runMpiNode(options) : runMpiStep(oneOf('--step', MPI_STEPS, step), options))
   if (code !== 0) throw new ExitCode(code ?? STOP_SIGNALS.SIGTERM)
 }
 

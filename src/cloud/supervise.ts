@@ -4,7 +4,7 @@ import { appendFileSync, mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { runNodesHere, untagged } from '../agent/index.ts'
+import { type MpiStep, runNodesHere, untagged } from '../agent/index.ts'
 import type { Env } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { Job } from '../submit/index.ts'
@@ -59,15 +59,27 @@ const RUN: Readonly<Record<ExecutorName, Run>> = {
   mpi: runMpirun,
 }
 
-/** One rank of mpirun is one node. Rank 0 reads the job from its input, which mpirun hands on; logs come back as output. */
-async function runMpirun({ folder, hostfile, env, signal }: SuperviseJobOptions): Promise<number | undefined> {
+/** One rank of mpirun is one node. Where there are no servers the trainers are the ranks, between two steps that are ranks as well. */
+async function runMpirun(options: SuperviseJobOptions): Promise<number | undefined> {
+  const isCollective = !readRequest(options.folder).roles.some(({ name }) => name === 'pserver')
+  if (!isCollective) return await mpirun(options)
+  const prepared = await mpirun(options, 'prepare')
+  const code = prepared === 0 ? await mpirun(options, 'train') : prepared
+  // Also after a failure, and when the job was stopped.
+  const finished = await mpirun({ ...options, signal: new AbortController().signal }, 'finish')
+  return code === 0 ? finished : code
+}
+
+/** Rank 0 reads the job from its input, which mpirun hands on; logs come back as output. */
+async function mpirun({ folder, hostfile, env, signal }: SuperviseJobOptions, step?: MpiStep) {
+  if (signal.aborted) return undefined
   const { logs } = jobFolder(folder)
   const words = mpirunWords(
     {
       nodes: sizeOf(readRequest(folder)),
       hostfile,
       variables: ['PATH', 'OARFISH_JOB_ID', 'OARFISH_FS_UGI'].filter((name) => env[name] !== undefined),
-      command: ['oarfish', 'cloud', 'node'],
+      command: ['oarfish', 'cloud', 'node', ...(step === undefined ? [] : ['--step', step])],
       isRoot: process.getuid?.() === 0,
     },
     findMpirun(env),
@@ -76,7 +88,7 @@ async function runMpirun({ folder, hostfile, env, signal }: SuperviseJobOptions)
   const stop = () => child.kill('SIGTERM')
   signal.addEventListener('abort', stop, { once: true })
   child.stdin.on('error', () => undefined) // it ended before it had read the job, and says why
-  child.stdin.end(JSON.stringify(withContent(jobOfFolder(folder))))
+  child.stdin.end(step === undefined || step === 'prepare' ? JSON.stringify(withContent(jobOfFolder(folder))) : '')
   const sort = async (stream: Readable) => {
     for await (const line of createInterface({ input: stream })) {
       const { log, text } = untagged(line)

@@ -25,7 +25,8 @@ export async function nodeRunner(context: RunnerContext, cluster: Cluster): Prom
   return { runner: runner.name, samples, seconds, metrics: { [phase!.name]: metrics } }
 }
 
-function checkpointsOf(context: RunnerContext, ready: ReadyPhase): JobCheckpoints {
+/** What a job of several processes starts from and keeps: one folder for all of them. */
+export function checkpointsOf(context: RunnerContext, ready: ReadyPhase): JobCheckpoints {
   const { runner } = context
   const load: JobCheckpoints['load'] = async ({ params }) => {
     await loadInitial(context, ready.phase, params)

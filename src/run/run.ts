@@ -13,6 +13,7 @@ import type { EngineName } from '../train/index.ts'
 import { inferRunner } from './infer-runner.ts'
 import { launchRunner } from './launch-runner.ts'
 import { nodeRunner } from './node-runner.ts'
+import { ranksRunner } from './ranks-runner.ts'
 import { showTables } from './tables.ts'
 import { trainRunner } from './train-runner.ts'
 
@@ -85,5 +86,6 @@ type Run = (context: RunnerContext) => Promise<RunnerResult>
 function runnerOf(runner: RunnerV1, node: NodeV1 | undefined): Run {
   if (runner.class === 'train') return trainRunner
   if (runner.class === 'infer') return inferRunner
+  if (node && runner.fleet_mode === 'collective') return ranksRunner
   return node ? (context) => nodeRunner(context, node.cluster) : launchRunner
 }

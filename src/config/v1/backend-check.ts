@@ -126,7 +126,7 @@ const WARNINGS: readonly Pick<Check, 'when' | 'ok' | 'says'>[] = [
   {
     when: (backend, { fleet_mode }) => onMpi(backend) && fleet_mode === 'collective',
     ok: () => false,
-    says: 'collective training over MPI: PaddleRec refuses this; mpirun starts the nodes, and their trainers exchange gradients over the embedded ring.',
+    says: 'collective training over MPI: PaddleRec refuses this; mpirun starts the trainers, which exchange gradients over MPI.',
   },
   {
     when: (_backend, { fleet_mode, device }) => fleet_mode === 'collective' && device === 'cpu',

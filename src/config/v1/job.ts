@@ -34,6 +34,8 @@ export function phaseJob({ config, source }: LoadedRunConfig, runner: RunnerV1, 
     sync_mode: runner.distribute_strategy,
     fleet_mode: runner.fleet_mode === 'hybrid' ? 'hybrid' : 'auto',
     geo_step: config.pushNum,
+    // Checkpoints of 1.x are rank 0's own: every rank has all tables whole.
+    ...(runner.fleet_mode === 'collective' && { replicated_table_mb: 1_000_000 }),
     train_reader_path: '',
     infer_reader_path: '',
     model_save_path: '',

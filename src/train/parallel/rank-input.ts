@@ -11,6 +11,8 @@ import { firstDifference, reports } from '../worker-input.ts'
 import { meet } from './meet.ts'
 
 export interface RankInput {
+  /** In the order of an epoch. @default the order of the job */
+  readonly files?: readonly string[]
   readonly part?: Part
   readonly chunkBytes?: number
   /** The reader has asked for its rank: it gets all files and divides them itself. */

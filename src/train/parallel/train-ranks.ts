@@ -4,16 +4,19 @@ import type { Group } from '../../collective/index.ts'
 import { explain } from '../../config/index.ts'
 import { tellRank } from '../../data/index.ts'
 import { loadModelAs, type TracedModel } from '../../model/index.ts'
+import type { LocalParams } from '../../params/index.ts'
 import { programHash } from '../../program/index.ts'
 import { UserError } from '../../util/index.ts'
 import { tableGroups } from '../buffers.ts'
 import { checkData } from '../check-data.ts'
 import { inferenceSaver } from '../inference-model.ts'
+import type { PassResult } from '../loop.ts'
 import type { Phase } from '../messages.ts'
 import { pushedPart } from '../pushed-part.ts'
-import { createParams, findDataFiles, Runtime } from '../runtime.ts'
+import { createParams, type DataFiles, findDataFiles, Runtime } from '../runtime.ts'
 import { shownTables } from '../shown.ts'
 import type { TrainOptions, TrainResult } from '../train.ts'
+import type { JobCheckpoints } from '../worker-model.ts'
 import { agree } from './agreement.ts'
 import type { ParallelHandle } from './parallel-handle.ts'
 import { agreeOnRanks } from './rank-input.ts'
@@ -27,6 +30,14 @@ export interface TrainRanksOptions extends TrainOptions {
   readonly group: Group
   /** Given to the model's createOptimizer. */
   readonly strategy?: unknown
+  /** @default those of the folders that the config names */
+  readonly files?: DataFiles
+  /** In another order in each epoch, on every rank alike. @default `files` */
+  readonly filesOf?: (epoch: number) => readonly string[]
+  /** What every rank loads and rank 0 saves, where no table is divided. @default by the keys of `config` */
+  readonly checkpoints?: JobCheckpoints
+  /** What the start event shows. @default `config`, explained */
+  readonly settings?: Readonly<Record<string, unknown>>
 }
 
 /** Trains its part as the config says; resolves when all ranks are done. */
@@ -42,10 +53,10 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
   options.signal?.addEventListener('abort', () => stop.abort(), { once: true })
   if (options.signal?.aborted) stop.abort()
 
-  const files = await findDataFiles(config, ['train', 'infer'])
+  const files = options.files ?? (await findDataFiles(config, ['train', 'infer']))
   const model = await loadModelAs(mode, loaded, options.strategy ?? { a_sync: false })
   await checkData(loaded, model, files)
-  emit({ kind: 'start', command: 'train', model: config.dir, settings: explain(config) })
+  emit({ kind: 'start', command: 'train', model: config.dir, settings: options.settings ?? explain(config) })
   notice(`Rank ${rank} of ${size}: ${group.description}.`)
   if (!model.distributed)
     notice('The optimizer is taken as fleet.distributedOptimizer(optimizer): ranks step together.')
@@ -60,7 +71,8 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
   if (saveInference && plan.sharded.includes(true)) throw noExport()
   const checkpoints = { config, params, program: programHash(model.train), files: files.train!, resume, emit }
   const whole = new RankModel(group, checkpoints, plan.sharded)
-  const first = await whole.start()
+  const own = options.checkpoints
+  const first = own ? ((await own.load?.({ params })) ?? 0) : await whole.start()
   const handle = (): ParallelHandle => ({
     kind: 'parallel',
     local: params.handle,
@@ -79,7 +91,8 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
     const pass = (phase: Phase, epoch: number) =>
       rankPass(
         {
-          ...{ group, runtime, emit, input: inputs[phase], files: files[phase] ?? [] },
+          ...{ group, runtime, emit, files: files[phase] ?? [] },
+          input: { ...inputs[phase], ...(options.filesOf && { files: options.filesOf(epoch) }) },
           stop: () => stop.abort(),
           stopped: () => stop.signal.aborted,
         },
@@ -95,7 +108,8 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
         emit({ kind: 'interrupted', epoch, batch: trained.lastBatch, samples })
         continue
       }
-      await whole.save(epoch, trained)
+      if (own) await saveByFirst(group, own, params, epoch, trained)
+      else await whole.save(epoch, trained)
       if (rank === 0) await saveInference?.(epoch)
       if (!files.infer) continue
       const evaluated = await pass('infer', epoch)
@@ -109,6 +123,11 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
   } finally {
     await runtime.close()
   }
+}
+
+async function saveByFirst(group: Group, own: JobCheckpoints, params: LocalParams, epoch: number, trained: PassResult) {
+  if (group.rank === 0 && own.saves(epoch)) await own.save({ params }, epoch, trained)
+  await group.barrier()
 }
 
 function owned({ train: { state, tables } }: TracedModel) {

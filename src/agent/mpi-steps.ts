@@ -1,0 +1,78 @@
+/**
+ * @file A node of a collective job under mpirun. Its trainer is the rank itself, and a rank opens MPI once: so what comes before and after it runs
+ * under an mpirun of its own.
+ */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Job } from '../submit/index.ts'
+import { type MpiNodeOptions, placeOf, printing, removeWork } from './mpi.ts'
+import { agreeOnEnd, meetByMpi } from './mpi-meeting.ts'
+import { finishNode, prepareNode, runRoles } from './node.ts'
+import { meetSeats, type Seats } from './seats.ts'
+
+export const MPI_STEPS = ['prepare', 'train', 'finish'] as const
+export type MpiStep = (typeof MPI_STEPS)[number]
+
+type Step = (options: MpiNodeOptions) => Promise<number | undefined>
+
+/** Resolves to the exit code of the step, or undefined when it was asked to stop. */
+export async function runMpiStep(step: MpiStep, options: MpiNodeOptions): Promise<number | undefined> {
+  return await STEPS[step](options)
+}
+
+/** What a step leaves for the next one of its node. */
+interface Prepared {
+  readonly job: Job
+  readonly nodes: number
+  /** Addresses are for programs that ask for them; the ranks themselves talk by MPI. */
+  readonly seats: Seats
+}
+
+const STEPS: Readonly<Record<MpiStep, Step>> = { prepare, train, finish }
+
+async function prepare({ readJob, folder, env, emit, print }: MpiNodeOptions) {
+  const meeting = await meetByMpi(env, readJob, emit)
+  try {
+    const { job, node, nodes, host, exchange } = meeting
+    const { root, work, logs } = placeOf(folder, node)
+    const code = await printing(logs, { role: 'before_hook' }, print, () =>
+      prepareNode({ job, node, nodes, folder: work, logs, env, emit }),
+    )
+    const seats = await meetSeats({ job, node, host, exchange })
+    const own = seats.own.map((seat) => ({ ...seat, sockets: [] }))
+    for (const { sockets } of seats.own) for (const socket of sockets) socket.close()
+    // Contents of files have been written; their names tell what the job was given.
+    const named = job.files.map(({ name }) => ({ name, content: { text: '' } }))
+    const prepared: Prepared = { job: { ...job, files: named }, nodes, seats: { ...seats, own } }
+    writeFileSync(join(root, 'prepared.json'), JSON.stringify(prepared), { mode: 0o600 })
+    return await agreeOnEnd(meeting, code)
+  } finally {
+    await meeting.close()
+  }
+}
+
+async function train({ folder, env, emit, print, signal }: MpiNodeOptions) {
+  const { work, logs, root } = placeOf(folder, rankOf(env))
+  const { job, seats } = read(root)
+  const run = () => runRoles({ job, folder: work, logs, seats: async () => seats, env, emit, signal })
+  return await printing(logs, { role: 'trainer' }, print, run)
+}
+
+async function finish({ folder, env, emit, print }: MpiNodeOptions) {
+  const node = rankOf(env)
+  const { work, logs, root } = placeOf(folder, node)
+  const { job, nodes } = read(root)
+  await printing(logs, { role: 'end_hook' }, print, () =>
+    finishNode({ job, node, nodes, folder: work, logs, env, emit }),
+  )
+  removeWork(root, job, emit)
+  return 0
+}
+
+const read = (root: string) => JSON.parse(readFileSync(join(root, 'prepared.json'), 'utf8')) as Prepared
+
+/** As each starter tells it. */
+function rankOf(env: MpiNodeOptions['env']): number {
+  const names = ['OMPI_COMM_WORLD_RANK', 'PMIX_RANK', 'PMI_RANK', 'SLURM_PROCID']
+  return Number(names.map((name) => env[name]).find((value) => value !== undefined) ?? 0)
+}
