@@ -1,6 +1,6 @@
 /** @file A cluster for tests: hosts with sshd and homes of their own, and one more from which jobs are launched. */
 import { type ChildProcess, spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -29,6 +29,8 @@ export interface TestCluster {
   conf(values?: Readonly<Record<string, unknown>>): string
   /** Starts `oarfish` on the launching host. */
   oarfish(args: readonly string[], env?: Readonly<Record<string, string>>): Run
+  /** Process ids of a job on a host; of all jobs when it is not named. */
+  processes(host: number, job?: string): readonly number[]
   /** Runs a script on a host, over its sshd: in its home. */
   on(host: number, script: string): string
   close(): void
@@ -80,6 +82,11 @@ export async function openCluster(name: string, count: number): Promise<TestClus
         return path
       },
       oarfish: (args, env) => watch(start(process.execPath, [BIN, ...args], env)),
+      processes: (host, job = '') => {
+        const { stdout } = spawnSync('ip', ['netns', 'pids', hosts[host]!.name], { encoding: 'utf8' })
+        const belongs = (pid: number) => environOf(pid).includes(`OARFISH_JOB=${job}`)
+        return stdout.split('\n').filter(Boolean).map(Number).filter(belongs)
+      },
       on: (host, script) => {
         const words = ['netns', 'exec', launcher.name, 'ssh', '-F', ssh.config, hosts[host]!.name, `cd; ${script}`]
         const { status, stdout, stderr } = spawnSync('ip', words, { encoding: 'utf8' })
@@ -98,6 +105,15 @@ export async function openCluster(name: string, count: number): Promise<TestClus
   } catch (error) {
     network.close()
     throw error
+  }
+}
+
+/** Empty where it has ended. */
+function environOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/environ`, 'utf8')
+  } catch {
+    return ''
   }
 }
 
