@@ -52,3 +52,21 @@ test('every manifest is yaml with a kind and a name', () => {
     }
   }
 })
+
+test('the job server has the rights of whoever submits, and the version of this package', () => {
+  const documents = (path: string) =>
+    parseAllDocuments(readFileSync(at(`deploy/kubernetes/${path}`), 'utf8')).map((document) => document.toJSON())
+  const rules = (path: string) => documents(path).find(({ kind }) => kind === 'Role').rules
+  expect(rules('job-server/rbac.yaml')).toEqual(rules('submitter.yaml'))
+  const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
+  expect(documents('job-server/kustomization.yaml')[0].images[0].newTag).toBe(version)
+})
+
+test('the image gets what scripts/image.mjs writes, without install scripts, and does not run as root', () => {
+  const lines = readFileSync(at('deploy/Dockerfile'), 'utf8').split('\n')
+  expect(lines.some((line) => line.includes('npm ci --ignore-scripts') && line.includes('scripts/image.mjs'))).toBe(
+    true,
+  )
+  expect(lines.filter((line) => line.startsWith('COPY --from=build'))).toHaveLength(3)
+  expect(lines).toContain('USER 1000:1000')
+})

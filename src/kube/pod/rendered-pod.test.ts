@@ -5,8 +5,8 @@ const ENV = {
   ...{ OARFISH_JOB_NAME: 'ctr', OARFISH_ROLE: 'trainer', OARFISH_PSERVERS: '1', OARFISH_TRAINERS: '11' },
   ...{ OARFISH_PORT: '6170', POD_NAME: 'ctr-trainer-10', POD_NAMESPACE: 'default', OARFISH_RUN_TOKEN: 'secret' },
 }
-const pod = (name: string, i: number, labels = {}) => ({
-  metadata: { name, labels },
+const pod = (name: string, i: number, annotations = {}) => ({
+  metadata: { name, annotations },
   status: { phase: 'Running', podIP: `10.0.0.${i}` },
 })
 /** Pods as the API lists them: in the order of their names as texts. */
@@ -29,9 +29,9 @@ test('ranks follow the numbers in the names of pods, not their texts', async () 
   expect(own).toEqual([{ role: 'worker', rank: 10, endpoint: '10.0.0.10:6170', sockets: [] }])
 })
 
-test('pods of plain Jobs are numbered by their label', async () => {
-  const label = 'batch.kubernetes.io/job-completion-index'
-  const trainers = [1, 0].map((i) => pod(`ctr-trainer-${i}-${i === 0 ? 'z9x' : 'a1b'}`, i, { [label]: String(i) }))
+test('pods of plain Jobs are numbered by their annotation', async () => {
+  const index = 'batch.kubernetes.io/job-completion-index'
+  const trainers = [1, 0].map((i) => pod(`ctr-trainer-${i}-${i === 0 ? 'z9x' : 'a1b'}`, i, { [index]: String(i) }))
   const { own } = await seatsOf(trainers, { ...ENV, OARFISH_TRAINERS: '2', POD_NAME: 'ctr-trainer-0-z9x' })
   expect(own[0]).toMatchObject({ rank: 0, endpoint: '10.0.0.0:6170' })
 })

@@ -4,6 +4,8 @@ import type { Seats } from '../../agent/index.ts'
 import type { Env } from '../../config/index.ts'
 import type { RoleName } from '../../submit/index.ts'
 import { UserError } from '../../util/index.ts'
+import { placeOf } from '../place.ts'
+import { JOB_LABEL, ROLE_LABEL } from '../render/names.ts'
 import { type WaitOptions, waitForPods } from './peers.ts'
 
 export interface RenderedPod {
@@ -51,7 +53,7 @@ export function readRenderedPod(env: Env): RenderedPod {
 /** Waits until all pods of the job run; their numbers are their ranks. */
 export async function podSeats(pod: RenderedPod, wait: Pick<WaitOptions, 'client' | 'say' | 'signal'>): Promise<Seats> {
   const find = async (role: RoleName, count: number) => {
-    const selector = `oarfish.dev/job=${pod.job},oarfish.dev/role=${role}`
+    const selector = `${JOB_LABEL}=${pod.job},${ROLE_LABEL}=${role}`
     return count === 0 ? [] : inOrder(await waitForPods({ ...wait, selector, count }))
   }
   const found = { pserver: await find('pserver', pod.servers), trainer: await find('trainer', pod.trainers) }
@@ -67,15 +69,7 @@ export async function podSeats(pod: RenderedPod, wait: Pick<WaitOptions, 'client
 
 const ROLES = { pserver: 'server', trainer: 'worker' } as const
 
-export function inOrder(pods: readonly V1Pod[]): readonly V1Pod[] {
-  return [...pods].sort((a, b) => numberOf(a) - numberOf(b))
-}
-
-/** `NAME-trainer-10` is the tenth; pods of plain Jobs have it as a label, since their names end in random letters. */
-export function numberOf({ metadata }: V1Pod): number {
-  const text = metadata?.labels?.['batch.kubernetes.io/job-completion-index'] ?? /-(\d+)$/.exec(metadata!.name!)?.[1]
-  return Number(text)
-}
+const inOrder = (pods: readonly V1Pod[]) => [...pods].sort((a, b) => placeOf(a).rank - placeOf(b).rank)
 
 function notFound({ name, role }: RenderedPod, pods: readonly V1Pod[]): UserError {
   const names = pods.map(({ metadata }) => metadata!.name).join(', ')
