@@ -59,6 +59,36 @@ export {
   train,
 } from './train/index.ts'
 
+export {
+  addtoLayer,
+  CacheType,
+  classificationCost,
+  concatLayer,
+  cosSim,
+  type DataProvider,
+  dataLayer,
+  defineDataSources,
+  denseVector,
+  embeddingLayer,
+  fcLayer,
+  getConfigArg,
+  type InputType,
+  integerValue,
+  integerValueSequence,
+  type LayerOutput,
+  openPredictor,
+  outputs,
+  type Predictor,
+  poolingLayer,
+  provider,
+  regressionCost,
+  settings,
+  sparseBinaryVector,
+  sparseFloatVector,
+  type TrainerSettings,
+  textConvPool,
+} from './trainer/index.ts'
+
 /** The job that this process belongs to, as Paddle's `fleet`. */
 export const fleet: Fleet = new Fleet()
 export { createRng, hashText, type Rng } from './util/index.ts'

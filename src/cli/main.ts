@@ -24,6 +24,7 @@ import { runCommand } from './run.ts'
 import { serveCommand } from './serve.ts'
 import { toolCommand } from './tool.ts'
 import { trainCommand } from './train.ts'
+import { pserverCommand, trainerCommand } from './trainer.ts'
 import { packageVersion } from './version.ts'
 
 const COMMANDS = [
@@ -45,6 +46,8 @@ const COMMANDS = [
   (io: CliIo) => fleetrunCommand(io),
   launchPsCommand,
   clusterCommand,
+  trainerCommand,
+  pserverCommand,
   toolCommand,
   execCommand,
   agentCommand,

@@ -14,6 +14,8 @@ export interface Cluster {
   readonly rank: number
   /** host:port of every server, by rank. */
   readonly servers: readonly string[]
+  /** So many of the servers, the first ones, hold tables; the others hold dense weights. @default all hold both */
+  readonly tableServers?: number
   /** host:port of every worker, by rank; empty when only their number is known. */
   readonly workers: readonly string[]
   readonly workerNum: number
@@ -64,7 +66,7 @@ export function clusterFromEnv(env: Env): Cluster {
   return { ...own, ...job, ...jobSecrets(env, job), inherited: inheritedSockets(env) }
 }
 
-export interface NamedCluster extends Pick<Cluster, 'role' | 'rank' | 'servers' | 'workerNum'> {
+export interface NamedCluster extends Pick<Cluster, 'role' | 'rank' | 'servers' | 'tableServers' | 'workerNum'> {
   /** A server's own. @default none */
   readonly endpoint?: string
 }

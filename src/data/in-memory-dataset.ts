@@ -19,6 +19,8 @@ export interface InMemoryDatasetOptions extends Omit<ReaderPoolOptions, 'dropZer
   readonly parseInsId?: boolean
   /** Lines have `1 {content}` before their slots. @default false */
   readonly parseContent?: boolean
+  /** Sign 0 is one like any other. @default false: it is dropped, as Paddle drops it */
+  readonly keepZeros?: boolean
   /** Allows slotsShuffle. @default false */
   readonly feaEval?: boolean
   readonly onNotice?: (message: string) => void
@@ -49,10 +51,10 @@ export class InMemoryDataset {
   constructor(options: InMemoryDatasetOptions) {
     this.#options = options
     this.#files = options.files ?? []
-    const { parseInsId = false, parseContent = false } = options
+    const { parseInsId = false, parseContent = false, keepZeros = false } = options
     this.#pool = openReaderPool({
       ...options,
-      dropZeros: true,
+      dropZeros: !keepZeros,
       leadingFields: Number(parseInsId) + Number(parseContent),
     })
   }

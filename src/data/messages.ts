@@ -11,6 +11,8 @@ import type { ProcessNote } from './process-note.ts'
 export interface UserReaderOptions {
   /** The module that exports RecDataset. */
   readonly path: string
+  /** It is a part of this package that exports openDataset(config), which gives the class. @default false: a user's file */
+  readonly ours?: boolean
   /** The class, where the config names it: of the same kind, or a 1.x reader of lines. @default RecDataset */
   readonly className?: string
   /** Given to its constructor; plain data. */

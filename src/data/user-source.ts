@@ -41,7 +41,12 @@ export function createUserSource({ slots, userReader }: UserSourceOptions): (chu
   }
 }
 
-async function loadRecDataset({ path, className }: UserReaderOptions): Promise<RecDatasetClass> {
+interface DatasetModule {
+  openDataset(config: unknown): Promise<RecDatasetClass>
+}
+
+async function loadRecDataset({ path, className, ours, config }: UserReaderOptions): Promise<RecDatasetClass> {
+  if (ours) return ((await import(path)) as DatasetModule).openDataset(config)
   const module = await importUserModule<Record<string, unknown>>(path)
   const named = className === undefined ? undefined : module[className]
   if (isLineReader(named)) return lineDataset(named)

@@ -64,7 +64,7 @@ export class ConnectedWorker implements FleetWorker {
     this.#servers = servers
     this.#runtimes = runtimes
     this.#segments = segments
-    this.#slices = denseSlices(denseLayout(model.train, model.optimizer).floats, servers.size)
+    this.#slices = denseSlices(denseLayout(model.train, model.optimizer).floats, servers.size, job.cluster.tableServers)
     this.#placement = placementOf(job.cluster, job.strategy)
   }
 
@@ -241,6 +241,7 @@ export class ConnectedWorker implements FleetWorker {
       openWorkerMode(strategy.mode, {
         ...{ config, model: program.model, servers: this.#servers, workers: cluster.workerNum },
         identity: fleetIdentity(cluster, program, strategy),
+        ...(cluster.tableServers !== undefined && { tableServers: cluster.tableServers }),
         ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
       })
     if (strategy.mode !== 'geo') return open()

@@ -3,6 +3,7 @@ import type { Cluster } from '../config/index.ts'
 import { type Placement, shardsOf } from '../ps/index.ts'
 import type { SettledStrategy } from './settle-strategy.ts'
 
-export function placementOf({ servers }: Cluster, { tableParameters }: SettledStrategy): Placement {
-  return { servers: servers.length, shards: shardsOf({ table_parameters: tableParameters }, servers.length) }
+export function placementOf({ servers, tableServers }: Cluster, { tableParameters }: SettledStrategy): Placement {
+  const shards = shardsOf({ table_parameters: tableParameters }, servers.length)
+  return { servers: servers.length, shards, ...(tableServers !== undefined && { tableServers }) }
 }

@@ -12,7 +12,7 @@ export {
   UserDefinedRoleMaker,
   type UserDefinedRoleMakerOptions,
 } from './role-maker.ts'
-export type { SaveInferenceModelOptions, SavePersistablesOptions } from './saving.ts'
+export { type SaveInferenceModelOptions, type SavePersistablesOptions, together } from './saving.ts'
 export { estimatedBytes, type Strategy, settleStrategy } from './settle-strategy.ts'
 export {
   communicatorFlags,

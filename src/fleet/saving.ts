@@ -109,7 +109,11 @@ export function shrink(job: SavingJob): Promise<void> {
 }
 
 /** All workers come, worker 0 works, all leave together: with its error, if it had one. */
-async function together({ worker, rank }: SavingJob, call: string, work: () => Promise<void>): Promise<void> {
+export async function together(
+  { worker, rank }: Pick<SavingJob, 'worker' | 'rank'>,
+  call: string,
+  work: () => Promise<void>,
+): Promise<void> {
   await worker.meet(call, null)
   const failure = rank === 0 ? await work().then(undefined, (error: unknown) => ({ error })) : undefined
   const [first] = await worker.meet<PlainError | null>(`end of ${call}`, failure ? toPlainError(failure.error) : null)

@@ -4,6 +4,7 @@ import type { Slot } from '../data/index.ts'
 import { ortEngine } from '../engine/index.ts'
 import { type DenseLayout, denseLayout, type Params } from '../params/index.ts'
 import { cast, type Program as Graph, type Tensor } from '../program/index.ts'
+import type { Placement } from '../ps/index.ts'
 import { HostStep, shownTables } from '../train/index.ts'
 import type { Program } from './program.ts'
 import { aucMeasures, aucSpec, scalar, slotsOf } from './traced.ts'
@@ -17,7 +18,7 @@ export type RunKind = 'train' | 'compute' | 'test'
 export interface StepWeights {
   readonly params: Params
   readonly layout: DenseLayout
-  readonly placement?: { readonly servers: number; readonly shards: number }
+  readonly placement?: Placement
 }
 
 export interface FluidStep {

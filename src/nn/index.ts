@@ -15,5 +15,12 @@ export * from './pairs.ts'
 export { gru, lstm, type RecurrentOptions, type RecurrentResult } from './recurrent.ts'
 export * from './recurrent-layers.ts'
 export { nce, type SampledOptions, sampledSoftmax } from './sampled-loss.ts'
-export { type AttentionOptions, type Conv1dOptions, conv1d, dotProductAttention, maskedMean } from './sequence.ts'
+export {
+  type AttentionOptions,
+  type Conv1dOptions,
+  conv1d,
+  dotProductAttention,
+  maskedMax,
+  maskedMean,
+} from './sequence.ts'
 export * from './towers.ts'

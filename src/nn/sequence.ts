@@ -5,19 +5,24 @@ import {
   constant,
   div,
   expand,
+  greater,
   maskedSoftmax,
   matmul,
   maximum,
   mul,
   pad,
+  reshape,
   slice,
   softmax,
   sub,
   subDims,
   sum,
   type Tensor,
+  takeAlong,
+  topK,
   transpose,
   unsqueeze,
+  where,
 } from '../program/index.ts'
 import { linear } from './linear.ts'
 import { widthOf } from './shape.ts'
@@ -27,6 +32,15 @@ export function maskedMean(x: Tensor, mask: Tensor): Tensor {
   const weights = unsqueeze(mask, -1) // [B, T, 1]
   return div(sum(mul(x, weights), 1), maximum(sum(weights, 1), 1))
 }
+
+/** The largest of the elements that are there, in each of d: [B, d]; zeros for an empty sequence. Of equal ones only the first learns. */
+export function maskedMax(x: Tensor, mask: Tensor): Tensor {
+  const shown = where(greater(unsqueeze(mask, -1), 0), x, HIDDEN)
+  const largest = reshape(takeAlong(shown, topK(shown, 1, 1).indices, 1), [x.shape[0]!, x.shape[2]!])
+  return where(greater(sum(mask, 1, true), 0), largest, 0)
+}
+
+const HIDDEN = -1e9
 
 export interface AttentionOptions {
   /** [B, Tk]: keys that count. @default all */

@@ -4,13 +4,15 @@
 export interface Placement {
   readonly shards: number
   readonly servers: number
+  /** So many of the servers, the first ones, hold tables; the others hold dense weights. @default all hold both */
+  readonly tableServers?: number
 }
 
 /** Paddle's default of table_parameters.*.shard_num on CPU servers. */
 export const DEFAULT_SHARDS = 1000
 
-export function shardsPerServer({ shards, servers }: Placement): number {
-  return Math.ceil(shards / servers)
+export function shardsPerServer({ shards, servers, tableServers = servers }: Placement): number {
+  return Math.ceil(shards / tableServers)
 }
 
 /** The server that owns a sign. */
@@ -34,11 +36,9 @@ export interface Slice {
   readonly to: number
 }
 
-/** The dense block cut over servers as Paddle cuts it: total / servers + 1 each, the last takes the rest. */
-export function denseSlices(total: number, servers: number): readonly Slice[] {
-  const each = Math.floor(total / servers) + 1
-  return Array.from({ length: servers }, (_, s) => ({
-    from: Math.min(total, s * each),
-    to: s === servers - 1 ? total : Math.min(total, (s + 1) * each),
-  }))
+/** The dense block cut over servers as Paddle cuts it: total / servers + 1 each, the last takes the rest. The `first` ones get nothing. */
+export function denseSlices(total: number, servers: number, first = 0): readonly Slice[] {
+  const each = Math.floor(total / (servers - first)) + 1
+  const start = (server: number) => Math.min(total, Math.max(0, server - first) * each)
+  return Array.from({ length: servers }, (_, s) => ({ from: start(s), to: s === servers - 1 ? total : start(s + 1) }))
 }

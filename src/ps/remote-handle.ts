@@ -3,7 +3,7 @@ import type { MessagePort } from 'node:worker_threads'
 import { createSharedMemory, type Identity, type Parts, type Peer } from '../net/index.ts'
 import type { DenseLayout, LocalParamsHandle, Params } from '../params/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../util/index.ts'
-import type { Slice } from './placement.ts'
+import type { Placement, Slice } from './placement.ts'
 import { type Call, RemoteParams } from './remote-params.ts'
 import type { ServerGroup } from './server-group.ts'
 import { openThreadLink, windowOver } from './thread-link.ts'
@@ -17,7 +17,7 @@ export interface RemoteParamsHandle {
   readonly layout: DenseLayout
   readonly slices: readonly Slice[]
   readonly segments: number
-  readonly placement: { readonly servers: number; readonly shards: number }
+  readonly placement: Placement
   /** Batches that may be asked for before the gradients of the one before are sent: 1 overlaps, 0 does not. */
   readonly pullsAhead: 0 | 1
   /** How to reach servers of this host without the thread that owns the sockets. */

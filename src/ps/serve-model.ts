@@ -47,7 +47,7 @@ export function openStore(options: OpenStoreOptions): KernelStore {
   } = options
   const { train: program, optimizer, tableOptimizers } = model
   const floats = rowsOnly ? 0 : denseLayout(program, optimizer).floats
-  const slice = denseSlices(floats, cluster.servers.length)[cluster.rank]!
+  const slice = denseSlices(floats, cluster.servers.length, cluster.tableServers)[cluster.rank]!
   if (mode === 'geo') refuseAccessors(program.tables, tableParameters)
   const rules =
     mode === 'geo' ? { optimizer: ADDING, plainTables: true } : { optimizer, tableOptimizers, tableParameters }
@@ -85,7 +85,8 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
   const { cluster, store, mode, segments, threads, identity, emit, startTimeoutMs = START_TIMEOUT_MS } = options
   const { signal = new AbortController().signal, transport = socketTransport, shards = DEFAULT_SHARDS } = options
   const { endpoint, workerNum: workers } = cluster
-  const placement = { servers: cluster.servers.length, shards }
+  const { tableServers } = cluster
+  const placement = { servers: cluster.servers.length, shards, ...(tableServers !== undefined && { tableServers }) }
   const tasks = new TableTasks(store, placement, cluster.rank)
   const tables = (body: Uint8Array) => tasks.handle(body)
   const { serverThreads = 1 } = options

@@ -68,7 +68,8 @@ class Room {
   #count = 0
   #found = 0
 
-  constructor(signs: number, dim: number, segments: number, { servers, shards }: Placement) {
+  constructor(signs: number, dim: number, segments: number, placement: Placement) {
+    const { servers, shards, tableServers = servers } = placement
     this.signs = signs
     this.dim = dim
     this.#segments = segments
@@ -88,7 +89,7 @@ class Room {
     this.#rowsAt = plan.region(4 * signs * dim).at
     this.#mergedAt = plan.region(4 * signs * dim).at
     this.#workspace = plan.open()
-    this.#workspace.kernel.setPlacement(servers, shards)
+    this.#workspace.kernel.setPlacement(tableServers, shards)
   }
 
   distinct(parts: readonly BigUint64Array[]): DistinctSigns {

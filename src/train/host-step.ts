@@ -6,6 +6,7 @@ import { AUC_BUCKETS, AUC_THRESHOLDS, type MetricSpec } from '../metric/index.ts
 import type { Clip } from '../optim/index.ts'
 import type { DenseLayout, Params, ParamsShare } from '../params/index.ts'
 import { type Program, RANDOM_SEED } from '../program/index.ts'
+import type { Placement } from '../ps/index.ts'
 import { deriveSeed, UserError } from '../util/index.ts'
 import { bindViews, type Capacity, type DenseRegion, openBuffers, type StepBuffers } from './buffers.ts'
 import { clipGradients } from './clip.ts'
@@ -22,7 +23,7 @@ export interface HostStepOptions {
   readonly layout: DenseLayout
   readonly segments: number
   /** Where tables live on servers: how many there are, and into how many shards signs fall. */
-  readonly placement?: { readonly servers: number; readonly shards: number }
+  readonly placement?: Placement
   readonly batchSize: number
   /** Training updates weights and creates rows; evaluation does neither. */
   readonly training: boolean
@@ -346,14 +347,14 @@ function openStepBuffers(options: HostStepOptions, capacity: Capacity): StepBuff
     ...Object.fromEntries(symbolsOf(options.program).map((symbol) => [symbol, 1])),
     ...capacity.lengths,
   }
-  const { servers, shards } = options.placement ?? { servers: 1, shards: 1 }
+  const { servers, shards, tableServers = servers }: Placement = options.placement ?? { servers: 1, shards: 1 }
   const segments = servers * options.segments
   const { training, clip, params, program, layout } = options
   // Clipping is done by the workspace's kernel, which sees nothing outside; gradients of part of the weights stay apart from others'.
   const window = training && !clip && !pushedPart(program, layout) ? params.window : undefined
   const buffers = openBuffers({ ...options, segments, capacity: { ...capacity, lengths }, ...(window && { window }) })
   const { buffer, kernel } = buffers.workspace
-  kernel.setPlacement(servers, shards)
+  kernel.setPlacement(tableServers, shards)
   for (const { slots, wanted, shown } of buffers.groups) {
     for (const slot of slots) new Uint8Array(buffer, wanted.at, wanted.bytes)[slot] = 1
     if (shown) new Float32Array(buffer, shown.numbers.at, slots.length).set(slotNumbers(options.slots, slots))

@@ -1,6 +1,6 @@
 /** @file A trainer thread's hold on its parameters, wherever they live, and what differs for the thread. */
 import { type DenseLayout, LocalParams, type Params } from '../params/index.ts'
-import { openRemoteParams, type RemoteParamsHandle, type Touched, TouchedParams } from '../ps/index.ts'
+import { openRemoteParams, type Placement, type RemoteParamsHandle, type Touched, TouchedParams } from '../ps/index.ts'
 import type { StepSeconds } from './host-step.ts'
 import type { Phase, ThreadSettings } from './messages.ts'
 import { type HybridHandle, HybridParams } from './parallel/hybrid-params.ts'
@@ -9,7 +9,7 @@ import { openParallel, type ParallelHandle } from './parallel/parallel-handle.ts
 export interface ThreadParams {
   readonly params: Params
   readonly layout: DenseLayout
-  readonly placement?: { readonly servers: number; readonly shards: number }
+  readonly placement?: Placement
   /** Batches prepared while one is computed. */
   readonly pullsAhead: number
   /** Takes part in a step without samples. */

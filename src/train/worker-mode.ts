@@ -54,6 +54,8 @@ export interface WorkerModeOptions {
   /** How threads introduce themselves to servers of this host. */
   readonly identity: Identity
   readonly requestTimeoutMs?: number
+  /** See Placement. @default tables on all servers */
+  readonly tableServers?: number
 }
 
 export function openWorkerMode(mode: PsMode, options: WorkerModeOptions): WorkerMode {
@@ -80,9 +82,10 @@ function remoteMode(
   pullsAhead: 0 | 1,
   layout: DenseLayout = denseLayout(options.model.train, options.model.optimizer),
 ) {
-  const { config, servers } = options
-  const slices = denseSlices(layout.floats, servers.size)
-  const placement = { servers: servers.size, shards: shardsOf(config, servers.size) }
+  const { config, servers, tableServers } = options
+  const slices = denseSlices(layout.floats, servers.size, tableServers)
+  const shards = shardsOf(config, servers.size)
+  const placement = { servers: servers.size, shards, ...(tableServers !== undefined && { tableServers }) }
   const { table_segments: segments } = config.runner
   return {
     ...{ slices, placement, pool: {} },

@@ -39,7 +39,7 @@ export const TRAINER_OPTIONS = {
   trainer_count: whole(1, 'threads of a trainer; they share each batch', { min: 1, max: 256 }),
   log_period: whole(100, 'batches between two lines about cost; 0: none'),
   dot_period: whole(1, 'batches between two dots; 0: none'),
-  test_period: whole(0, 'batches between two tests; 0: a test at the end of each pass'),
+  test_period: whole(0, 'batches between two tests; here there is one at the end of each pass', unused),
   test_pass: whole(undefined, 'with --job=test: the first pass that is tested'),
   saving_period: whole(1, 'passes between two saved models; 0: none'),
   save_dir: text('', 'folder of the saved models, pass-00000 and so on; empty: none is saved'),

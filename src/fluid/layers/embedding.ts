@@ -1,10 +1,10 @@
 /** @file Embeddings: rows of tables for ids, and how the rows of a sample become one. */
+import { maskedMax } from '../../nn/index.ts'
 import {
   cast,
   type EntryPolicy,
   equal,
   gather,
-  greater,
   mul,
   pad,
   reshape,
@@ -12,10 +12,7 @@ import {
   sub,
   sum,
   type Tensor,
-  takeAlong,
-  topK,
   unsqueeze,
-  where,
 } from '../../program/index.ts'
 import { UserError } from '../../util/index.ts'
 import { type ParamAttr, parameterOf } from '../attr.ts'
@@ -115,11 +112,7 @@ const POOLINGS: Partial<Record<PoolType, 'sum' | 'mean' | 'sqrtn'>> = { sum: 'su
 
 /** Pools over the padded rows x [B, T, dim] with their mask [B, T]. */
 const PICK = {
-  max: (x: Tensor, mask: Tensor) => {
-    const shown = where(greater(unsqueeze(mask, 2), 0), x, HIDDEN)
-    // Of equal rows only the first learns, as in fluid.
-    return reshape(takeAlong(shown, topK(shown, 1, 1).indices, 1), [x.shape[0]!, x.shape[2]!])
-  },
+  max: maskedMax,
   first: (x: Tensor) => reshape(slice(x, 1, 0, 1), [x.shape[0]!, x.shape[2]!]),
   last: (x: Tensor, mask: Tensor) => {
     // 1 where a sign has none behind it.
@@ -127,8 +120,6 @@ const PICK = {
     return sum(mul(x, unsqueeze(sub(mask, behind), 2)), 1)
   },
 } as const
-
-const HIDDEN = -1e9
 
 function lookedUp(ids: Variable, name: string, table: string, options: TableOptions): Variable {
   const { program } = ids

@@ -1,0 +1,29 @@
+/** @file Asks a saved pass for a score:  oarfish exec prediction.ts output/pass-00009 [USER MOVIE] */
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline/promises'
+import { openPredictor } from 'oarfish'
+import { inputTypesOf, type Meta, valuesOf } from './common_utils.ts'
+
+const [model, ...asked] = process.argv.slice(2)
+if (model === undefined || (asked.length !== 0 && asked.length !== 2)) {
+  console.error('usage: oarfish exec prediction.ts output/pass-00009 [USER MOVIE]')
+  process.exit(2)
+}
+const meta = JSON.parse(readFileSync('data/meta.json', 'utf8')) as Meta
+const { rating: _, ...inputTypes } = inputTypesOf(meta)
+const predictor = await openPredictor({ config: 'trainer_config.ts', configArgs: 'is_predict=1', model, inputTypes })
+
+if (asked.length === 2) await score(asked[0]!, asked[1]!)
+else {
+  const input = createInterface({ input: process.stdin, output: process.stdout })
+  const user = await input.question('Input user_id: ')
+  const movie = await input.question('Input movie_id: ')
+  input.close()
+  await score(user, movie)
+}
+await predictor.close()
+
+async function score(user: string, movie: string): Promise<void> {
+  const { similarity } = await predictor.predict([{ ...valuesOf(meta.movie, movie), ...valuesOf(meta.user, user) }])
+  console.log(`Prediction Score is ${((similarity![0]! + 5) / 2).toFixed(4)}`)
+}

@@ -1,0 +1,122 @@
+/** @file `oarfish trainer` and `oarfish pserver`: PaddlePaddle's first trainer and its server, with their options. */
+import { join } from 'node:path'
+import { Command } from 'commander'
+import type { EventSink } from '../event/index.ts'
+import type { TrainerOption, TrainerProgram, TypedTrainerOptions } from '../trainer/index.ts'
+import { formatWhere, isUserError } from '../util/index.ts'
+import { untilInterrupted } from './interrupt.ts'
+import type { CliIo } from './io.ts'
+import { underLauncher } from './under-launcher.ts'
+
+export function trainerCommand(io: CliIo): Command {
+  return command('trainer', 'Train as a trainer_config.ts says, alone or with the servers of --pservers.', io)
+}
+
+export function pserverCommand(io: CliIo): Command {
+  return command('pserver', 'Serve the weights of a job to its trainers, which say what they train.', io)
+}
+
+function command(program: TrainerProgram, description: string, io: CliIo): Command {
+  return new Command(program)
+    .description(description)
+    .usage('--name=value ...')
+    .argument('[options...]')
+    .allowUnknownOption()
+    .passThroughOptions()
+    .helpOption(false)
+    .action((words: readonly string[]) => (isHelp(words) ? printHelp(program, io) : run(program, words, io)))
+}
+
+const isHelp = (words: readonly string[]) => words.includes('--help') || words.includes('-h')
+
+async function printHelp(program: TrainerProgram, io: CliIo): Promise<void> {
+  const { TRAINER_OPTIONS } = await import('../trainer/index.ts')
+  const options = Object.entries<TrainerOption>(TRAINER_OPTIONS).filter(([, { of }]) => of.includes(program))
+  const lines = options.map(([name, { what, default: fallback, effect }]) => {
+    const value = typeof fallback === 'boolean' ? Number(fallback) : fallback
+    const note =
+      effect === 'unused' ? ' (no effect here)' : value === undefined || value === '' ? '' : ` (default: ${value})`
+    return `  --${name.padEnd(32)}${what}${note}`
+  })
+  io.out.write(`Usage: oarfish ${program} --name=value ...\n\nOptions\n${lines.join('\n')}\n`)
+}
+
+async function run(program: TrainerProgram, words: readonly string[], io: CliIo): Promise<void> {
+  const { badOptions, fillTrainerOptions, parseTrainerOptions } = await import('../trainer/index.ts')
+  const { typed, problems } = parseTrainerOptions(words, program)
+  if (problems.length > 0) throw badOptions(program, problems)
+  await underLauncher(io)
+  const { log_dir, dot_period } = fillTrainerOptions(typed)
+  const log = await openLog(program, log_dir, io)
+  const hooks = { onStopping: () => log.emit({ kind: 'notice', message: STOPPING }), onLeaving: log.close }
+  try {
+    await untilInterrupted(io, hooks, (signal) =>
+      work(program, typed, { emit: log.emit, env: io.env, signal, ...log.dots(dot_period) }),
+    )
+  } catch (error) {
+    log.failed(error)
+    throw error
+  } finally {
+    log.close()
+  }
+}
+
+const STOPPING = 'Stopping after the step under way; Ctrl+C again leaves at once.'
+
+async function work(
+  program: TrainerProgram,
+  typed: TypedTrainerOptions,
+  common: {
+    readonly emit: EventSink
+    readonly env: CliIo['env']
+    readonly signal: AbortSignal
+    readonly onStep?: () => void
+  },
+): Promise<void> {
+  const { runPserver, runTrainer } = await import('../trainer/index.ts')
+  await (program === 'trainer' ? runTrainer : runPserver)({ typed, ...common })
+}
+
+const LOGS: Readonly<Record<TrainerProgram, string>> = {
+  trainer: 'paddle_trainer.INFO',
+  pserver: 'paddle_pserver2.INFO',
+}
+
+/** Lines go to standard output and, without the dots between them, to the log. */
+async function openLog(program: TrainerProgram, folder: string, io: CliIo) {
+  const { paddleTrainerSink } = await import('../event/index.ts')
+  const { openLogFile } = await import('../trainer/index.ts')
+  const path = join(folder, LOGS[program])
+  const onFailure = (error: Error) => io.err.write(`${path} cannot be written: ${error.message}\n`)
+  const file = openLogFile(path, { onFailure })
+  let dotted = false
+  const sink = paddleTrainerSink(
+    (text) => {
+      io.out.write(dotted ? `\n${text}` : text)
+      dotted = false
+      file.write(text)
+    },
+    { program, pid: process.pid },
+  )
+  const dots = (period: number) => {
+    let steps = 0
+    const onStep = () => {
+      if (++steps % period > 0) return
+      dotted = true
+      io.out.write('.')
+    }
+    return program === 'trainer' && period > 0 ? { onStep } : {}
+  }
+  const failed = (error: unknown) => {
+    if (!isUserError(error)) return
+    const { message, where, hint } = error
+    const text = { message, ...(where && { where: formatWhere(where) }), ...(hint && { hint }) }
+    // What is thrown is printed by whoever started the command; the log has it too.
+    paddleTrainerSink((line) => file.write(line), { program, pid: process.pid })({
+      kind: 'error',
+      code: error.code,
+      ...text,
+    })
+  }
+  return { emit: sink, dots, failed, close: file.close }
+}

@@ -1,0 +1,136 @@
+/** @file A trainer of a job with servers: every step is made by all trainers together, node 0 loads and saves. */
+import { type Env, namedCluster } from '../config/index.ts'
+import type { Part } from '../data/index.ts'
+import type { EventSink } from '../event/index.ts'
+import { ConnectedWorker, together } from '../fleet/index.ts'
+import {
+  type ChunksRead,
+  checkSplit,
+  type DataFiles,
+  fileReport,
+  firstDifference,
+  mergeMeters,
+  type PassResult,
+  type PlainMeter,
+  plainMeter,
+} from '../train/index.ts'
+import { planServers } from './endpoints.ts'
+import { type JobOptions, jobConfig, loadPass, readersOf, savePass, type TrainerJob } from './job.ts'
+import { jobEnv, tellServers } from './set-up.ts'
+
+/** How trainers and servers of v1 work together. */
+export const SYNC = { mode: 'sync', geoStep: 1, tableParameters: {} } as const
+/** Memory segments of a table. */
+export const SEGMENTS = 4
+
+type Phase = 'train' | 'infer'
+
+export async function openClusterJob(given: JobOptions & { readonly env: Env }): Promise<TrainerJob> {
+  const { config, options, files, emit, signal, onStep, env } = given
+  const { trainer_id: rank, num_gradient_servers: workerNum, trainer_count: threads } = options
+  const { model } = config
+  const plan = planServers(options)
+  const { servers, tableServers } = plan
+  await tellServers({ plan, options, model, env, emit })
+  const tables = tableServers !== undefined && { tableServers }
+  const cluster = namedCluster({ role: 'worker', rank, servers, workerNum, ...tables }, jobEnv(env))
+  const program = { model, seed: options.seed, segments: SEGMENTS }
+  const worker = await ConnectedWorker.open({ cluster, program, strategy: SYNC, emit })
+  try {
+    const parts = await agreeOnFiles(worker, files, { index: rank, count: workerNum }, emit)
+    // Threads make a step together, as trainers do: each takes its share of the node's batch.
+    const job = jobConfig(config, options, Math.ceil(config.batchSize / threads))
+    const runtime = await worker.openRuntime({
+      ...{ config: job, files, emit, signal, engine: 'ort', readers: readersOf({ config, options, files }) },
+    })
+    const pass = async (phase: Phase, number: number): Promise<PassResult> => {
+      const part = parts[phase]
+      const read = { chunks: [] as number[], of: 0 }
+      const onChunk = (place: number, of: number) => {
+        read.chunks.push(place)
+        read.of = of
+      }
+      let stopped = false
+      const result = await runtime.pass(phase, number, {
+        ...(part && { part, onChunk }),
+        ...(phase === 'train' && onStep && { onReport: onStep }),
+        together: async (own) => {
+          const all = await worker.meet<Measured>(`end of ${phase}`, {
+            meter: plainMeter(own),
+            stopped: signal.aborted,
+            read,
+          })
+          stopped = all.some((one) => one.stopped)
+          if (!stopped && part)
+            checkSplit(
+              `pass ${number}, ${phase}`,
+              all.map((one) => one.read),
+            )
+          return mergeMeters(all.map(({ meter }) => meter))
+        },
+      })
+      return { ...result, interrupted: stopped }
+    }
+    const alone = { worker, rank }
+    return {
+      pass,
+      load: (folder, whole) =>
+        together(alone, `load(${folder})`, async () => {
+          const params = worker.blank()
+          await loadPass(folder, params, whole, emit)
+          await worker.scatter(params)
+        }),
+      save: (folder, number, metrics) =>
+        together(alone, `save(${folder})`, async () => {
+          const params = await worker.gather()
+          await savePass(folder, { params, config, seed: options.seed, pass: number, metrics, emit })
+        }),
+      close: async () => {
+        await runtime.close()
+        await worker.meet('end of the job', null)
+        await worker.close()
+      },
+      abort: async (error) => {
+        worker.abort(error)
+        await runtime.close()
+      },
+    }
+  } catch (error) {
+    worker.abort(error as Error)
+    throw error
+  }
+}
+
+interface Measured {
+  readonly meter: PlainMeter
+  readonly stopped: boolean
+  readonly read: ChunksRead
+}
+
+/** Lists that are equal on all nodes are dealt out, others are each node's own; says which. */
+async function agreeOnFiles(
+  worker: ConnectedWorker,
+  files: DataFiles,
+  part: Part,
+  emit: EventSink,
+): Promise<Readonly<Partial<Record<Phase, Part>>>> {
+  const own = { train: (files.train ?? []).map(fileReport), infer: (files.infer ?? []).map(fileReport) }
+  const all = await worker.meet('comparing data files', own)
+  const names = { train: 'train.list', infer: 'test.list' }
+  const agreed = (Object.keys(files) as Phase[]).map((phase) => {
+    if (part.count === 1) return [phase, undefined] as const
+    const difference = firstDifference(all.map((lists) => lists[phase]))
+    const count = own[phase].length
+    const message = difference
+      ? `${names[phase]}: the trainers have different files (${difference.file} of trainer[${difference.worker}]): each reads all of its own, trainer[${part.index}] has ${count}.`
+      : `${names[phase]}: all ${part.count} trainers have the same ${count} files: they are dealt out, trainer[${part.index}] reads its part.`
+    emit({ kind: 'notice', message })
+    if (!difference && phase === 'train' && part.index >= count)
+      emit({
+        kind: 'warning',
+        message: `${names[phase]}: trainer[${part.index}] has nothing to read, since there are ${count} files; cut them into at least ${part.count}.`,
+      })
+    return [phase, difference ? undefined : part] as const
+  })
+  return Object.fromEntries(agreed.filter(([, mine]) => mine !== undefined)) as Partial<Record<Phase, Part>>
+}

@@ -1,0 +1,46 @@
+/** @file What goes wrong in a trainer_config.ts, its data provider or a job of trainers, in words. */
+import { UserError } from '../util/index.ts'
+import type { OptionProblem } from './options.ts'
+
+export function badOptions(program: string, problems: readonly OptionProblem[]): UserError {
+  const lines = problems.map(({ message, hint }) => (hint ? `${message}\n  ${hint}` : message))
+  return new UserError(lines.join('\n'), {
+    code: 'TRAINER_OPTION',
+    hint: `oarfish ${program} --help lists all options.`,
+  })
+}
+
+export function configError(message: string, hint: string): UserError {
+  return new UserError(message, { code: 'TRAINER_CONFIG', hint })
+}
+
+export function layerError(message: string, hint: string): UserError {
+  return new UserError(message, { code: 'TRAINER_LAYER', hint })
+}
+
+export function settingsError(message: string, hint: string): UserError {
+  return new UserError(message, { code: 'TRAINER_SETTINGS', hint })
+}
+
+export function providerError(message: string, hint: string): UserError {
+  return new UserError(message, { code: 'TRAINER_PROVIDER', hint })
+}
+
+export function listError(file: string, message: string, hint: string, line?: number): UserError {
+  return new UserError(message, {
+    code: 'TRAINER_LIST',
+    where: { file, ...(line !== undefined && { line }) },
+    hint,
+  })
+}
+
+export function noInterface(name: string, known: readonly string[]): UserError {
+  return new UserError(`--nics=${name}: this host has no network interface of that name with an address.`, {
+    code: 'TRAINER_NIC',
+    hint: `It has ${known.join(', ')}; leave --nics out to listen on all.`,
+  })
+}
+
+export function setUpError(message: string, hint: string, cause?: unknown): UserError {
+  return new UserError(message, { code: 'TRAINER_JOIN', hint, ...(cause !== undefined && { cause }) })
+}

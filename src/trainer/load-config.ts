@@ -1,0 +1,90 @@
+/** @file Loads a trainer_config.ts: runs it, and makes of what it described a model that can be trained or asked. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { backward, inference } from '../autodiff/index.ts'
+import { blamed, metricFetches, type TracedModel } from '../model/index.ts'
+import { optimizer } from '../optim/index.ts'
+import { add, mean, mul, type Tensor } from '../program/index.ts'
+import { importUserModule } from '../util/index.ts'
+import { ConfigUnderWay, type DataLayer, type DataSources, describing } from './config-scope.ts'
+import { configError } from './errors.ts'
+import { typedInputs } from './samples.ts'
+
+export interface TrainerConfig {
+  readonly model: TracedModel
+  /** Of each node. */
+  readonly batchSize: number
+  readonly sources: DataSources | undefined
+  readonly layers: readonly DataLayer[]
+  /** For the network of a cost; one for prediction has none. */
+  readonly trains: boolean
+}
+
+/** The metric that is the mean cost of a sample. */
+export const COST = 'cost'
+
+/** `nodes` take part in each step: gradients are for the sum over all of their samples, as the original's are. */
+export async function loadTrainerConfig(path: string, configArgs: string, nodes = 1): Promise<TrainerConfig> {
+  return traceConfig(await runConfig(path, configArgs), nodes)
+}
+
+/** The calls of the file, taken down. */
+export async function runConfig(path: string, configArgs: string): Promise<ConfigUnderWay> {
+  const file = locate(path)
+  const config = new ConfigUnderWay(parseArgs(configArgs))
+  await blamed(file, 'could not be loaded', () => describing(config, () => importUserModule(file)))
+  return config
+}
+
+export function traceConfig(config: ConfigUnderWay, nodes = 1): TrainerConfig {
+  const { builder, outputs, sources } = config
+  const costs = outputs.filter(({ kind }) => kind === 'cost')
+  const layers = [...config.data.values()]
+  if (outputs.length === 0)
+    throw configError('The configuration has no outputs.', 'outputs(regressionCost({ input, label }))')
+  if (sources) typedInputs(layers, sources.provider.open(sources.args).inputTypes)
+  const shared = { batchSize: config.settings?.batchSize ?? 1, sources, layers }
+  if (costs.length === 0) {
+    const program = inference(
+      builder.build(Object.fromEntries(outputs.map(({ name, tensor }) => [name, tensor]))),
+      outputs.map(({ name }) => name),
+    )
+    const model = {
+      ...{ slots: config.slots, train: program, infer: program, metrics: [], tableOptimizers: {} },
+      outputs: outputs.map(({ name }) => name),
+      optimizer: config.settings?.optimizer ?? optimizer.sgd(),
+    }
+    return { ...shared, model, trains: false }
+  }
+  if (!config.settings)
+    throw configError('The configuration has no settings.', 'settings({ batchSize: 1600, learningRate: 1e-3 })')
+  const cost = mean(costs.map(({ tensor }) => tensor).reduce((total: Tensor, one) => add(total, one)))
+  const { fetches, specs } = metricFetches({ metrics: { [COST]: { kind: 'mean', value: cost } } })
+  const built = builder.build({ loss: mul(cost, config.settings.batchSize * nodes), ...fetches })
+  const model = {
+    slots: config.slots,
+    train: backward(built, 'loss'),
+    infer: inference(built, ['loss', ...Object.keys(fetches)]),
+    metrics: specs,
+    outputs: [],
+    optimizer: config.settings.optimizer,
+    tableOptimizers: {},
+  }
+  return { ...shared, model, trains: true }
+}
+
+/** As typed; of a trainer_config.py that is not there, the .ts beside it. */
+export function locate(path: string): string {
+  const typescript = path.replace(/\.py$/, '.ts')
+  const found = [path, typescript].find((candidate) => existsSync(candidate) && !candidate.endsWith('.py'))
+  if (found !== undefined) return resolve(found)
+  throw configError(
+    existsSync(path) ? `${path} is a configuration in Python.` : `There is no configuration ${path}.`,
+    `Write ${typescript}; docs/trainer.md shows how the original's lines become TypeScript.`,
+  )
+}
+
+function parseArgs(text: string): Readonly<Record<string, string>> {
+  const pairs = text.split(',').filter((pair) => pair !== '')
+  return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]))
+}

@@ -1,0 +1,62 @@
+/** @file How a job of trainers reads: pools that run the provider in reader threads and keep a pass in memory. */
+import { availableParallelism } from 'node:os'
+import { type BatchReader, openMemoryPool, type ReaderPool } from '../data/index.ts'
+import type { TracedModel } from '../model/index.ts'
+import { CacheType, type DataProvider } from './provider.ts'
+import type { ProviderReader } from './provider-dataset.ts'
+
+export interface ReadingOptions {
+  readonly slots: TracedModel['slots']
+  readonly reader: ProviderReader
+  readonly provider: DataProvider
+}
+
+/** Samples in a new order for each pass of training, in the files' order for tests. */
+export function openProviderPool(phase: 'train' | 'infer', { slots, reader, provider }: ReadingOptions): ReaderPool {
+  const open = () =>
+    openMemoryPool({
+      slots,
+      threads: Math.max(1, Math.min(MOST_THREADS, availableParallelism() - 1)),
+      // Reader threads run what was built, wherever this file is.
+      userReader: {
+        path: new URL('../../dist/trainer/provider-dataset.js', import.meta.url).href,
+        ours: true,
+        config: reader,
+      },
+      shuffle: phase === 'train' && provider.shouldShuffle ? 'local' : undefined,
+      keepZeros: true,
+    })
+  return orNothing(provider.cache === CacheType.NO_CACHE ? anew(open) : open())
+}
+
+/** A user's generator is slower than text, but each thread loads the configuration. */
+const MOST_THREADS = 4
+
+/** Files are read again in every pass. */
+function anew(open: () => ReaderPool): ReaderPool {
+  let pool: ReaderPool | undefined
+  let closing: Promise<void> = Promise.resolve()
+  const close = () => {
+    closing = Promise.all([closing, pool?.close()]).then(() => undefined)
+    pool = undefined
+    return closing
+  }
+  return {
+    read: (options) => {
+      void close()
+      pool = open()
+      return pool.read(options)
+    },
+    close,
+  }
+}
+
+/** A trainer may have no files of its own, where there are fewer than trainers: it takes part without samples. */
+function orNothing(pool: ReaderPool): ReaderPool {
+  const nothing: BatchReader = {
+    totalBytes: 0,
+    close: async () => undefined,
+    async *[Symbol.asyncIterator]() {},
+  }
+  return { ...pool, read: (options) => (options.files.length === 0 ? nothing : pool.read(options)) }
+}
