@@ -7,7 +7,7 @@ import {
   type ChunksRead,
   checkSplit,
   type DataFiles,
-  fileReport,
+  fileReports,
   firstDifference,
   mergeMeters,
   type PassResult,
@@ -114,7 +114,7 @@ async function agreeOnFiles(
   part: Part,
   emit: EventSink,
 ): Promise<Readonly<Partial<Record<Phase, Part>>>> {
-  const own = { train: (files.train ?? []).map(fileReport), infer: (files.infer ?? []).map(fileReport) }
+  const own = { train: await fileReports(files.train), infer: await fileReports(files.infer) }
   const all = await worker.meet('comparing data files', own)
   const names = { train: 'train.list', infer: 'test.list' }
   const agreed = (Object.keys(files) as Phase[]).map((phase) => {
