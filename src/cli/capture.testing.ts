@@ -34,6 +34,7 @@ export function captureIo({ isTTY = false, env = {}, input = '' }: CaptureOption
     input: async function* () {
       yield new TextEncoder().encode(input)
     },
+    isInteractive: isTTY,
     env,
     platform: 'linux',
     exit: (code) => exits.push(code),

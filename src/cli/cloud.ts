@@ -15,6 +15,7 @@ import { packageVersion } from './version.ts'
 const EXECUTORS = {
   local: { name: 'local', kinds: ['_MPI'], atOnce: 1 },
   mpi: { name: 'mpi', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY },
+  kubernetes: { name: 'kubernetes', kinds: ['_K8S'], atOnce: Number.POSITIVE_INFINITY, resumes: true },
 } as const
 const MEBI = 1 << 20
 
@@ -24,6 +25,7 @@ interface ServeOptions {
   readonly host: string
   readonly executor: string
   readonly hostfile?: string
+  readonly namespace?: string
   readonly maxFileMb: number
   readonly maxJobMb: number
 }
@@ -43,10 +45,11 @@ export function cloudCommand(io: CliIo): Command {
     .option('--host <address>', 'the address to listen on; 0.0.0.0 for all', '127.0.0.1')
     .option(
       '--executor <name>',
-      'what runs jobs: local (all nodes on this host, one job at a time) or mpi (mpirun)',
+      'what runs jobs: local (all nodes on this host, one job at a time), mpi (mpirun) or kubernetes',
       'local',
     )
     .option('--hostfile <file>', 'hosts of mpirun')
+    .option('--namespace <name>', 'kubernetes: where all jobs lie; default: where they say, or that of the kubeconfig')
     .option('--max-file-mb <n>', 'larger files are refused', wholeNumber, 256)
     .option('--max-job-mb <n>', 'larger jobs are refused', wholeNumber, 1024)
     .action((options: ServeOptions) => serve(options, io))
@@ -55,6 +58,7 @@ export function cloudCommand(io: CliIo): Command {
     .argument('<folder>')
     .option('--executor <name>', 'what runs it', 'local')
     .option('--hostfile <file>', 'hosts of mpirun')
+    .option('--namespace <name>', 'where jobs lie')
     .action((folder: string, options: SuperviseFlags) => supervise(folder, options, io))
   cloud
     .command('node', { hidden: true })
@@ -114,16 +118,28 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
     '../cloud/index.ts'
   )
   const name = oneOf('--executor', EXECUTOR_NAMES, options.executor)
-  const executor = EXECUTORS[name]
+  const { namespace } = options
+  const executor = { ...EXECUTORS[name], namespace }
   if (name === 'mpi') findMpirun(io.env)
+  if (name === 'kubernetes') await checkCluster(namespace, io)
   const hosts = options.hostfile === undefined ? [] : ['--hostfile', resolve(options.hostfile)]
+  const within = namespace === undefined ? [] : ['--namespace', namespace]
   const store = await openStore(options.dir)
   const bin = fileURLToPath(new URL('../../bin', import.meta.url))
   const dispatcher = createDispatcher({
     store,
     executor,
     accounts: accountsReader(accountsFile(options.dir)),
-    supervisor: [process.execPath, join(bin, 'oarfish.js'), 'cloud', 'supervise', '--executor', name, ...hosts],
+    supervisor: [
+      process.execPath,
+      join(bin, 'oarfish.js'),
+      'cloud',
+      'supervise',
+      '--executor',
+      name,
+      ...hosts,
+      ...within,
+    ],
     env: { ...io.env, PATH: [join(bin, 'path'), io.env['PATH']].join(delimiter) },
     warn: (message) => void io.err.write(`${message}\n`),
   })
@@ -148,17 +164,25 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
   io.out.write('Stopped. Jobs that run go on, and are found again by the next server.\n')
 }
 
+/** A server that cannot reach its cluster says so when it is started, not when the first job comes. */
+async function checkCluster(namespace: string | undefined, { env }: CliIo): Promise<void> {
+  const { connectKube } = await import('../kube/index.ts')
+  await (await connectKube({ env, namespace })).get('/version')
+}
+
 interface SuperviseFlags {
   readonly executor: string
+  readonly namespace?: string
   readonly hostfile?: string
 }
 
-async function supervise(folder: string, { executor, hostfile }: SuperviseFlags, io: CliIo): Promise<void> {
+async function supervise(folder: string, { executor, hostfile, namespace }: SuperviseFlags, io: CliIo): Promise<void> {
   const { EXECUTOR_NAMES, superviseCloudJob } = await import('../cloud/index.ts')
   const stop = new AbortController()
   io.onSignal(() => stop.abort())
   const name = oneOf('--executor', EXECUTOR_NAMES, executor)
-  await superviseCloudJob({ folder, executor: name, hostfile, env: io.env, signal: stop.signal })
+  const version = packageVersion()
+  await superviseCloudJob({ folder, executor: name, hostfile, namespace, version, env: io.env, signal: stop.signal })
 }
 
 /** One rank of mpirun: rank 0 reads the job from its input. */

@@ -11,6 +11,8 @@ export interface CliIo {
   readonly err: CliStream
   /** Standard input, opened when it is asked for. */
   readonly input: () => AsyncIterable<Uint8Array>
+  /** Somebody can be asked, and answers on standard input. */
+  readonly isInteractive: boolean
   readonly env: Readonly<Record<string, string | undefined>>
   readonly platform: string
   /** Calls the listener at each such signal; returns how to stop listening. */
@@ -34,6 +36,7 @@ export function processIo(): CliIo {
     out: process.stdout,
     err: process.stderr,
     input: () => process.stdin,
+    isInteractive: process.stdin.isTTY === true,
     env: process.env,
     platform: process.platform,
     exit: leave,

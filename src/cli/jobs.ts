@@ -1,8 +1,9 @@
 /** @file `oarfish jobs | status | logs | stop`: jobs that were submitted, by their ids. */
 import { Command } from 'commander'
-import type { JobSummary } from '../cloud/index.ts'
+import type { JobList, JobSummary } from '../cloud/index.ts'
 import { type ClientOptions, clientFor } from './cloud-client.ts'
 import type { CliIo } from './io.ts'
+import { isLocalJob, localClient } from './local-jobs.ts'
 import { wholeNumber } from './options.ts'
 import { jobRecords, sshOptions } from './ssh-options.ts'
 
@@ -12,11 +13,30 @@ export function jobsCommand(io: CliIo): Command {
     .option('-n, --limit <n>', 'how many', wholeNumber, 20)
     .option('--json', 'print JSON')
     .action(async ({ limit, json, ...options }: ClientOptions & { limit: number; json?: boolean }) => {
-      const { total, jobs } = await (await clientFor(options, io)).list(limit)
+      const { total, jobs } = await allJobs(limit, options, io)
       if (json) io.out.write(`${JSON.stringify({ total, jobs })}\n`)
       else io.out.write(jobs.length === 0 ? 'No jobs yet.\n' : `${table(jobs)}${more(total, jobs.length)}`)
     })
 }
+
+/** Those of the job server, where one is known, and those that were started from here. */
+async function allJobs(limit: number, options: ClientOptions, io: CliIo): Promise<JobList> {
+  const here = await (await localClient(io)).list(limit)
+  const isMine = here.total > 0 && options.server === undefined && options.profile === undefined
+  const there = await clientFor(options, io).then(
+    (client) => client.list(limit),
+    (error: unknown) => {
+      if (isMine) return { total: 0, jobs: [] }
+      throw error
+    },
+  )
+  const jobs = [...here.jobs, ...there.jobs].sort((a, b) => b.submittedAt - a.submittedAt)
+  return { total: here.total + there.total, jobs: jobs.slice(0, limit) }
+}
+
+/** Of the job server, or of this machine where the job was started from here without one. */
+const clientOf = async (options: ClientOptions, io: CliIo, id: string) =>
+  isLocalJob(id, io) ? await localClient(io) : await clientFor(options, io, id)
 
 export function statusCommand(io: CliIo): Command {
   return withClient(new Command('status'))
@@ -24,8 +44,10 @@ export function statusCommand(io: CliIo): Command {
     .argument('<job>', 'id of the job')
     .option('--json', 'print JSON')
     .action(async (id: string, { json, ...options }: ClientOptions & { json?: boolean }) => {
-      const job = await (await clientFor(options, io, id)).info(id)
-      io.out.write(json ? `${JSON.stringify(job)}\n` : `${table([job])}${job.reason ? `${job.reason}\n` : ''}`)
+      const job = await (await clientOf(options, io, id)).info(id)
+      io.out.write(
+        json ? `${JSON.stringify(job)}\n` : `${table([job])}${processLines(job)}${job.reason ? `${job.reason}\n` : ''}`,
+      )
     })
 }
 
@@ -37,7 +59,7 @@ export function logsCommand(io: CliIo): Command {
     .option('--role <name>', 'trainer or pserver')
     .option('--rank <n>', 'of that role', wholeNumber)
     .action(async (id: string, { follow, role, rank, ...options }) => {
-      const client = await clientFor(options, io, id)
+      const client = await clientOf(options, io, id)
       for await (const text of client.logs(id, { follow, role, rank })) io.out.write(text)
     })
 }
@@ -48,8 +70,8 @@ export function stopCommand(io: CliIo): Command {
     .argument('<job>', 'id of the job')
     .action(async (id: string, options: ClientOptions) => {
       if (await stopOverSsh(id, io)) return
-      const { phase } = await (await clientFor(options, io, id)).stop(id)
-      io.out.write(`${id} ${phase === 'starting' || phase === 'running' ? 'is being stopped' : `is ${phase}`}\n`)
+      const { phase } = await (await clientOf(options, io, id)).stop(id)
+      io.out.write(`${id} ${ACTIVE.includes(phase) ? 'is being stopped' : `is ${phase}`}\n`)
     })
 }
 
@@ -71,6 +93,16 @@ const withClient = (command: Command) =>
   command
     .option('--profile <name>', 'credentials of ~/.config/oarfish/credentials; default: those of the submission')
     .option('--server <url>', 'address of the job server; default: that of the submission')
+
+const ACTIVE: readonly string[] = ['starting', 'running', 'queued']
+
+const processLines = ({ processes = [] }: JobSummary) =>
+  processes
+    .map(({ role, rank, host, phase, exitCode }) => {
+      const code = exitCode === undefined ? '' : ` (exit code ${exitCode})`
+      return `  ${role} ${rank}: ${phase}${code}${host === undefined ? '' : ` on ${host}`}\n`
+    })
+    .join('')
 
 function table(jobs: readonly JobSummary[]): string {
   const rows = jobs.map(({ jobId, name, group, kind, phase, submittedAt }) => [

@@ -57,7 +57,15 @@ async function kill(id: string, options: ClientOptions, io: CliIo): Promise<void
 }
 
 function trainCommand(io: CliIo, client: () => ClientOptions): Command {
-  const count = ['mpi-nodes', 'k8s-trainers', 'k8s-cpu-cores', 'k8s-gpu-cards', 'k8s-ps-num', 'k8s-ps-cores']
+  const count = [
+    'mpi-nodes',
+    'k8s-trainers',
+    'k8s-cpu-cores',
+    'k8s-gpu-cards',
+    'k8s-ps-num',
+    'k8s-ps-cores',
+    'k8s-max-retry',
+  ]
   const words = [
     'mpi-priority',
     'mpi-wall-time',
@@ -65,6 +73,13 @@ function trainCommand(io: CliIo, client: () => ClientOptions): Command {
     'wall-time',
     'k8s-memory',
     'k8s-ps-memory',
+    'k8s-gpu-resource',
+    'k8s-framework',
+    'k8s-image',
+    'k8s-namespace',
+    'k8s-scheduler',
+    'k8s-service-account',
+    'k8s-pull-secrets',
     'is-standalone',
   ]
   const command = new Command('train')
@@ -74,7 +89,8 @@ function trainCommand(io: CliIo, client: () => ClientOptions): Command {
     .requiredOption('--start-cmd <line>', 'what each process runs')
     .option('--job-conf <file>', 'environment and data of the job', 'config.ini')
     .option('--files <files...>', 'files for the nodes', [])
-    .option('--executor <name>', 'run the job by this command itself, without a job server: mpi or local')
+    .option('--executor <name>', 'run the job without a job server: mpi, local or kubernetes')
+    .option('--force', 'kubernetes: replace a job of the same name')
     .option('--hostfile <file>', 'hosts of mpirun')
   for (const name of count) command.option(`--${name} <n>`, 'as PaddleCloud has it', wholeNumber)
   for (const name of [...words, 'job-version', 'permission', 'distribute-job-type', 'job-remark'])
@@ -92,6 +108,7 @@ interface TrainOptions {
   readonly files: readonly string[]
   readonly executor?: string
   readonly hostfile?: string
+  readonly force?: boolean
 }
 
 /** Stay where they are: they belong to the submitting side, and may hold keys. */

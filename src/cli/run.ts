@@ -15,6 +15,7 @@ interface RunCliOptions {
   readonly json?: boolean
   readonly engine: string
   readonly dryRun?: boolean
+  readonly force?: boolean
 }
 
 export function runCommand(io: CliIo): Command {
@@ -26,6 +27,7 @@ export function runCommand(io: CliIo): Command {
     )
     .option('-b, --backend <file>', 'the backend.yaml of a cluster: runners of class cluster_train are submitted there')
     .option('--dry-run', 'with -b: print every file and the exact request, and touch nothing')
+    .option('--force', 'with -b, backend: Kubernetes: replace a job of the same name')
     .option('--json', 'print events as JSON lines')
     .option(
       '--engine <name>',
@@ -37,7 +39,10 @@ export function runCommand(io: CliIo): Command {
 
 async function runRun(options: RunCliOptions, io: CliIo) {
   const { model, backend, json = false, engine } = options
-  if (backend !== undefined) return await submitRun({ model, backend, dryRun: options.dryRun ?? false }, io)
+  if (backend !== undefined) {
+    const { dryRun = false, force = false } = options
+    return await submitRun({ model, backend, dryRun, force }, io)
+  }
   const { loadRunConfig } = await import('../config/index.ts')
   const { runModes } = await import('../run/index.ts')
   const { ENGINES } = await import('../train/index.ts')

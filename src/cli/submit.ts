@@ -1,7 +1,8 @@
 /** @file `oarfish run -b backend.yaml`: check, prepare and submit. */
 import { homedir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { basename, delimiter, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import type { Prepared } from '../submit/index.ts'
 import { UserError } from '../util/index.ts'
 import type { CliIo } from './io.ts'
 import { packageVersion } from './version.ts'
@@ -10,9 +11,11 @@ export interface SubmitRun {
   readonly model: string
   readonly backend: string
   readonly dryRun: boolean
+  /** Replace a job of the same name. */
+  readonly force: boolean
 }
 
-export async function submitRun({ model, backend: backendFile, dryRun }: SubmitRun, io: CliIo): Promise<void> {
+export async function submitRun({ model, backend: backendFile, dryRun, force }: SubmitRun, io: CliIo): Promise<void> {
   const { loadBackend, loadRunConfig } = await import('../config/index.ts')
   const { describePlan, prepare, submit } = await import('../submit/index.ts')
   const [config, backend] = [loadRunConfig({ path: model }), loadBackend(backendFile)]
@@ -23,16 +26,32 @@ export async function submitRun({ model, backend: backendFile, dryRun }: SubmitR
   for (const one of prepared) {
     if (dryRun) {
       io.out.write(describePlan(one))
+      if (backend.backend.backend === 'Kubernetes') io.out.write(await manifestsOf(one, cwd))
       continue
     }
     const out = (text: string) => void io.out.write(text)
-    const code = await submit(one, { cwd, credentialsFile: credentialsFile(io.env), env: environment(io.env), out })
+    const env = { ...environment(io.env), ...(force && { OARFISH_FORCE: '1' }) }
+    const code = await submit(one, { cwd, credentialsFile: credentialsFile(io.env), env, out })
     if (code !== 0)
       throw new UserError(`The job was not submitted: job.sh ended with exit code ${code}.`, {
         code: 'SUBMIT_FAILED',
         hint: 'What it printed is above. Nothing runs on the cluster; the folder may be mended and submitted with sh job.sh.',
       })
   }
+}
+
+/** What the cluster would be asked to make. Files that job.sh adds are among them; secrets are stars. */
+async function manifestsOf({ job, plan }: Prepared, cwd: string): Promise<string> {
+  const { renderOptions } = await import('../cloud/index.ts')
+  const { manifestText, renderJob } = await import('../kube/index.ts')
+  const taken = job.files.map((file) =>
+    'path' in file.content ? { ...file, content: { path: resolve(cwd, file.content.path) } } : file,
+  )
+  const generated = plan.files
+    .map(({ path, text }) => ({ name: basename(path), content: { text } }))
+    .filter(({ name }) => name.endsWith('_hook.sh') || name === 'config.ini')
+  const files = [...taken, ...generated]
+  return manifestText(renderJob(renderOptions({ ...job, files }, { env: {}, version: packageVersion() })))
 }
 
 export const credentialsFile = (env: CliIo['env']) =>

@@ -14,6 +14,10 @@ export interface ExecutorTraits {
   readonly kinds: readonly string[]
   /** Jobs at one time. */
   readonly atOnce: number
+  /** Its jobs go on although their supervisors are gone: they get others. */
+  readonly resumes?: boolean
+  /** On Kubernetes: the one namespace in which jobs may lie. */
+  readonly namespace?: string | undefined
 }
 
 export interface Rejection {
@@ -60,7 +64,23 @@ export function rejectionOf(
       `This server runs jobs by ${executor.name}, not ${request.kind}.`,
       'Set cluster_type to what the server has, or name another server.',
     )
-  return fileRejection(request, limits)
+  return podRejection(request, executor) ?? fileRejection(request, limits)
+}
+
+/** The server submits with rights of its own, which a job must not borrow. */
+function podRejection({ pods }: JobRequest, { namespace }: ExecutorTraits): Rejection | undefined {
+  if (pods?.serviceAccount !== undefined)
+    return refuse(
+      403,
+      `Jobs of this server cannot choose the account ${pods.serviceAccount}.`,
+      'Leave k8s_service_account out: each job gets an account of its own.',
+    )
+  if (namespace === undefined || pods?.namespace === undefined || pods.namespace === namespace) return undefined
+  return refuse(
+    403,
+    `Jobs of this server lie in namespace ${namespace}, not in ${pods.namespace}.`,
+    'Leave k8s_namespace out.',
+  )
 }
 
 function fileRejection({ files }: JobRequest, { fileBytes, jobBytes }: Limits): Rejection | undefined {

@@ -4,6 +4,7 @@ import { createReadStream } from 'node:fs'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { text as readText } from 'node:stream/consumers'
+import type { JobStatus } from '../submit/index.ts'
 import { UserError } from '../util/index.ts'
 import type { AnnouncedFile, CloudJob, JobRequest } from './jobs.ts'
 import { EMPTY_HASH, hashOf, type Keys, sign } from './sign.ts'
@@ -44,6 +45,8 @@ export interface JobSummary extends Pick<CloudJob, 'phase' | 'reason' | 'submitt
   readonly group: string
   readonly priority: string
   readonly kind: string
+  /** Of jobs on Kubernetes. */
+  readonly processes?: JobStatus['processes']
 }
 
 export interface JobList {

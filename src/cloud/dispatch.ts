@@ -29,13 +29,14 @@ const START_MS = 10_000 // a supervisor that has not claimed its job by then nev
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
   const { store, accounts, executor } = options
+  const begun = new Map<string, number>() // when a supervisor of a job was last started
   const turn = async () => {
     for (const job of store.jobs.values()) {
-      if (isActive(job.phase)) await follow(job, store)
+      if (isActive(job.phase)) await follow(job, options, begun)
       else if (job.phase === 'uploading' && Date.now() - job.changedAt > UPLOAD_MS)
         await store.setPhase(job.id, 'stopped', 'its files did not all come within half an hour')
     }
-    for (const job of startable(store.jobs.values(), accounts(), executor)) await start(job, options)
+    for (const job of startable(store.jobs.values(), accounts(), executor)) await start(job, options, begun)
   }
   // One turn at a time: two would start the same job.
   let last: Promise<void> = Promise.resolve()
@@ -47,13 +48,23 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
 }
 
 /** On the disk the job is starting before anything starts: after a crash it is followed, never started again. */
-async function start(job: CloudJob, { store, accounts, supervisor, env }: DispatchOptions): Promise<void> {
+async function start(job: CloudJob, options: DispatchOptions, begun: Begun): Promise<void> {
+  const { store, accounts } = options
   const folder = store.folderOf(job.id)
   writeRequest(folder, job.request)
   mkdirSync(jobFolder(folder).logs, { recursive: true })
   const uid = accounts().users[job.user]?.uid
   if (uid !== undefined) giveTo(folder, uid)
   await store.setPhase(job.id, 'starting')
+  supervise(job, options, begun)
+}
+
+type Begun = Map<string, number>
+
+function supervise(job: CloudJob, { store, accounts, supervisor, env }: DispatchOptions, begun: Begun): void {
+  begun.set(job.id, Date.now())
+  const folder = store.folderOf(job.id)
+  const uid = accounts().users[job.user]?.uid
   const [program, ...words] = supervisor as [string, ...string[]]
   const ugi = store.secretOf(job.id)
   const child = spawn(program, [...words, folder], {
@@ -66,13 +77,16 @@ async function start(job: CloudJob, { store, accounts, supervisor, env }: Dispat
   child.unref()
 }
 
-async function follow(job: CloudJob, store: Store): Promise<void> {
+async function follow(job: CloudJob, options: DispatchOptions, begun: Begun): Promise<void> {
+  const { store, executor } = options
   const folder = store.folderOf(job.id)
   const outcome = readOutcome(folder)
   if (outcome) return await store.setPhase(job.id, outcome.phase, outcome.reason)
   const supervisor = supervisorOf(folder)
   if (supervisor?.alive) {
     if (job.phase === 'starting') await store.setPhase(job.id, 'running')
+  } else if (supervisor && executor.resumes) {
+    if (Date.now() - (begun.get(job.id) ?? 0) > START_MS) supervise(job, options, begun)
   } else if (supervisor) {
     // Between its outcome and its end there is a moment in which only the first look is too early.
     const late = readOutcome(folder)

@@ -11,8 +11,18 @@ export {
 } from './client.ts'
 export { type ConfigIni, parseConfigIni } from './config-ini.ts'
 export { createDispatcher, type Dispatcher } from './dispatch.ts'
-export { followOutcome, jobFolder, readOutcome, writeRequest } from './job-folder.ts'
+export {
+  followOutcome,
+  jobFolder,
+  jobOfFolder,
+  readOutcome,
+  readRequest,
+  readStatus,
+  supervisorOf,
+  writeRequest,
+} from './job-folder.ts'
 export type { JobRequest } from './jobs.ts'
+export { renderOptions, submitPods } from './kubernetes.ts'
 export { findMpirun } from './mpirun.ts'
 export { openApi } from './openapi.ts'
 export { createJobServer, type ServerOptions } from './server.ts'
@@ -21,7 +31,6 @@ export { openStore, type Store } from './store.ts'
 export {
   EXECUTOR_NAMES,
   type ExecutorName,
-  jobOfFolder,
   type SuperviseJobOptions,
   superviseCloudJob,
 } from './supervise.ts'

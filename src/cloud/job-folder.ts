@@ -1,7 +1,8 @@
 /** @file The folder in which server and supervisor of a job meet: what is to run, that it was started, how it ended. */
-import { closeSync, existsSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readLogs } from '../agent/index.ts'
+import type { Job, JobStatus } from '../submit/index.ts'
 import type { JobRequest } from './jobs.ts'
 
 /** How a job ended, as its supervisor saw it. */
@@ -25,16 +26,30 @@ export const jobFolder = (folder: string): JobFolder => ({
 export const writeRequest = (folder: string, request: JobRequest) => writeWhole(join(folder, 'job.json'), request)
 export const readRequest = (folder: string) => JSON.parse(readFileSync(join(folder, 'job.json'), 'utf8')) as JobRequest
 
+/** The job as its supervisor, or rank 0, sees it. */
+export function jobOfFolder(folder: string): Job {
+  const request = readRequest(folder)
+  const { files } = jobFolder(folder)
+  return {
+    ...request,
+    files: request.files.map(({ name }) => ({ name, content: { path: join(files, name) } })),
+    secrets: { profile: '', env: [] },
+  }
+}
+
 /** True once in the life of a job: whoever gets it runs the job, nobody else ever will. */
 export function claim(folder: string): boolean {
+  // Written aside first: whoever sees the claim sees whose it is.
+  const aside = join(folder, `started.${process.pid}`)
+  writeFileSync(aside, `${process.pid} ${startTime(process.pid)}\n`)
   try {
-    const fd = openSync(join(folder, 'started'), 'wx')
-    writeFileSync(fd, `${process.pid} ${startTime(process.pid)}\n`)
-    closeSync(fd)
+    linkSync(aside, join(folder, 'started'))
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
     throw error
+  } finally {
+    rmSync(aside)
   }
 }
 
@@ -44,6 +59,29 @@ export function supervisorOf(folder: string): { readonly pid: number; readonly a
   if (!existsSync(file)) return undefined
   const [pid, started] = readFileSync(file, 'utf8').trim().split(' ')
   return { pid: Number(pid), alive: started !== undefined && startTime(Number(pid)) === started }
+}
+
+/** A job that goes on without its supervisor gets another one: true for the one that may be that. */
+export function takeOver(folder: string): boolean {
+  const before = supervisorOf(folder)
+  if (!before || before.alive || readOutcome(folder)) return false
+  const [claimed, aside] = [join(folder, 'started'), join(folder, `ended.${process.pid}`)]
+  try {
+    renameSync(claimed, aside)
+  } catch {
+    return false // another was first
+  }
+  const isSame = Number(readFileSync(aside, 'utf8').split(' ')[0]) === before.pid
+  if (!isSame) renameSync(aside, claimed)
+  return isSame && claim(folder)
+}
+
+export const writeStatus = (folder: string, status: JobStatus) => writeWhole(join(folder, 'status.json'), status)
+
+/** What the supervisor last saw, where it can see more than that the job runs. */
+export function readStatus(folder: string): JobStatus | undefined {
+  const file = join(folder, 'status.json')
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as JobStatus) : undefined
 }
 
 export const writeOutcome = (folder: string, outcome: Outcome) => writeWhole(join(folder, 'outcome.json'), outcome)
@@ -58,7 +96,7 @@ export function followOutcome(folder: string): AsyncIterable<string> {
   return readLogs(jobFolder(folder).logs, {}, () => readOutcome(folder) !== undefined)
 }
 
-function writeWhole(file: string, value: unknown): void {
+export function writeWhole(file: string, value: unknown): void {
   writeFileSync(`${file}.part`, `${JSON.stringify(value, undefined, 2)}\n`)
   renameSync(`${file}.part`, file)
 }

@@ -1,6 +1,6 @@
 /** @file What a submitted job must look like: the check of the server and the schema of its description, in one. */
 import { z } from 'zod'
-import { JOB_KINDS, PRIORITIES } from '../config/index.ts'
+import { JOB_KINDS, POD_FRAMEWORKS, PRIORITIES } from '../config/index.ts'
 
 const resources = z.strictObject({
   cpu: z.int().min(1).optional(),
@@ -29,5 +29,16 @@ export const jobRequestSchema = z.strictObject({
       }),
     )
     .max(10_000),
+  pods: z
+    .strictObject({
+      framework: z.enum(POD_FRAMEWORKS),
+      image: z.string().optional(),
+      namespace: z.string().optional(),
+      scheduler: z.string().optional(),
+      serviceAccount: z.string().optional(),
+      pullSecrets: z.array(z.string()).optional(),
+      maxRetry: z.int().min(0).optional(),
+    })
+    .optional(),
   data: z.strictObject({ fileSystem: path, train: path, test: path, thirdparty: path, mount: path, output: path }),
 })

@@ -4,7 +4,7 @@ import { readLogs } from '../agent/index.ts'
 import { type Accounts, accountsReader } from './accounts.ts'
 import { type ExecutorTraits, type Limits, rejectionOf } from './admission.ts'
 import type { Dispatcher } from './dispatch.ts'
-import { jobFolder } from './job-folder.ts'
+import { jobFolder, readStatus } from './job-folder.ts'
 import { type CloudJob, isOver, type JobRequest } from './jobs.ts'
 import { openApi } from './openapi.ts'
 import { jobRequestSchema } from './request-schema.ts'
@@ -49,7 +49,7 @@ class HttpError extends Error {
 const ROUTES: Readonly<Record<string, Handler>> = {
   'POST /v1/jobs': createJob,
   'GET /v1/jobs': async ({ user, query }, { store }) => listed(user, query, store),
-  'GET /v1/jobs/:id': async ({ job }) => summary(job),
+  'GET /v1/jobs/:id': async ({ job }, { store }) => detailed(job, store),
   'PUT /v1/jobs/:id/files/:name': async ({ job, name, request }, { store }) =>
     await receiveFile(request, jobFolder(store.folderOf(job.id)).files, announced(job, name)),
   'POST /v1/jobs/:id/ready': readyJob,
@@ -176,6 +176,12 @@ function listed(user: string, query: URLSearchParams, store: Store) {
   const limit = Number(query.get('limit') ?? DEFAULT_LIMIT)
   const own = [...store.jobs.values()].filter((job) => job.user === user).reverse()
   return { total: own.length, jobs: own.slice(0, limit).map(summary) }
+}
+
+/** With what its supervisor sees, where it can see more than that the job runs. */
+function detailed(job: CloudJob, store: Store) {
+  const status = isOver(job.phase) ? undefined : readStatus(store.folderOf(job.id))
+  return { ...summary(job), ...status }
 }
 
 function summary({ id, request, phase, reason, submittedAt, changedAt }: CloudJob) {

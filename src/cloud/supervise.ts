@@ -8,8 +8,9 @@ import { type MpiStep, runNodesHere, untagged } from '../agent/index.ts'
 import type { Env } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { Job } from '../submit/index.ts'
-import { claim, jobFolder, type Outcome, readRequest, writeOutcome } from './job-folder.ts'
+import { claim, jobFolder, jobOfFolder, type Outcome, readRequest, takeOver, writeOutcome } from './job-folder.ts'
 import { sizeOf } from './jobs.ts'
+import { runPods } from './kubernetes.ts'
 import { findMpirun, mpirunWords } from './mpirun.ts'
 
 export interface SuperviseJobOptions {
@@ -17,14 +18,18 @@ export interface SuperviseJobOptions {
   readonly executor: ExecutorName
   /** Of mpirun. */
   readonly hostfile?: string | undefined
+  /** On Kubernetes: where jobs lie, whatever they say. */
+  readonly namespace?: string | undefined
+  /** Of this package. */
+  readonly version: string
   readonly env: Env
   readonly signal: AbortSignal
 }
 
-/** Does nothing where the job was started before. */
+/** Does nothing where the job was started before, but for one on Kubernetes that lost its supervisor: it is followed again. */
 export async function superviseCloudJob(options: SuperviseJobOptions): Promise<void> {
   const { folder, executor } = options
-  if (!claim(folder)) return
+  if (!claim(folder) && !(executor === 'kubernetes' && takeOver(folder))) return
   const { logs } = jobFolder(folder)
   mkdirSync(logs, { recursive: true })
   const said = recorder(join(logs, 'job.log'))
@@ -37,7 +42,7 @@ export async function superviseCloudJob(options: SuperviseJobOptions): Promise<v
   }
 }
 
-export const EXECUTOR_NAMES = ['local', 'mpi'] as const
+export const EXECUTOR_NAMES = ['local', 'mpi', 'kubernetes'] as const
 export type ExecutorName = (typeof EXECUTOR_NAMES)[number]
 
 type Run = (options: SuperviseJobOptions, emit: EventSink) => Promise<number | undefined>
@@ -57,6 +62,7 @@ const RUN: Readonly<Record<ExecutorName, Run>> = {
     })
   },
   mpi: runMpirun,
+  kubernetes: async (options, emit) => await runPods({ ...options, emit }),
 }
 
 /** One rank of mpirun is one node. Where there are no servers the trainers are the ranks, between two steps that are ranks as well. */
@@ -118,17 +124,6 @@ function withContent(job: Job): Job {
 function outcomeOf(code: number | undefined, failure: string | undefined): Outcome {
   if (code === undefined) return { phase: 'stopped' }
   return code === 0 ? { phase: 'succeeded' } : { phase: 'failed', reason: failure ?? `exit code ${code}` }
-}
-
-/** The job as its supervisor, or rank 0, sees it. */
-export function jobOfFolder(folder: string): Job {
-  const request = readRequest(folder)
-  const { files } = jobFolder(folder)
-  return {
-    ...request,
-    files: request.files.map(({ name }) => ({ name, content: { path: join(files, name) } })),
-    secrets: { profile: '', env: [] },
-  }
 }
 
 /** What the nodes say goes to job.log; of failures the first is kept, with its last lines. */

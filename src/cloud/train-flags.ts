@@ -1,8 +1,8 @@
 /** @file The flags of `paddlecloud job train` as a job. Pure. */
-import type { JobKind, Priority } from '../config/index.ts'
-import { JOB_KINDS, PRIORITIES } from '../config/index.ts'
+import type { JobKind } from '../config/index.ts'
+import { JOB_KINDS, POD_FRAMEWORKS, PRIORITIES } from '../config/index.ts'
 import { translateLine } from '../launch/index.ts'
-import type { Resources, Role } from '../submit/index.ts'
+import type { PodSettings, Resources, Role } from '../submit/index.ts'
 import { UserError } from '../util/index.ts'
 import type { ConfigIni } from './config-ini.ts'
 import type { JobRequest } from './jobs.ts'
@@ -22,6 +22,14 @@ export interface TrainFlags {
   readonly k8sPsNum?: number
   readonly k8sPsCores?: number
   readonly k8sPsMemory?: string
+  readonly k8sImage?: string
+  readonly k8sNamespace?: string
+  readonly k8sFramework?: string
+  readonly k8sScheduler?: string
+  readonly k8sServiceAccount?: string
+  readonly k8sPullSecrets?: string
+  readonly k8sMaxRetry?: number
+  readonly k8sGpuResource?: string
   readonly distributeJobType?: string
   readonly isStandalone?: string
 }
@@ -37,12 +45,26 @@ export function requestFrom(
   return {
     name: flags.jobName,
     group: flags.groupName,
-    priority: priorityOf(flags.mpiPriority ?? flags.k8sPriority ?? 'high'),
+    priority: oneOf(PRIORITIES, flags.mpiPriority ?? flags.k8sPriority ?? 'high', 'priority'),
     kind,
     roles: rolesFrom(flags, kind),
     command: translateLine(flags.startCmd, (path) => has.has(path.replace(/^\.\//, ''))),
     env,
     data,
+    ...(kind.endsWith('_K8S') && { pods: podsFrom(flags) }),
+  }
+}
+
+function podsFrom(flags: TrainFlags): PodSettings {
+  const pullSecrets = flags.k8sPullSecrets?.split(/[\s,]+/).filter((name) => name !== '')
+  return {
+    framework: oneOf(POD_FRAMEWORKS, flags.k8sFramework ?? 'volcano', 'framework'),
+    ...(flags.k8sImage !== undefined && { image: flags.k8sImage }),
+    ...(flags.k8sNamespace !== undefined && { namespace: flags.k8sNamespace }),
+    ...(flags.k8sScheduler !== undefined && { scheduler: flags.k8sScheduler }),
+    ...(flags.k8sServiceAccount !== undefined && { serviceAccount: flags.k8sServiceAccount }),
+    ...(pullSecrets !== undefined && { pullSecrets }),
+    ...(flags.k8sMaxRetry !== undefined && { maxRetry: flags.k8sMaxRetry }),
   }
 }
 
@@ -63,7 +85,8 @@ function kindFrom(flags: TrainFlags, written: string | undefined): JobKind {
 function rolesFrom(flags: TrainFlags, kind: JobKind): readonly Role[] {
   const { mpiNodes = 1, k8sTrainers = 1, k8sPsNum = 1, k8sGpuCards } = flags
   const onMpi = kind.endsWith('_MPI')
-  const gpu = k8sGpuCards === undefined ? {} : { gpu: { resource: 'nvidia.com/gpu', cards: k8sGpuCards } }
+  const gpu =
+    k8sGpuCards === undefined ? {} : { gpu: { resource: flags.k8sGpuResource ?? 'nvidia.com/gpu', cards: k8sGpuCards } }
   const trainer = onMpi ? {} : { ...sized(flags.k8sCpuCores, flags.k8sMemory), ...gpu }
   const server = onMpi ? {} : sized(flags.k8sPsCores, flags.k8sPsMemory)
   return [
@@ -79,13 +102,10 @@ const sized = (cpu: number | undefined, memory: string | undefined): Resources =
   ...(memory !== undefined && { memory }),
 })
 
-function priorityOf(text: string): Priority {
-  const known = PRIORITIES.find((priority) => priority === text)
+function oneOf<T extends string>(list: readonly T[], text: string, what: string): T {
+  const known = list.find((each) => each === text)
   if (known) return known
-  throw new UserError(`There is no priority ${text}.`, {
-    code: 'SUBMIT_FLAGS',
-    hint: `Use one of ${PRIORITIES.join(', ')}.`,
-  })
+  throw new UserError(`There is no ${what} ${text}.`, { code: 'SUBMIT_FLAGS', hint: `Use one of ${list.join(', ')}.` })
 }
 
 /** Hooks of former times that would fetch what is not needed and not there. */

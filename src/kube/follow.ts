@@ -25,6 +25,8 @@ export interface FollowOptions {
   /** Receives `trainer.0.log` and the others. */
   readonly logs: string
   readonly say: (line: string) => void
+  /** After every change. */
+  readonly onStatus?: (status: JobStatus) => void
   /** Ends following; the job goes on. */
   readonly signal: AbortSignal
 }
@@ -45,7 +47,14 @@ export const jobSelection = (name: string): Selection => ({ labels: `${JOB_LABEL
 const LOGS_MS = 15_000
 
 /** Undefined when `signal` ended it first. */
-export async function followJob({ client, job, logs, say, signal }: FollowOptions): Promise<KubeOutcome | undefined> {
+export async function followJob({
+  client,
+  job,
+  logs,
+  say,
+  onStatus,
+  signal,
+}: FollowOptions): Promise<KubeOutcome | undefined> {
   const stop = new AbortController()
   const onAbort = () => stop.abort()
   signal.addEventListener('abort', onAbort, { once: true })
@@ -56,6 +65,7 @@ export async function followJob({ client, job, logs, say, signal }: FollowOption
     const status = await untilOver({ client, job, signal: stop.signal, say }, (observed, now) => {
       podLogs.follow(observed.pods)
       tell.changes(observed, now)
+      onStatus?.(now)
     })
     if (!status) return undefined
     if (job.framework === 'job') await endOthers(client, job)
@@ -88,14 +98,12 @@ async function untilOver(
   const both = AbortSignal.any([signal, stop.signal])
   const seen: Partial<Observed> = {}
   let last: JobStatus | undefined
-  let were = false // seen at least once: a job that is gone afterwards was deleted
   const see = (part: Partial<Observed>) => {
     Object.assign(seen, part)
     const { jobs, pods, events = [] } = seen
     if (!jobs || !pods || last) return
-    were ||= jobs.length > 0
     const observed = { jobs, pods, events }
-    const status = were && jobs.length === 0 ? DELETED : statusOf(job.framework, observed)
+    const status = jobs.length === 0 ? DELETED : statusOf(job.framework, observed)
     look(observed, status)
     if (!isOver(status.phase)) return
     last = status

@@ -1,6 +1,6 @@
 /** @file The files that PaddleRec generates in a submission folder: before_hook.sh, config.ini, end_hook.sh, job.sh. Pure. */
 import { reference } from './credentials.ts'
-import type { Job } from './job.ts'
+import type { Job, PodSettings } from './job.ts'
 
 export interface FolderOptions {
   readonly job: Job
@@ -10,7 +10,7 @@ export interface FolderOptions {
   readonly version: string
   readonly server?: string | undefined
   /** Run by this command itself, without a job server. */
-  readonly direct?: { readonly executor: 'mpi'; readonly hostfile?: string | undefined } | undefined
+  readonly direct?: { readonly executor: 'mpi' | 'kubernetes'; readonly hostfile?: string | undefined } | undefined
 }
 
 export function beforeHook({ version }: Pick<FolderOptions, 'version'>): string {
@@ -97,7 +97,7 @@ exec paddlecloud job --profile "$profile" train \\
 `
 }
 
-function kindFlags({ kind, roles, priority }: Job): readonly string[] {
+function kindFlags({ kind, roles, priority, pods: settings }: Job): readonly string[] {
   const trainer = roles.find(({ name }) => name === 'trainer')!
   const server = roles.find(({ name }) => name === 'pserver')
   if (kind.endsWith('_MPI')) {
@@ -118,7 +118,8 @@ function kindFlags({ kind, roles, priority }: Job): readonly string[] {
     `--k8s-trainers ${trainer.replicas}`,
     `--k8s-cpu-cores ${cpu}`,
     `--k8s-memory ${memory}`,
-    ...(gpu ? [`--k8s-gpu-cards ${gpu.cards}`] : []),
+    ...(gpu ? [`--k8s-gpu-cards ${gpu.cards}`, `--k8s-gpu-resource ${quoted(gpu.resource)}`] : []),
+    ...podFlags(settings),
   ]
   if (server) {
     const { cpu: cores, memory: size } = server.resources
@@ -128,6 +129,22 @@ function kindFlags({ kind, roles, priority }: Job): readonly string[] {
   if (trainer.replicas > 1) return [...pods, '--is-standalone 0', '--distribute-job-type NCCL2']
   const remark = gpu?.cards === 1 ? 'single-gpu' : 'single-trainer'
   return [...pods, '--is-standalone 1', `--job-remark ${remark}`]
+}
+
+function podFlags(settings: PodSettings | undefined): readonly string[] {
+  const { framework, image, namespace, scheduler, serviceAccount, pullSecrets, maxRetry } = settings ?? {}
+  const flags = {
+    '--k8s-framework': framework,
+    '--k8s-image': image,
+    '--k8s-namespace': namespace,
+    '--k8s-scheduler': scheduler,
+    '--k8s-service-account': serviceAccount,
+    '--k8s-pull-secrets': pullSecrets?.join(','),
+    '--k8s-max-retry': maxRetry,
+  }
+  return Object.entries(flags).flatMap(([flag, value]) =>
+    value === undefined ? [] : [`${flag} ${quoted(String(value))}`],
+  )
 }
 
 /** A word of a shell, whatever it holds. */

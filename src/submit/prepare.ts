@@ -2,6 +2,7 @@
 import { basename, join, resolve } from 'node:path'
 import {
   type Backend,
+  type BackendName,
   ConfigError,
   checkSubmission,
   type LoadedBackend,
@@ -56,12 +57,12 @@ export function prepare(options: PrepareOptions): readonly Prepared[] {
   })
 }
 
-const SUBMITTED: readonly string[] = ['PaddleCloud', 'MPI']
+const SUBMITTED: readonly string[] = ['PaddleCloud', 'MPI', 'Kubernetes']
 
 const notYet = (name: string) =>
   new UserError(`backend: ${name}: this build cannot submit there.`, {
     code: 'SUBMIT_BACKEND',
-    hint: 'Use PaddleCloud with a job server (oarfish cloud serve), or MPI.',
+    hint: 'Use PaddleCloud with a job server (oarfish cloud serve), MPI or Kubernetes.',
   })
 
 /** cluster_train, and train where a cluster can take a single process. */
@@ -95,7 +96,8 @@ function planOf(job: Job, { backend, backendFile, cwd, version, now }: PrepareOp
   const folder = join(cwd, `${job.name}_${stamp(now)}`)
   const { start_cmd: startCommand, server, hostfile } = backend.backend.submit
   const here = hostfile === undefined ? undefined : resolve(cwd, hostfile)
-  const direct = backend.backend.backend === 'MPI' ? ({ executor: 'mpi', hostfile: here } as const) : undefined
+  const executor = DIRECT[backend.backend.backend]
+  const direct = executor && { executor, hostfile: here }
   const generated = {
     [basename(backendFile)]: withoutSecrets(backend, reference(job.secrets.profile)),
     'before_hook.sh': beforeHook({ version }),
@@ -109,6 +111,9 @@ function planOf(job: Job, { backend, backendFile, cwd, version, now }: PrepareOp
     steps: [{ what: 'submit the folder', does: `cd ${folder} && sh job.sh` }],
   }
 }
+
+/** Those that need no job server. */
+const DIRECT: Partial<Readonly<Record<BackendName, 'mpi' | 'kubernetes'>>> = { MPI: 'mpi', Kubernetes: 'kubernetes' }
 
 /** YYYYmmddHHMM, local time. */
 function stamp(now: Date): string {

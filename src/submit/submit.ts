@@ -71,7 +71,7 @@ function runScript(folder: string, { env, out }: SubmitContext, mask: (text: str
   // A proxy is for the world outside; job servers are inside.
   const { http_proxy: _http, https_proxy: _https, ...rest } = env
   return new Promise((done, fail) => {
-    const child = spawn('sh', ['job.sh'], { cwd: folder, env: rest, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn('sh', ['job.sh'], { cwd: folder, env: rest, stdio: ['inherit', 'pipe', 'pipe'] }) // it may ask whether to replace a job
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8')
       stream.on('data', (text: string) => out(mask(text)))
