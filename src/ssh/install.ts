@@ -23,7 +23,7 @@ const OWN = ['bin', 'dist', 'models', 'python', 'package.json']
 export async function installPackage(channel: Channel, version: string): Promise<void> {
   const folder = `.oarfish/${version}`
   const { code, out, err } = await channel.run(
-    `uname -sm && rm -rf ${quote(folder)} && mkdir -p ${quote(folder)} .oarfish/bin && pwd`,
+    `cd && uname -sm && rm -rf ${quote(folder)} && mkdir -p ${quote(folder)} .oarfish/bin && pwd`,
   )
   if (code !== 0) throw failed(channel, err)
   const [machine, home] = out.trim().split('\n').slice(-2) as [string, string]
@@ -38,12 +38,12 @@ export async function installPackage(channel: Channel, version: string): Promise
     (name) =>
       `printf '%s\\n' '#!/bin/sh' ${quote(`exec node "$HOME/${folder}/node_modules/oarfish/bin/${name}.js" "$@"`)} > .oarfish/bin/${name} && chmod +x .oarfish/bin/${name}`,
   )
-  const made = await channel.run(scripts.join(' && '))
+  const made = await channel.run(['cd', ...scripts].join(' && '))
   if (made.code !== 0) throw failed(channel, made.err)
 }
 
 /** Native libraries of other systems are most of the size and of no use there. */
-const OTHER_PLATFORMS = ['darwin', 'win32', 'linux', 'freebsd', 'openbsd', 'musl']
+const OTHER_PLATFORMS = ['darwin', 'win32', 'linux', 'freebsd', 'openbsd']
   .flatMap((platform) => ['x64', 'arm64', 'ia32', 'arm', 'riscv64', 'loong64'].map((arch) => ({ platform, arch })))
   .filter(({ platform, arch }) => platform !== process.platform || arch !== process.arch)
   .flatMap(({ platform, arch }) => [

@@ -1,5 +1,5 @@
 /** @file `oarfish cluster` on four hosts, each with its own sshd, keys and home: from the first check to the last process. */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -22,8 +22,7 @@ describe.skipIf(lacking !== undefined)('ssh: a job on four hosts', () => {
   beforeAll(async () => {
     cluster = await openCluster('sshc', 4)
     work = join(cluster.folder, 'workspace')
-    for (const { name } of cluster.hosts)
-      program(name, 'oarfish', `case "$1" in pserver|trainer) exec node ${STAND_IN} "$@";; esac\nexec ${OARFISH} "$@"`)
+    for (const { name } of cluster.hosts) standIn(name)
   }, 60_000)
   afterAll(() => cluster?.close())
   afterEach(() => {
@@ -46,6 +45,8 @@ describe.skipIf(lacking !== undefined)('ssh: a job on four hosts', () => {
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
   }
+  const standIn = (host: string) =>
+    program(host, 'oarfish', `case "$1" in pserver|trainer) exec node ${STAND_IN} "$@";; esac\nexec ${OARFISH} "$@"`)
   function start(conf: string, more: readonly string[] = [`--job_dispatch_package=${work}`], env = {}): Run {
     const run = cluster.oarfish(['cluster', '--conf', conf, ...more, '--log_period=7', '--use_gpu', '0'], env)
     running.push(run)
@@ -214,6 +215,34 @@ describe.skipIf(lacking !== undefined)('ssh: a job on four hosts', () => {
     const full = await start(cluster.conf({ ROOT_DIR: root })).ended
     expect([full.code, full.out]).toEqual([2, expect.stringContaining('root@10.77.2.2: the disk is full')])
     expect(cluster.on(1, 'ls small')).toBe('')
+  })
+
+  test('a host without oarfish gets it by --install, once', async () => {
+    const { name } = cluster.hosts[2]!
+    rmSync(join(cluster.folder, 'programs', name, 'oarfish'))
+    const there = ['--job_workspace=/missing']
+    const lacks = await start(cluster.conf(), there).ended
+    expect([lacks.code, lacks.out]).toEqual([
+      2,
+      expect.stringMatching(/^root@10\.77\.2\.2: oarfish is not installed\.\n.*--install/),
+    ])
+    const first = await start(cluster.conf(), [...there, '--install']).ended
+    expect(first.out).toContain('root@10.77.2.2: installing oarfish')
+    expect(first.out.match(/there is no \/missing/g)).toHaveLength(4)
+    const second = await start(cluster.conf(), [...there, '--install']).ended
+    expect(second.out).not.toContain('installing')
+    const { version } = JSON.parse(readFileSync(fileURLToPath(new URL('../../package.json', import.meta.url)), 'utf8'))
+    // What computes is there too.
+    const check = `cd .oarfish/${version}/node_modules/oarfish && node -e "import('onnxruntime-node').then(o => console.log(typeof o.InferenceSession))"`
+    expect(cluster.on(2, `.oarfish/bin/oarfish --version && ${check}`)).toBe(`${version}\nfunction`)
+    cluster.on(2, "mkdir -p bin && printf '#!/bin/sh\\necho 0.0.1\\n' > .oarfish/bin/oarfish")
+    const other = await start(cluster.conf(), there).ended
+    expect([other.code, other.out]).toEqual([
+      2,
+      expect.stringContaining('root@10.77.2.2: it has oarfish 0.0.1, here is'),
+    ])
+    cluster.on(2, 'rm -r .oarfish')
+    standIn(name)
   })
 
   test('different versions of Node.js', async () => {

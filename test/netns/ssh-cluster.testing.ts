@@ -50,7 +50,7 @@ export async function openCluster(name: string, count: number): Promise<TestClus
   try {
     // A host's own programs come first, so that a test may put others in their place.
     const paths = network.hosts.map((host) =>
-      [join(folder, 'programs', host.name), at('bin/path'), process.env['PATH']!].join(delimiter),
+      [join(folder, 'programs', host.name), process.env['PATH']!].join(delimiter),
     )
     const hosts = network.hosts.slice(0, count)
     const launcher = network.hosts[count]!
