@@ -2,11 +2,12 @@
 import { existsSync, readdirSync } from 'node:fs'
 import type { Command } from 'commander'
 import { UserError } from '../util/index.ts'
+import { fleetrunOnHosts } from './fleetrun-hosts.ts'
 import type { CliIo } from './io.ts'
 import { launcherCommand, runLauncher } from './launch.ts'
 import { FLEETRUN_FLAGS, type FlagEffect, type TypedFlags } from './launch-flags.ts'
 
-type FleetrunFlags = TypedFlags<typeof FLEETRUN_FLAGS>
+export type FleetrunFlags = TypedFlags<typeof FLEETRUN_FLAGS>
 
 const EXAMPLES = `
 Examples
@@ -16,6 +17,8 @@ Examples
   oarfish launch --nproc_per_node 2 tools/static_trainer.py -m config.yaml
   oarfish launch --ips=10.0.0.1,10.0.0.2 --nproc_per_node 4 tools/static_trainer.py -m config.yaml
     (collective training: no servers; the same command on both hosts)
+  fleetrun --hosts=root@10.0.0.1,root@10.0.0.2 --dispatch=. --worker_num=1 --server_num=1 tools/static_ps_trainer.py -m config.yaml
+    (typed once, here: the job runs there, over ssh)
 `
 
 export function fleetrunCommand(io: CliIo, name = 'launch'): Command {
@@ -33,6 +36,7 @@ async function fleetrun(script: readonly string[], typed: FleetrunFlags, io: Cli
   const refused = given.find((name) => FLEETRUN_FLAGS[name].effect === 'refused')
   if (refused) throw notPart(refused)
   const collective = isCollective(typed)
+  if (typed.hosts !== undefined) return await fleetrunOnHosts(script, typed, collective, io)
   const { layout, notices } = collective
     ? await collectiveJob(script, typed, io)
     : { layout: fleetrunLayout(typed, io.env), notices: [] }

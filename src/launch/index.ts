@@ -1,11 +1,12 @@
 /** @file The public face of launch/: starting the processes of a job on this host, and the table of translated commands. */
 
 export { type Child, type Exit, startChild } from './child.ts'
+export { collectiveEnv } from './collective-env.ts'
 export { overrideByEnv } from './collective-flags-env.ts'
 export { type CollectiveFlags, type CollectiveLayout, collectiveLayout } from './collective-layout.ts'
 export { follow } from './follow.ts'
 export { type JobFile, readJobFile } from './job-file.ts'
-export { type LaunchOptions, launch } from './launch.ts'
+export { commandOf, type LaunchOptions, launch } from './launch.ts'
 export { type LaunchCollectiveOptions, launchCollective } from './launch-collective.ts'
 export {
   type FleetrunFlags,
@@ -19,7 +20,7 @@ export {
 } from './layout.ts'
 export { watchLifeline } from './lifeline.ts'
 export { lastLines } from './log-lines.ts'
-export { type JobAddresses, launchPsEnv, type ProcessIdentity } from './process-env.ts'
+export { fleetrunEnv, type JobAddresses, launchPsEnv, type ProcessIdentity } from './process-env.ts'
 export { plainSink, type RowStream, rowsSink, type ScreenSink } from './screen.ts'
 export { type BoundSocket, bindSocket } from './sockets.ts'
 export { type JobSpec, type RunningJob, superviseJob } from './supervise.ts'

@@ -2,72 +2,36 @@
 import { randomBytes } from 'node:crypto'
 import { UserError } from '../util/index.ts'
 import type { ClusterConf } from './conf.ts'
-import { dispatch, refuseFullDisks } from './dispatch.ts'
+import { refuseFullDisks } from './dispatch.ts'
 import { together } from './errors.ts'
-import { type Manifest, manifestOf } from './manifest.ts'
-import { everyHost, type OpenHostsOptions, openHosts } from './open-hosts.ts'
+import type { Manifest } from './manifest.ts'
+import { everyHost } from './open-hosts.ts'
 import type { Found } from './protocol.ts'
-import { claimName, removeRecord, writeRecord } from './record.ts'
 import type { RemoteHost } from './remote-host.ts'
-import { type JobProcess, runJob } from './run-job.ts'
+import type { JobProcess } from './run-job.ts'
+import { type HostsJobOptions, runOnHosts } from './run-on-hosts.ts'
 
-/** Exactly one of two ways to the files: dispatched from here, or there from an earlier dispatch. */
-export type Workspace = { readonly dispatch: string } | { readonly workspace: string }
-
-export interface ClusterJobOptions extends OpenHostsOptions {
+export interface ClusterJobOptions extends HostsJobOptions {
   readonly conf: ClusterConf
-  readonly files: Workspace
   /** Passed on to trainers, `--name=value` each. */
   readonly trainerOptions: readonly string[]
-  /** Where jobs of this user are noted. */
-  readonly records: string
-  readonly now: Date
-  readonly signal: AbortSignal
-  readonly stopMs: number
 }
 
 /** Resolves to the job's exit code, or undefined when it was asked to stop. */
 export async function runClusterJob(options: ClusterJobOptions): Promise<number | undefined> {
-  const { conf, files, records, emit } = options
-  const manifest = 'dispatch' in files ? await manifestOf(files.dispatch) : undefined
-  const hosts = await openHosts(conf.hosts, options)
-  let lost = false
-  for (const host of hosts.all)
-    void host.lost.then(() => {
-      lost = true
-    })
-  try {
-    const addresses = await checkHosts(hosts.all, conf, manifest)
-    const job = claimName(records, options.now)
-    const folder = 'dispatch' in files ? `${conf.rootDir}/${job}` : files.workspace
-    writeRecord(records, job, { hosts: conf.hosts, folder })
-    try {
-      emit({
-        kind: 'notice',
-        message: `${job}: ${hosts.all.length} hosts, ${folder} on each; oarfish stop ${job} ends it`,
-      })
-      if ('dispatch' in files)
-        await dispatch({
-          hosts: hosts.all,
-          from: files.dispatch,
-          manifest: manifest!,
-          root: conf.rootDir,
-          folder,
-          emit,
-        })
-      await everyHost(hosts.all.map(async (host, node) => await host.ask('open', { folder, job, node })))
-      const processes = processesOf(hosts.all, addresses, options)
-      const code = await runJob({ ...options, job, folder, libraryPath: conf.ldLibraryPath, processes })
-      if (code === 0)
-        emit({ kind: 'notice', message: `done; the models are in ${hosts.all[0]!.host.name}:${folder}/output` })
-      return code
-    } finally {
-      // On a host that was lost something may still run: `oarfish stop` is to find it.
-      if (!lost) removeRecord(records, job)
-    }
-  } finally {
-    await hosts.close()
-  }
+  const { conf } = options
+  return await runOnHosts(
+    conf.hosts,
+    {
+      root: () => conf.rootDir,
+      hasNodefile: true,
+      output: 'output',
+      libraryPath: conf.ldLibraryPath,
+      check: async (hosts, manifest) => await checkHosts(hosts, conf, manifest),
+      processes: async (hosts, addresses) => processesOf(hosts, addresses, options),
+    },
+    options,
+  )
 }
 
 /** The address of each by its interface. Everything that is wrong with any host is told at once. */

@@ -51,7 +51,7 @@ export function openFolder({ folder, node }: RequestOf<'open'>): null {
   if (!existsSync(folder))
     throw new UserError(`there is no ${folder}.`, {
       code: 'SSH_WORKSPACE',
-      hint: '--job_workspace is a folder that an earlier --job_dispatch_package made: leave it out and dispatch again.',
+      hint: 'It must be there from an earlier dispatch, or on a shared disk; otherwise dispatch your files.',
     })
   const [running] = runningProcesses(folder)
   if (running)
@@ -61,6 +61,7 @@ export function openFolder({ folder, node }: RequestOf<'open'>): null {
     })
   const log = join(folder, 'log')
   mkdirSync(log, { recursive: true })
+  if (node === undefined) return null
   for (const name of readdirSync(log)) rmSync(join(log, name), { recursive: true, force: true })
   writeFileSync(join(folder, 'nodefile'), `${node}\n`)
   return null

@@ -1,15 +1,16 @@
 /** @file What a host finds out about itself for a launcher. */
-import { existsSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import type { AnswerOf, RequestOf } from './protocol.ts'
 
-export async function look({ root, nic, ports }: RequestOf<'look'>): Promise<AnswerOf<'look'>> {
+export async function look({ root, make = false, nic, ports }: RequestOf<'look'>): Promise<AnswerOf<'look'>> {
   const nics = networkInterfaces()
   const addresses = nics[nic] ?? []
   const nicAddress = (addresses.find(({ family }) => family === 'IPv4') ?? addresses[0])?.address
   const taken = await Promise.all(ports.map(async (port) => !(await bind(port))))
+  if (make && root !== '') mkdirSync(root, { recursive: true })
   const unwritable = root === '' ? undefined : whyNot(root)
   return {
     nics: Object.keys(nics),

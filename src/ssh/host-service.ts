@@ -33,7 +33,8 @@ export async function serveHost({ input, print, env, version }: HostServiceOptio
     },
   }
   // `SSH_CONNECTION=client port server port`
-  say({ hello: { version, node: process.version, address: env['SSH_CONNECTION']?.split(' ')[2] ?? '' } })
+  const address = env['SSH_CONNECTION']?.split(' ')[2] ?? ''
+  say({ hello: { version, node: process.version, address, home: env['HOME'] ?? '/' } })
   for await (const line of createInterface({ input })) {
     const { id, name, request } = JSON.parse(line) as ToHost
     void answer(handlers[name], request).then((reply) => say({ id, ...reply }))

@@ -29,3 +29,16 @@ export function parseHost(text: string): SshHost | undefined {
 export function placeOfHost({ destination, port = 22 }: SshHost): string {
   return `${destination.replace(/^.*@/, '').toLowerCase()}:${port}`
 }
+
+/** A list of hosts, or the first thing that is wrong with it. */
+export function parseHosts(entries: readonly string[]): { hosts: readonly SshHost[]; problem?: string } {
+  const hosts: SshHost[] = []
+  for (const entry of entries) {
+    const host = parseHost(entry)
+    if (!host) return { hosts: [], problem: `"${entry}" is not user@host:port.` }
+    if (hosts.some((other) => placeOfHost(other) === placeOfHost(host)))
+      return { hosts: [], problem: `${entry} is there twice; a host is one node.` }
+    hosts.push(host)
+  }
+  return entries.length === 0 ? { hosts, problem: 'there is no host.' } : { hosts }
+}

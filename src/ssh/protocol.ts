@@ -10,6 +10,7 @@ export interface Hello {
   readonly node: string
   /** The address by which the launcher reached it. */
   readonly address: string
+  readonly home: string
 }
 
 export interface FileEntry {
@@ -46,7 +47,10 @@ export interface ProcessRequest {
 
 /** A request and its answer, by name. */
 export interface Operations {
-  look: [{ root: string; nic: string; ports: readonly number[] }, Found]
+  look: [
+    { root: string /** Make the root where it is missing. */; make?: boolean; nic: string; ports: readonly number[] },
+    Found,
+  ]
   /** Makes the folder of a job from what earlier jobs left below the root; answers what is still missing. */
   take: [
     { root: string; folder: string; files: readonly FileEntry[]; folders: readonly string[] },
@@ -54,8 +58,8 @@ export interface Operations {
   ]
   /** After an upload: all files are there, and later jobs may take them from here. */
   seal: [{ folder: string; files: readonly FileEntry[] }, null]
-  /** Gives the folder to a job: logs made and emptied, nodefile written. */
-  open: [{ folder: string; job: string; node: number }, null]
+  /** Gives the folder to a job: a folder of logs is made; with `node` it is emptied and nodefile written. */
+  open: [{ folder: string; node?: number }, null]
   /** Free ports of this host. */
   ports: [{ count: number }, readonly number[]]
   start: [ProcessRequest, { pid: number }]

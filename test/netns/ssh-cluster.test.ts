@@ -12,9 +12,9 @@ const STAND_IN = fileURLToPath(new URL('./stand-in.mjs', import.meta.url))
 const OARFISH = fileURLToPath(new URL('../../bin/path/oarfish', import.meta.url))
 
 const lacking = clusterTools()
-if (lacking !== undefined) console.warn(`ssh is skipped: ${lacking}`)
+if (lacking !== undefined) console.warn(`ssh-cluster is skipped: ${lacking}`)
 
-describe.skipIf(lacking !== undefined)('ssh: a job on four hosts', () => {
+describe.skipIf(lacking !== undefined)('ssh-cluster: a job on four hosts', () => {
   let cluster: TestCluster
   let work: string
   const running: Run[] = []
@@ -39,14 +39,12 @@ describe.skipIf(lacking !== undefined)('ssh: a job on four hosts', () => {
   })
 
   const plan = (text: string) => writeFileSync(join(work, 'plan'), text)
-  /** On the PATH of one host, before all others. */
-  function program(host: string, name: string, script: string): void {
-    const folder = join(cluster.folder, 'programs', host)
-    mkdirSync(folder, { recursive: true })
-    writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
-  }
   const standIn = (host: string) =>
-    program(host, 'oarfish', `case "$1" in pserver|trainer) exec node ${STAND_IN} "$@";; esac\nexec ${OARFISH} "$@"`)
+    cluster.program(
+      host,
+      'oarfish',
+      `case "$1" in pserver|trainer) exec node ${STAND_IN} "$@";; esac\nexec ${OARFISH} "$@"`,
+    )
   function start(conf: string, more: readonly string[] = [`--job_dispatch_package=${work}`], env = {}): Run {
     const run = cluster.oarfish(['cluster', '--conf', conf, ...more, '--log_period=7', '--use_gpu', '0'], env)
     running.push(run)
@@ -62,7 +60,7 @@ describe.skipIf(lacking !== undefined)('ssh: a job on four hosts', () => {
     expect(first.out).toContain('on 4 hosts, 16 uploaded')
     const [, folder] = /, (\S+) on each/.exec(first.out)!
     expect(folder).toMatch(new RegExp(`^${cluster.root}/JOB\\d{14}$`))
-    expect(first.out).toContain(`done; the models are in root@10.77.0.2:${folder}/output`)
+    expect(first.out).toContain(`is done; its models are in root@10.77.0.2:${folder}/output`)
     const addresses = cluster.hosts.map(({ address }) => address)
     expect(
       cluster.on(
@@ -248,7 +246,7 @@ describe.skipIf(lacking !== undefined)('ssh: a job on four hosts', () => {
   test('different versions of Node.js', async () => {
     const preload = join(cluster.folder, 'other-version.cjs')
     writeFileSync(preload, "Object.defineProperty(process, 'version', { value: 'v18.0.0' })\n")
-    program(cluster.hosts[1]!.name, 'node', `exec ${process.execPath} -r ${preload} "$@"`)
+    cluster.program(cluster.hosts[1]!.name, 'node', `exec ${process.execPath} -r ${preload} "$@"`)
     const { code, out } = await start(cluster.conf()).ended
     rmSync(join(cluster.folder, 'programs', cluster.hosts[1]!.name, 'node'))
     expect([code, out]).toEqual([2, expect.stringContaining('The hosts have different versions of Node.js.')])

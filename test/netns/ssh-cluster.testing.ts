@@ -29,6 +29,8 @@ export interface TestCluster {
   conf(values?: Readonly<Record<string, unknown>>): string
   /** Starts `oarfish` on the launching host. */
   oarfish(args: readonly string[], env?: Readonly<Record<string, string>>): Run
+  /** Puts a script on the PATH of one host, before all others. */
+  program(host: string, name: string, script: string): void
   /** Process ids of a job on a host; of all jobs when it is not named. */
   processes(host: number, job?: string): readonly number[]
   /** Runs a script on a host, over its sshd: in its home. */
@@ -82,6 +84,10 @@ export async function openCluster(name: string, count: number): Promise<TestClus
         return path
       },
       oarfish: (args, env) => watch(start(process.execPath, [BIN, ...args], env)),
+      program: (host, name, script) => {
+        mkdirSync(join(folder, 'programs', host), { recursive: true })
+        writeFileSync(join(folder, 'programs', host, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
+      },
       processes: (host, job = '') => {
         const { stdout } = spawnSync('ip', ['netns', 'pids', hosts[host]!.name], { encoding: 'utf8' })
         const belongs = (pid: number) => environOf(pid).includes(`OARFISH_JOB=${job}`)

@@ -1,0 +1,75 @@
+/** @file Today's trainers over ssh: `fleetrun --hosts`, typed once. */
+import { cpSync, mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { clusterTools, openCluster, type TestCluster } from './ssh-cluster.testing.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+const lacking = clusterTools()
+if (lacking !== undefined) console.warn(`ssh-cluster is skipped: ${lacking}`)
+
+describe.skipIf(lacking !== undefined)('ssh-cluster: fleetrun --hosts on two hosts', () => {
+  let cluster: TestCluster
+  let hosts: string
+  beforeAll(async () => {
+    cluster = await openCluster('sshf', 2)
+    for (const { name } of cluster.hosts) cluster.program(name, 'oarfish', `exec ${at('bin/path/oarfish')} "$@"`)
+    hosts = cluster.hosts.map(({ address }) => `root@${address}`).join(',')
+    cpSync(at('models/rank/dnn'), cluster.folder, {
+      recursive: true,
+      filter: (path) => !/criteo_like|_all|\.test\.ts$/.test(path),
+    })
+  }, 60_000)
+  afterAll(() => cluster?.close())
+
+  const fleetrun = (...words: readonly string[]) => cluster.oarfish(['launch', `--hosts=${hosts}`, ...words]).ended
+  const TRAIN = ['-m', 'config.yaml', '-o', 'runner.epochs=1', 'runner.print_interval=1']
+
+  test('servers and workers on both, in a folder that was dispatched', async () => {
+    const work = join(cluster.folder, 'dispatched')
+    mkdirSync(work)
+    for (const name of ['config.yaml', 'static_model.ts', 'net.ts', 'data'])
+      cpSync(join(cluster.folder, name), join(work, name), { recursive: true })
+    const run = ['--dispatch=dispatched', '--server_num=1', '--worker_num=1', 'tools/static_ps_trainer.py', ...TRAIN]
+    const { code, out } = await fleetrun(...run)
+    expect(code, out).toBe(0)
+    expect(out).toMatch(/root@10\.77\.1\.2: server 1 runs .* on 10\.77\.1\.2:\d+/)
+    const [, folder] = /, (\S+) on each/.exec(out)!
+    expect(folder).toMatch(/home\/oarfish\/JOB\d{14}$/)
+    // Sums of all workers: the same on every host.
+    const [first, second] = [0, 1].map(
+      (i) => /epoch: 0 done, .*(auc: 0\.\d+)/.exec(cluster.on(i, `cat ${folder}/log/workerlog.${i}`))?.[1],
+    )
+    expect(first).toMatch(/^auc/)
+    expect(second).toBe(first)
+  })
+
+  test('ranks of a collective job on both, in a folder that both have', async () => {
+    const { code, out } = await fleetrun(
+      '--nproc_per_node=1',
+      'tools/static_trainer.py',
+      ...TRAIN,
+      'runner.use_fleet=True',
+      'runner.collective=ring',
+    )
+    expect(code, out).toBe(0)
+    expect(out).toMatch(/root@10\.77\.1\.2: worker 1 runs/)
+    const logs = [0, 1].map((i) => readFileSync(join(cluster.folder, `log/workerlog.${i}`), 'utf8'))
+    expect(logs[0]).toMatch(/epoch: 0 done/)
+    expect(logs[1]).toContain('rank 1')
+  })
+
+  test.each([
+    ['--workers=a:1', '--workers and --hosts cannot stand together.'],
+    ['--hosts=a,-x', '--hosts: "-x" is not user@host:port.'],
+    ['--hosts=a,root@A', '--hosts: root@A is there twice'],
+    ['--worker_num=2', '--hosts needs --server_num and --worker_num, of each host.'],
+    ['--dispatch=missing', 'there is no folder'],
+  ])('%s is refused', async (word, message) => {
+    const { code, out } = await fleetrun(word, 'config.yaml')
+    expect([code, out]).toEqual([2, expect.stringContaining(message)])
+  })
+})
