@@ -25,6 +25,8 @@ export const STOP_SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const
 export type StopSignal = keyof typeof STOP_SIGNALS
 
 export function processIo(): CliIo {
+  // onnxruntime reports its use to its makers unless it is told not to; nobody here has agreed to that.
+  process.env['ORT_DISABLE_TELEMETRY'] ??= '1'
   // A reader that has gone (`oarfish ... | head`) is no error of ours.
   for (const stream of [process.stdout, process.stderr]) {
     stream.on('error', (error: NodeJS.ErrnoException) => {
