@@ -2,8 +2,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
+import { fluidEnv, readFluidPod } from '../src/kube/pod/fluid-env.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const JOB = readFileSync(at('deploy/kubernetes/ctr-paddlepaddle-on-volcano.yaml'), 'utf8')
@@ -69,4 +70,27 @@ test('the image gets what scripts/image.mjs writes, without install scripts, and
   )
   expect(lines.filter((line) => line.startsWith('COPY --from=build'))).toHaveLength(3)
   expect(lines).toContain('USER 1000:1000')
+})
+
+describe('docs/env.md', () => {
+  const rows = [...readFileSync(at('docs/env.md'), 'utf8').matchAll(/^\| (`[^|]+?) \|/gm)].map(([, names]) => names!)
+  const listed = new Set(rows.flatMap((names) => [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name)))
+
+  test("has a row for every variable of the guide's job", () => {
+    const tasks: { template: { spec: { containers: { env: { name: string }[] }[] } } }[] = parse(JOB).spec.tasks
+    const names = tasks.flatMap(({ template }) => template.spec.containers[0]!.env.map(({ name }) => name))
+    expect(new Set(names).size).toBe(19)
+    expect(names.filter((name) => !listed.has(name))).toEqual([])
+  })
+
+  test('has a row for every variable that a program is told', () => {
+    const pod = { PADDLE_JOB_NAME: 'j', POD_NAME: 'a', POD_IP: '1', ENTRY: 'e', PADDLE_PSERVERS_NUM: '1' }
+    const env = { ...pod, TRAINING_ROLE: 'TRAINER', PADDLE_TRAINERS_NUM: '1' }
+    const [server, trainer] = [
+      { name: 'b', ip: '2' },
+      { name: 'a', ip: '1' },
+    ] as const
+    const told = fluidEnv(env, readFluidPod(env), [server], [trainer])
+    expect(Object.keys(told).filter((name) => !listed.has(name))).toEqual([])
+  })
 })
