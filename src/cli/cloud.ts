@@ -16,6 +16,7 @@ const EXECUTORS = {
   local: { name: 'local', kinds: ['_MPI'], atOnce: 1 },
   mpi: { name: 'mpi', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY },
   kubernetes: { name: 'kubernetes', kinds: ['_K8S'], atOnce: Number.POSITIVE_INFINITY, resumes: true },
+  slurm: { name: 'slurm', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY },
 } as const
 const MEBI = 1 << 20
 
@@ -45,7 +46,7 @@ export function cloudCommand(io: CliIo): Command {
     .option('--host <address>', 'the address to listen on; 0.0.0.0 for all', '127.0.0.1')
     .option(
       '--executor <name>',
-      'what runs jobs: local (all nodes on this host, one job at a time), mpi (mpirun) or kubernetes',
+      'what runs jobs: local (all nodes on this host, one job at a time), mpi (mpirun), slurm (sbatch) or kubernetes',
       'local',
     )
     .option('--hostfile <file>', 'hosts of mpirun')
@@ -60,6 +61,10 @@ export function cloudCommand(io: CliIo): Command {
     .option('--hostfile <file>', 'hosts of mpirun')
     .option('--namespace <name>', 'where jobs lie')
     .action((folder: string, options: SuperviseFlags) => supervise(folder, options, io))
+  cloud
+    .command('ranks', { hidden: true })
+    .argument('<folder>')
+    .action((folder: string) => ranks(folder, io))
   cloud
     .command('node', { hidden: true })
     .option('--step <name>', 'of a collective job')
@@ -114,14 +119,14 @@ const accountsFile = (dir: string) => join(dir, 'accounts.json')
 const QUEUE_MS = 300
 
 async function serve(options: ServeOptions, io: CliIo): Promise<void> {
-  const { EXECUTOR_NAMES, accountsReader, createDispatcher, createJobServer, findMpirun, openStore } = await import(
-    '../cloud/index.ts'
-  )
+  const { EXECUTOR_NAMES, accountsReader, createDispatcher, createJobServer, findMpirun, findSlurm, openStore } =
+    await import('../cloud/index.ts')
   const name = oneOf('--executor', EXECUTOR_NAMES, options.executor)
   const { namespace } = options
   const executor = { ...EXECUTORS[name], namespace }
   if (name === 'mpi') findMpirun(io.env)
   if (name === 'kubernetes') await checkCluster(namespace, io)
+  if (name === 'slurm') await findSlurm(io.env)
   const hosts = options.hostfile === undefined ? [] : ['--hostfile', resolve(options.hostfile)]
   const within = namespace === undefined ? [] : ['--namespace', namespace]
   const store = await openStore(options.dir)
@@ -183,6 +188,15 @@ async function supervise(folder: string, { executor, hostfile, namespace }: Supe
   const name = oneOf('--executor', EXECUTOR_NAMES, executor)
   const version = packageVersion()
   await superviseCloudJob({ folder, executor: name, hostfile, namespace, version, env: io.env, signal: stop.signal })
+}
+
+/** Within an allocation of Slurm, on its first node. */
+async function ranks(folder: string, io: CliIo): Promise<void> {
+  const { runMpirun } = await import('../cloud/index.ts')
+  const stop = new AbortController()
+  io.onSignal(() => stop.abort())
+  const code = await runMpirun({ folder, env: io.env, signal: stop.signal })
+  if (code !== 0) throw new ExitCode(code ?? STOP_SIGNALS.SIGTERM)
 }
 
 /** One rank of mpirun: rank 0 reads the job from its input. */

@@ -89,7 +89,7 @@ function trainCommand(io: CliIo, client: () => ClientOptions): Command {
     .requiredOption('--start-cmd <line>', 'what each process runs')
     .option('--job-conf <file>', 'environment and data of the job', 'config.ini')
     .option('--files <files...>', 'files for the nodes', [])
-    .option('--executor <name>', 'run the job without a job server: mpi, local or kubernetes')
+    .option('--executor <name>', 'run the job without a job server: mpi, slurm, local or kubernetes')
     .option('--force', 'kubernetes: replace a job of the same name')
     .option('--hostfile <file>', 'hosts of mpirun')
   for (const name of count) command.option(`--${name} <n>`, 'as PaddleCloud has it', wholeNumber)

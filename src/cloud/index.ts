@@ -25,8 +25,10 @@ export type { JobRequest } from './jobs.ts'
 export { renderOptions, submitPods } from './kubernetes.ts'
 export { findMpirun } from './mpirun.ts'
 export { openApi } from './openapi.ts'
+export { runMpirun } from './run-mpi.ts'
 export { createJobServer, type ServerOptions } from './server.ts'
 export type { Keys } from './sign.ts'
+export { findSlurm } from './slurm.ts'
 export { openStore, type Store } from './store.ts'
 export {
   EXECUTOR_NAMES,

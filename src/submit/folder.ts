@@ -10,7 +10,9 @@ export interface FolderOptions {
   readonly version: string
   readonly server?: string | undefined
   /** Run by this command itself, without a job server. */
-  readonly direct?: { readonly executor: 'mpi' | 'kubernetes'; readonly hostfile?: string | undefined } | undefined
+  readonly direct?:
+    | { readonly executor: 'mpi' | 'slurm' | 'kubernetes'; readonly hostfile?: string | undefined }
+    | undefined
 }
 
 export function beforeHook({ version }: Pick<FolderOptions, 'version'>): string {

@@ -57,12 +57,12 @@ export function prepare(options: PrepareOptions): readonly Prepared[] {
   })
 }
 
-const SUBMITTED: readonly string[] = ['PaddleCloud', 'MPI', 'Kubernetes']
+const SUBMITTED: readonly string[] = ['PaddleCloud', 'MPI', 'Slurm', 'Kubernetes']
 
 const notYet = (name: string) =>
   new UserError(`backend: ${name}: this build cannot submit there.`, {
     code: 'SUBMIT_BACKEND',
-    hint: 'Use PaddleCloud with a job server (oarfish cloud serve), MPI or Kubernetes.',
+    hint: 'Use PaddleCloud with a job server (oarfish cloud serve), MPI, Slurm or Kubernetes.',
   })
 
 /** cluster_train, and train where a cluster can take a single process. */
@@ -113,7 +113,9 @@ function planOf(job: Job, { backend, backendFile, cwd, version, now }: PrepareOp
 }
 
 /** Those that need no job server. */
-const DIRECT: Partial<Readonly<Record<BackendName, 'mpi' | 'kubernetes'>>> = { MPI: 'mpi', Kubernetes: 'kubernetes' }
+const DIRECT: Partial<Readonly<Record<BackendName, 'mpi' | 'slurm' | 'kubernetes'>>> = {
+  ...{ MPI: 'mpi', Slurm: 'slurm', Kubernetes: 'kubernetes' },
+}
 
 /** YYYYmmddHHMM, local time. */
 function stamp(now: Date): string {

@@ -29,13 +29,15 @@ export interface Finished {
 
 export interface MpiCluster {
   readonly hosts: readonly Host[]
+  /** Added to the environment of commands. */
+  readonly env: Record<string, string>
   /** Fresh for each test by `begin`: work/ has the model, remote/train its data, hosts is mpirun's hostfile. */
   folder(): string
   begin(): void
   end(): void
   /** Runs the command on the first host, in work/. */
   oarfish(...args: readonly string[]): Promise<Finished>
-  /** Starts a job server on the first host; resolves to the keys of a user of group ctr. */
+  /** Starts a job server on the first host, by mpirun unless flags say otherwise; resolves to the keys of a user of group ctr. */
   serve(...flags: readonly string[]): Promise<{ ak: string; sk: string }>
   close(): void
 }
@@ -45,6 +47,7 @@ export async function openMpiCluster(name: string): Promise<MpiCluster> {
   const ssh = await openSsh(network.hosts)
   const host = network.hosts[0]!
   let folder = ''
+  const more: Record<string, string> = {}
   let server: ChildProcess | undefined
   const start = (args: readonly string[]) => {
     const env = {
@@ -53,6 +56,7 @@ export async function openMpiCluster(name: string): Promise<MpiCluster> {
       PATH: [at('bin/path'), process.env['PATH']].join(delimiter),
       OMPI_MCA_plm_rsh_agent: `ssh -F ${ssh.config}`,
       OMPI_MCA_btl_tcp_if_include: 'eth0',
+      ...more,
     }
     return host.spawn(process.execPath, [at('bin/oarfish.js'), ...args], { cwd: join(folder, 'work'), env })
   }
@@ -67,6 +71,7 @@ export async function openMpiCluster(name: string): Promise<MpiCluster> {
   }
   return {
     hosts: network.hosts,
+    env: more,
     folder: () => folder,
     begin: () => {
       folder = newFolder(network.hosts)
@@ -80,8 +85,8 @@ export async function openMpiCluster(name: string): Promise<MpiCluster> {
       const dir = join(folder, 'server')
       await oarfish('cloud', 'group', 'add', 'ctr', '--quota', '4', '--dir', dir)
       const { text } = await oarfish('cloud', 'user', 'add', 'me', '--group', 'ctr', '--dir', dir)
-      const hosts = ['--executor', 'mpi', '--hostfile', join(folder, 'hosts')]
-      server = start(['cloud', 'serve', '--dir', dir, ...hosts, ...flags])
+      const byMpirun = ['--executor', 'mpi', '--hostfile', join(folder, 'hosts')]
+      server = start(['cloud', 'serve', '--dir', dir, ...(flags.length > 0 ? flags : byMpirun)])
       await firstOutput(server)
       return { ak: /ak: (\w+)/.exec(text)![1]!, sk: /sk: (\w+)/.exec(text)![1]! }
     },
