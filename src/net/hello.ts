@@ -69,7 +69,9 @@ export async function hearHello(
   /** What the client is told in turn. */
   facts: (peer: PeerIdentity) => PeerIdentity['facts'] = () => ({}),
 ): Promise<PeerIdentity> {
-  const inbox = openInbox(connection, connection.remote)
+  const inbox = openInbox(connection, connection.remote, (cause) =>
+    isLeaving(cause) ? new SilentCaller(connection.remote, cause) : closedEarly(connection.remote, cause),
+  )
   const nonce = newNonce()
   say(connection, { magic: MAGIC, version: PROTOCOL_VERSION, nonce, jobId: own.jobId } satisfies Challenge)
   const hello = await inbox.next<Hello>()
@@ -82,6 +84,20 @@ export async function hearHello(
   inbox.close()
   return hello
 }
+
+/** Somebody connected and left without a word: a launcher or a scheduler that looks whether the port answers. */
+export class SilentCaller extends Error {
+  constructor(who: string, cause: unknown) {
+    super(`${who} left without a word`, { cause })
+    this.name = 'SilentCaller'
+  }
+}
+
+const isLeaving = (cause: unknown) =>
+  cause === undefined || ['ECONNRESET', 'EPIPE'].includes((cause as NodeJS.ErrnoException).code ?? '')
+
+const closedEarly = (who: string, cause: unknown): Error =>
+  peerLost(who, 'it closed the connection during the hello', cause)
 
 const SAME_VERSION = 'install the same version of oarfish on every host'
 const SAME_TOKEN = 'set the same OARFISH_JOB_TOKEN for every process of the job'
@@ -135,7 +151,7 @@ function say(connection: Connection, words: object): void {
 }
 
 /** Hello frames one at a time, each within the deadline. */
-function openInbox(connection: Connection, who: string) {
+function openInbox(connection: Connection, who: string, closed = (cause: unknown) => closedEarly(who, cause)) {
   const frames: Frame[] = []
   let failure: Error | undefined
   let wake = () => {}
@@ -145,7 +161,7 @@ function openInbox(connection: Connection, who: string) {
       wake()
     },
     closed: (error) => {
-      failure = peerLost(who, 'it closed the connection during the hello', error)
+      failure = closed(error)
       wake()
     },
   })

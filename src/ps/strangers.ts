@@ -1,5 +1,6 @@
 /** @file Who was refused: told at most once a second, and not even listened to when a host tries too often. */
 import type { EventSink } from '../event/index.ts'
+import { SilentCaller } from '../net/index.ts'
 import { formatUserError, isUserError } from '../util/index.ts'
 
 /** So that strangers cannot fill the log. */
@@ -31,7 +32,7 @@ export class Strangers {
     // Of hosts whose second is over nothing needs to be known.
     for (const [other, { second }] of this.#refusals) if (second !== this.#second) this.#refusals.delete(other)
     this.#refusals.set(host, { second: this.#second, count: count + 1 })
-    this.#warn(error)
+    if (!(error instanceof SilentCaller)) this.#warn(error)
   }
 
   #warn(error: unknown): void {

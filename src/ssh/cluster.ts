@@ -112,12 +112,12 @@ function processesOf(
   ]
   // Over the connection and in the environment only: a command line is everybody's to read.
   const env = { OARFISH_JOB_TOKEN: randomBytes(32).toString('hex') }
-  const ports = Array.from({ length: portsNum + portsNumForSparse }, (_, i) => port + i)
   return hosts.flatMap((host, rank): readonly JobProcess[] => [
     {
       ...{ host, rank, env, role: 'server', log: 'log/server.log' },
       command: ['oarfish', 'pserver', ...common],
-      endpoints: ports.map((each) => `${addresses[rank]}:${each}`),
+      // The others open when trainers have said what they train.
+      endpoints: [`${addresses[rank]}:${port}`],
     },
     {
       ...{ host, rank, env, role: 'worker', log: 'log/train.log', endpoints: [] },

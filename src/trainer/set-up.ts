@@ -6,7 +6,16 @@ import { createHash } from 'node:crypto'
 import { type Env, jobSecrets } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { TracedModel } from '../model/index.ts'
-import { type Connection, hearHello, type Identity, Peer, reach, sayHello, socketTransport } from '../net/index.ts'
+import {
+  type Connection,
+  hearHello,
+  type Identity,
+  Peer,
+  reach,
+  SilentCaller,
+  sayHello,
+  socketTransport,
+} from '../net/index.ts'
 import { programHash } from '../program/index.ts'
 import type { ServerPlan } from './endpoints.ts'
 import { setUpError } from './errors.ts'
@@ -126,7 +135,8 @@ export function hearTrainers(given: HearOptions): Promise<SetUp> {
     const accept = (connection: Connection) => {
       admit(connection).catch((error: unknown) => {
         connection.close()
-        emit({ kind: 'warning', message: `A connection was refused: ${(error as Error).message}` })
+        if (!(error instanceof SilentCaller))
+          emit({ kind: 'warning', message: `A connection was refused: ${(error as Error).message}` })
       })
     }
     const listening = socketTransport.listen(endpoint, accept)

@@ -68,7 +68,7 @@ function start(host: Host, index: number, folder: string, path: string): ChildPr
   const file = join(folder, `sshd-${host.name}`)
   const lines = [
     ...['Port 22', `ListenAddress ${host.address}`, `HostKey ${folder}/host-${index}`],
-    ...[`AuthorizedKeysFile ${folder}/authorized`, `SetEnv HOME=${folder}/home PATH=${path}`],
+    ...[`AuthorizedKeysFile ${folder}/authorized`, `SetEnv HOME=${folder}/home TMPDIR=${folder}/home PATH=${path}`],
     ...['StrictModes no', 'UsePAM no', 'PermitRootLogin yes', 'PasswordAuthentication no', `PidFile ${file}.pid`],
     ...['Subsystem sftp internal-sftp', 'MaxStartups 100', 'MaxSessions 100'],
   ]
