@@ -17,7 +17,14 @@ const run = async (script, args) => {
 
 // Each kernel is its own module with imported memory: shared ones see a table segment or the dense block,
 // private ones a thread's workspace (onnxruntime refuses tensors over shared memory).
-const KERNELS = { segment: 'shared', dense: 'shared', workspace: 'private', text: 'private', reduce: 'private' }
+const KERNELS = {
+  segment: 'shared',
+  dense: 'shared',
+  workspace: 'private',
+  text: 'private',
+  reduce: 'private',
+  half: 'private',
+}
 const MEMORY = { shared: ['--sharedMemory', '--maximumMemory', '65536', '--enable', 'threads'], private: [] }
 
 if (!(await install())) process.exit(1)

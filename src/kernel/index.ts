@@ -1,6 +1,7 @@
 /** @file The public face of kernel/: hot loops in WebAssembly and the memories they work on. */
 export * from './accessor.ts'
 export * from './dense.ts'
+export * from './half.ts'
 export * from './load.ts'
 export * from './reduce.ts'
 export * from './rules.ts'
