@@ -6,6 +6,8 @@ import { EXAMPLE_COUNT_METHODS } from './runner-keys.ts'
 export const SYNC_MODES = ['sync', 'async', 'half_async', 'geo', 'gpubox'] as const
 export type SyncMode = (typeof SYNC_MODES)[number]
 export const FLEET_MODES = ['auto', 'hybrid'] as const
+export const GEO_DELTAS = ['whole', 'share'] as const
+export type GeoDelta = (typeof GEO_DELTAS)[number]
 export const COLLECTIVES = ['auto', 'mpi', 'ring'] as const
 export type Collective = (typeof COLLECTIVES)[number]
 
@@ -19,6 +21,11 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
     'hybrid: servers hold rows only, each worker has all dense weights and they are averaged among the workers; needs sync_mode async.',
   ),
   geo_step: count(100, 1, 'Batches between two exchanges of a geo worker.'),
+  geo_delta: choice(
+    GEO_DELTAS,
+    'whole',
+    'What an exchange of a geo worker brings in of its changes: all, or one of as many parts as there are workers, which is Paddle’s rule.',
+  ),
   server_memory_mb: optionalCount(
     1,
     'Megabytes that the tables of one server may take, beyond which new rows are refused; 90 % of the memory of its host or container unless set.',

@@ -10,6 +10,7 @@ import {
   denseSlices,
   encodeJoin,
   gatherParams,
+  gatherRows,
   loadDenseFiles,
   loadTables,
   METHODS,
@@ -105,6 +106,7 @@ export class ConnectedWorker implements FleetWorker {
     let begin = true
     const train: FleetRuntime['pass'] = async (phase, epoch, changes = {}) => {
       await this.#join(threads, begin)
+      if (begin) await mode.begin()
       begin = false
       return runtime.pass(phase, epoch, undefined, {
         ...changes,
@@ -136,12 +138,13 @@ export class ConnectedWorker implements FleetWorker {
   }
 
   async openParams(): Promise<Params> {
-    const { program, strategy, cluster } = this.#job
+    const { program, strategy } = this.#job
     const [segments, slices, placement] = [this.#segments, this.#slices, this.#placement]
     const call: Call = (...asked) => this.#servers.ask(...asked)
+    const rows = (table: number) => gatherRows(this.#servers, table)
     const inner =
       strategy.mode === 'geo'
-        ? openGeoParams({ ...{ program, segments, slices, placement, call }, ...strategy, workers: cluster.workerNum })
+        ? openGeoParams({ ...{ program, segments, slices, placement, call, rows }, geoStep: strategy.geoStep })
         : new RemoteParams({ call, thread: 0, segments, slices })
     const params = joinedParams(inner, () => this.#join(1, true))
     this.#steps.add(params)

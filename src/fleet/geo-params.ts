@@ -1,6 +1,6 @@
 /** @file Steps of a single thread in geo: a copy of the model to train, exchanged with the servers every so many steps. */
 import { createLocalParams, LocalParams, type Params, type ParamsShare } from '../params/index.ts'
-import { type Call, GeoExchange, type Placement, type Slice, TouchedParams } from '../ps/index.ts'
+import { type Call, GeoExchange, type Placement, type RowBlock, type Slice, TouchedParams } from '../ps/index.ts'
 import type { TrainingProgram } from './training-program.ts'
 
 export interface GeoParamsOptions {
@@ -10,10 +10,11 @@ export interface GeoParamsOptions {
   readonly placement: Placement
   readonly call: Call
   readonly geoStep: number
-  readonly workers: number
+  /** Rows of a table as the servers have them. */
+  readonly rows: (table: number) => AsyncIterable<RowBlock>
 }
 
-export function openGeoParams({ program, segments, geoStep, ...options }: GeoParamsOptions): Params {
+export function openGeoParams({ program, segments, geoStep, rows, ...options }: GeoParamsOptions): Params {
   const { train, optimizer, tableOptimizers } = program.model
   const { seed } = program
   // This thread's, and the two that the exchange uses.
@@ -21,8 +22,13 @@ export function openGeoParams({ program, segments, geoStep, ...options }: GeoPar
   const exchange = new GeoExchange({ ...options, program: train, seed, segments, local, thread: 1 })
   const params = new TouchedParams(new LocalParams(local, 0))
   let steps = 0
+  let begun: Promise<void> | undefined
   return {
-    pull: (share: ParamsShare, insert: boolean) => params.pull(share, insert),
+    pull: async (share: ParamsShare, insert: boolean) => {
+      begun ??= exchange.begin(rows)
+      await begun
+      await params.pull(share, insert)
+    },
     push: async (share: ParamsShare) => {
       const step = await params.push(share)
       if (++steps % geoStep === 0) await exchange.run([params.take()])

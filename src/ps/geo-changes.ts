@@ -1,20 +1,26 @@
 /** @file Geo on a server: deltas are added, and every worker is told which rows have changed since it last asked. */
 import { type OptimizerSpec, optimizer } from '../optim/index.ts'
-import type { SignGroups } from './protocol.ts'
+import type { GeoMessage, SignGroups } from './protocol.ts'
+import { SignList } from './sign-list.ts'
 import { SignMerger } from './sign-merger.ts'
-import type { Gradients, ParamStore } from './store.ts'
+import type { ParamStore } from './store.ts'
 
 /** weight -= -1 * delta: the optimizer ran on the worker, the server only adds. */
 export const ADDING: OptimizerSpec = optimizer.sgd({ learningRate: -1 })
+
+/** Signs of a group in one message: few enough that nobody is silent for long while they are looked up. */
+export const GEO_SIGNS = 2 ** 17
 
 export class GeoChanges {
   readonly #merger: SignMerger
   /** Which group each table uses: the same in every exchange. */
   #tableGroups: readonly number[] = []
   /** By worker: what was changed since its last exchange, by group. */
-  readonly #changed: BigUint64Array[][][]
+  readonly #changed: SignList[][]
   /** By worker: its last exchange, to give the same answer when it is asked for again. */
-  readonly #taken: { readonly sequence: number; readonly signs: SignGroups }[] = []
+  readonly #taken: { readonly sequence: number; readonly signs: SignGroups; readonly isMore: boolean }[] = []
+  /** Optimizer steps of all workers. */
+  #steps = 0
 
   constructor(workers: number, segments: number) {
     this.#merger = new SignMerger(segments)
@@ -22,29 +28,31 @@ export class GeoChanges {
   }
 
   /** Adds a worker's deltas and notes the rows for all workers, itself included. */
-  add(store: ParamStore, deltas: Gradients): void {
+  add(store: ParamStore, deltas: GeoMessage): void {
     store.push(deltas)
+    this.#steps += deltas.steps
     if (deltas.tableGroups.length > 0) this.#tableGroups = deltas.tableGroups
     for (const changed of this.#changed) {
       for (const [g, { signs }] of deltas.groups.entries()) {
-        changed[g] ??= []
-        if (signs.length > 0) changed[g].push(signs)
+        changed[g] ??= new SignList(this.#merger)
+        changed[g].add(signs)
       }
     }
   }
 
   /** Rows that changed since this worker's last exchange, as they are now, and all dense weights. */
-  take(rank: number, sequence: number, store: ParamStore): Gradients {
+  take(rank: number, sequence: number, store: ParamStore): GeoMessage {
     const known = this.#taken[rank]
-    const signs = known?.sequence === sequence ? known.signs : this.#takeSigns(rank)
-    this.#taken[rank] = { sequence, signs }
-    return { ...signs, gradients: store.pull(signs, true), dense: store.pullDense() }
+    const { signs, isMore } = known?.sequence === sequence ? known : this.#takeSigns(rank)
+    this.#taken[rank] = { sequence, signs, isMore }
+    const values = { gradients: store.pull(signs, true), dense: store.pullDense() }
+    return { ...signs, ...values, sequence, isMore, steps: this.#steps }
   }
 
-  #takeSigns(rank: number): SignGroups {
+  #takeSigns(rank: number) {
     const changed = this.#changed[rank]!
-    this.#changed[rank] = []
-    const groups = changed.map((lists) => this.#merger.distinct(lists))
-    return { groups, tableGroups: groups.length > 0 ? this.#tableGroups : [] }
+    const groups = changed.map((list) => this.#merger.distinct(list.take(GEO_SIGNS)))
+    const signs: SignGroups = { groups, tableGroups: groups.length > 0 ? this.#tableGroups : [] }
+    return { signs, isMore: changed.some(({ isEmpty }) => !isEmpty) }
   }
 }

@@ -3,11 +3,13 @@ import { type StepFactors, stepFactors } from '../optim/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../params/index.ts'
 import type { Program } from '../program/index.ts'
 import { type DistinctSigns, SparseTable } from '../table/index.ts'
-import { ADDING } from './geo-changes.ts'
+import { ADDING, GEO_SIGNS } from './geo-changes.ts'
 import type { Placement, Slice } from './placement.ts'
-import { decodePush, encodeGradients, METHODS, type PushRequest } from './protocol.ts'
+import { decodeGeo, encodeGeo, type GeoMessage, METHODS } from './protocol.ts'
 import type { Call } from './remote-params.ts'
+import { SignList } from './sign-list.ts'
 import { SignMerger } from './sign-merger.ts'
+import type { RowBlock } from './store.ts'
 import type { Touched } from './touched.ts'
 
 export interface GeoExchangeOptions {
@@ -21,8 +23,8 @@ export interface GeoExchangeOptions {
   readonly thread: number
   readonly placement: Placement
   readonly slices: readonly Slice[]
-  /** Workers of the job: each brings in its share of its changes. */
-  readonly workers: number
+  /** One of so many parts of a change is brought in by an exchange: Paddle's rule is the number of workers. @default 1: all of it */
+  readonly share?: number
 }
 
 const ADD = { step: 0, baseRate: -1, rate: -1, aux: 0 } as const
@@ -31,6 +33,8 @@ const ADD = { step: 0, baseRate: -1, rate: -1, aux: 0 } as const
  * By row and by dense weight, with `old` what the servers are known to hold:
  * send delta = (local - old) / workers, old += delta; the servers add it.
  * Take what changed there: local += server - old, old = server.
+ * The optimizer's step count is that of all workers, as it is where they share one optimizer: by a worker's own count Adam
+ * takes itself for younger than it is, and learns rows that come seldom too slowly.
  */
 export class GeoExchange {
   readonly #options: GeoExchangeOptions
@@ -42,13 +46,19 @@ export class GeoExchange {
   readonly #denseWeights: Float32Array
   readonly #oldDense: Float32Array
   readonly #merger: SignMerger
+  readonly #share: number
   #sequence = 0
-  /** Rows exchanged in this epoch. */
-  #behind: GroupSigns[] = []
+  /** The step count after the last exchange: what is beyond it the servers do not know of. */
+  #toldSteps = 0
+  /** Tables that share signs. */
+  #groups: readonly (readonly number[])[] = []
+  /** By group: rows of which the servers may lack something. */
+  readonly #behind: SignList[] = []
 
   constructor(options: GeoExchangeOptions) {
     const { program, seed, segments, local, thread, placement } = options
     this.#options = options
+    this.#share = options.share ?? 1
     this.#local = new LocalParams(local, thread)
     this.#adding = local.tables.map((table) => {
       const layout = { ...table.layout, rule: { ...table.layout.rule, rule: 'sgd' as const } }
@@ -64,51 +74,79 @@ export class GeoExchange {
     this.#merger = new SignMerger(segments, placement)
   }
 
+  /** Takes over what the servers hold, before training: a model may have been loaded there. */
+  async begin(rowsOnServers: (table: number) => AsyncIterable<RowBlock>): Promise<void> {
+    const merger = new SignMerger(this.#options.segments)
+    for (const [t, old] of this.#old.tables.entries()) {
+      for await (const { signs, rows } of rowsOnServers(t)) {
+        old.load(signs, rows)
+        const distinct = merger.distinct([signs])
+        const change = rowsOf(old, distinct)
+        const local = rowsOf(this.#adding[t]!, distinct, this.#factors(t))
+        for (let i = 0; i < change.length; i++) change[i]! -= local[i]!
+        this.#add(t, distinct, change)
+      }
+    }
+    await this.run([])
+  }
+
   /** Exchanges with all servers; no thread of this worker may train meanwhile. */
-  run(touched: readonly Touched[]): Promise<void> {
-    const groups = touchedByGroup(touched, this.#merger)
-    this.#behind.push(...groups)
-    return this.#exchange(groups, this.#options.workers)
+  async run(touched: readonly Touched[]): Promise<void> {
+    const signs = this.#distinctOf(touched)
+    const lists = signs.map((own) => {
+      const list = new SignList(this.#merger)
+      list.add(own)
+      return list
+    })
+    if (this.#share > 1) this.#remember(signs)
+    await this.#exchangeAll(lists, this.#share)
   }
 
   /**
-   * The last exchange of an epoch also brings in what the others held back: of a row that is trained now and then, only a
-   * share has reached the servers so far. What remains is what endless further exchanges would bring.
+   * The last exchange of an epoch also brings in what the others held back: where servers get a share of a change, a row that
+   * is trained now and then is behind. What remains is what endless further exchanges would bring.
    */
   async settle(touched: readonly Touched[]): Promise<void> {
-    const behind = [...this.#behind, ...touchedByGroup(touched, this.#merger)]
-    this.#behind = []
-    const tables = [...new Map(behind.map((group) => [group.tables.join(), group.tables])).values()]
-    const groups = tables.map((own) => ({
-      tables: own,
-      distinct: this.#merger.distinct(
-        behind.flatMap((group) => (group.tables.join() === own.join() ? [group.distinct.signs] : [])),
-      ),
-    }))
-    await this.#exchange(groups, 1)
+    await this.run(touched)
+    if (this.#share > 1) await this.#exchangeAll(this.#behind, 1)
   }
 
-  /** Sends 1 / share of the rows' changes. */
-  async #exchange(groups: readonly GroupSigns[], share: number): Promise<void> {
+  /** Sends 1 / share of the changes of these rows, by group, some at a time, and takes all changes of the others. */
+  async #exchangeAll(lists: readonly SignList[], share: number): Promise<void> {
+    for (let isMore = true; isMore || lists.some(({ isEmpty }) => !isEmpty); ) {
+      isMore = await this.#exchange(
+        lists.map((list) => this.#merger.distinct(list.take(GEO_SIGNS))),
+        share,
+      )
+    }
+  }
+
+  /** One message to each server; true when one of them has more to tell. */
+  async #exchange(groups: readonly DistinctSigns[], share: number): Promise<boolean> {
     const { call, slices } = this.#options
+    const { dense } = this.#local
     const sequence = ++this.#sequence
+    const steps = dense.steps - this.#toldSteps
+    const dims = this.#local.tables.map(({ dim }) => dim)
     const answers = await Promise.all(
       slices.map(async (slice, server) => {
-        const parts = encodeGradients(this.#deltas(groups, share, server, slice), sequence)
-        const dims = this.#local.tables.map(({ dim }) => dim)
+        const deltas = this.#deltas(groups, share, server, slice)
+        const parts = encodeGeo({ ...deltas, sequence, steps, isMore: false })
         return call(server, METHODS.geo, parts, `geo exchange ${sequence}`, (answer) =>
-          decodePush(answer.slice(), 'float32', dims, slice.to - slice.from),
+          decodeGeo(answer.slice(), 'float32', dims, slice.to - slice.from),
         )
       }),
     )
     for (const [server, answer] of answers.entries()) this.#take(answer, slices[server]!)
+    this.#toldSteps = Math.max(...answers.map((answer) => answer.steps))
+    dense.restoreSteps(this.#toldSteps)
+    return answers.some(({ isMore }) => isMore)
   }
 
-  #deltas(groups: readonly GroupSigns[], share: number, server: number, { from, to }: Slice) {
-    const { segments, workers } = this.#options
-    const own = groups.map(({ distinct }) => partOf(distinct, server, segments))
+  #deltas(groups: readonly DistinctSigns[], share: number, server: number, { from, to }: Slice) {
+    const own = groups.map((distinct) => partOf(distinct, server, this.#options.segments))
     const tables = groups.length > 0 ? this.#local.tables : []
-    const tableGroups = tables.map((_, t) => groups.findIndex((group) => group.tables.includes(t)))
+    const tableGroups = tables.map((_, t) => this.#groups.findIndex((group) => group.includes(t)))
     const gradients = tables.map((table, t) => {
       const signs = own[tableGroups[t]!]!
       const delta = rowsOf(table, signs, this.#factors(t))
@@ -119,23 +157,22 @@ export class GeoExchange {
     })
     const dense = new Float32Array(to - from)
     for (let i = 0; i < dense.length; i++) {
-      dense[i] = (this.#denseWeights[from + i]! - this.#oldDense[from + i]!) / workers
+      dense[i] = (this.#denseWeights[from + i]! - this.#oldDense[from + i]!) / share
       this.#oldDense[from + i]! += dense[i]!
     }
     return { groups: own, tableGroups, gradients, dense }
   }
 
-  #take({ groups, tableGroups, gradients, dense }: PushRequest, { from }: Slice): void {
+  #take({ groups, tableGroups, gradients, dense }: GeoMessage, { from }: Slice): void {
     for (const [t, group] of tableGroups.entries()) {
       const signs = groups[group]!
       const change = gradients[t] as Float32Array
       const old = rowsOf(this.#old.tables[t]!, signs)
       for (let i = 0; i < change.length; i++) change[i]! -= old[i]!
       this.#old.tables[t]!.update(signs, change, ADD)
-      // Rows of an Adam that is not lazy are first brought up to date; adding is no step of theirs.
-      const factors = this.#factors(t)
-      rowsOf(this.#adding[t]!, signs, factors)
-      this.#adding[t]!.update(signs, change, { ...ADD, step: factors.step - 1, baseRate: factors.baseRate })
+      // Rows of an Adam that is not lazy are first brought up to date.
+      rowsOf(this.#adding[t]!, signs, this.#factors(t))
+      this.#add(t, signs, change)
     }
     for (let i = 0; i < dense.length; i++) {
       this.#denseWeights[from + i]! += dense[i]! - this.#oldDense[from + i]!
@@ -143,23 +180,30 @@ export class GeoExchange {
     }
   }
 
+  /** To local rows that were just looked up; it is no step of theirs. */
+  #add(table: number, signs: DistinctSigns, change: Float32Array): void {
+    const { step, baseRate } = this.#factors(table)
+    this.#adding[table]!.update(signs, change, { ...ADD, step: step - 1, baseRate })
+  }
+
   #factors(table: number): StepFactors {
     return stepFactors(this.#options.local.tables[table]!.optimizer, this.#local.dense.steps + 1)
   }
-}
 
-interface GroupSigns {
-  readonly tables: readonly number[]
-  readonly distinct: DistinctSigns
-}
+  /** What all threads touched, each sign once, by group. */
+  #distinctOf(touched: readonly Touched[]): readonly BigUint64Array[] {
+    const first = touched.find((one) => one.length > 0)
+    if (!first) return []
+    this.#groups = first.map(({ tables }) => tables)
+    return first.map((_, g) => this.#merger.distinct(touched.flatMap((one) => one[g]?.signs ?? [])).signs)
+  }
 
-/** What all threads touched, each sign once, by the tables that share signs. */
-function touchedByGroup(touched: readonly Touched[], merger: SignMerger): readonly GroupSigns[] {
-  const first = touched.find((one) => one.length > 0) ?? []
-  return first.map(({ tables }, g) => ({
-    tables,
-    distinct: merger.distinct(touched.flatMap((one) => one[g]?.signs ?? [])),
-  }))
+  #remember(signs: readonly BigUint64Array[]): void {
+    for (const [g, own] of signs.entries()) {
+      this.#behind[g] ??= new SignList(this.#merger)
+      this.#behind[g].add(own)
+    }
+  }
 }
 
 /** One server's part of signs grouped by server and segment. */

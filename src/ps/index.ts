@@ -49,6 +49,7 @@ export { type ServeOptions, serveWorkers, type WorkerService } from './serve-wor
 export { ParameterServer, type ParameterServerOptions, PS_MODES, type PsMode } from './server.ts'
 export { REQUEST_TIMEOUT_MS, ServerGroup, type ServerGroupOptions } from './server-group.ts'
 export type { DenseState } from './store.ts'
+export type { RowBlock } from './store.ts'
 export { type TableTask, type TableTaskAnswer, TableTasks } from './table-tasks.ts'
 export { openThreadLink, type ThreadLinkOptions } from './thread-link.ts'
 export { type Touched, TouchedParams } from './touched.ts'

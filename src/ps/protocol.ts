@@ -149,12 +149,28 @@ export class SharePart {
   }
 }
 
-/** Rows and dense values with the signs they belong to: what geo sends both ways. */
-export function encodeGradients(
-  gradients: SignGroups & Pick<PushRequest, 'gradients' | 'dense'>,
-  sequence: number,
-): Parts {
-  return encode(gradients, [0, 0, 1, sequence], [...gradients.gradients, gradients.dense])
+/** What geo sends both ways: rows and dense values with the signs they belong to. */
+export interface GeoMessage extends SignGroups, Pick<PushRequest, 'gradients' | 'dense' | 'sequence'> {
+  /** From a worker: optimizer steps since it last said so. From a server: those of all workers. */
+  readonly steps: number
+  /** From a server: further rows have changed, and are had by asking again. */
+  readonly isMore: boolean
+}
+
+export function encodeGeo({ steps, isMore, sequence, gradients, dense, ...signs }: GeoMessage): Parts {
+  const head = bytesOf(Uint32Array.of(steps, isMore ? 1 : 0))
+  return [head, ...encode(signs, [0, 0, 1, sequence], [...gradients, dense])]
+}
+
+/** Views on the body, as of decodePush. */
+export function decodeGeo(
+  body: Uint8Array<ArrayBuffer>,
+  precision: Precision,
+  dims: readonly number[],
+  dense: number,
+): GeoMessage {
+  const [steps = 0, isMore] = new Uint32Array(body.buffer, body.byteOffset, 2)
+  return { ...decodePush(body.subarray(8), precision, dims, dense), steps, isMore: isMore === 1 }
 }
 
 /** A worker whose threads the servers do not know yet; with `begin` their pushes count from 1 again. */

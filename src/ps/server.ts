@@ -7,7 +7,16 @@ import { GeoChanges } from './geo-changes.ts'
 import { ChunkLedger, type Claim } from './ledger.ts'
 import { Mailbox } from './mailbox.ts'
 import { type Meeting, Meetings } from './meetings.ts'
-import { decodeJoin, decodePull, decodePush, encodeGradients, METHODS, pullAnswer, pushAnswer } from './protocol.ts'
+import {
+  decodeGeo,
+  decodeJoin,
+  decodePull,
+  decodePush,
+  encodeGeo,
+  METHODS,
+  pullAnswer,
+  pushAnswer,
+} from './protocol.ts'
 import { SeenSequences } from './sequence.ts'
 import { StateService } from './state-service.ts'
 import type { ParamStore } from './store.ts'
@@ -150,13 +159,13 @@ export class ParameterServer {
   #geo(rank: number, body: Uint8Array<ArrayBuffer>): Parts {
     const { store } = this
     // Changed signs are remembered for the other workers.
-    const request = decodePush(body.slice(), store.precision, store.dims, store.denseSize)
+    const message = decodeGeo(body.slice(), store.precision, store.dims, store.denseSize)
     const seen = this.#seenOf(contributor(rank, 0))
-    if (seen.add(request.sequence)) {
-      this.#changes.add(store, request)
-      this.updates.note(rank, store.steps, request)
+    if (seen.add(message.sequence)) {
+      this.#changes.add(store, message)
+      this.updates.note(rank, store.steps, message)
     }
-    return encodeGradients(this.#changes.take(rank, request.sequence, store), request.sequence)
+    return encodeGeo(this.#changes.take(rank, message.sequence, store))
   }
 
   #seenOf(contributor: number): SeenSequences {

@@ -109,6 +109,7 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
       checkpoints,
     })
     const first = await whole.start()
+    await strategy.begin()
     const trainers = await Runtime.open({
       ...shared,
       exchange: serverExchange(servers, rank, cluster.workerNum),

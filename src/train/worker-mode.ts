@@ -10,6 +10,7 @@ import {
   GeoExchange,
   type GeoParamsHandle,
   gatherDense,
+  gatherRows,
   type Placement,
   type PsMode,
   REQUEST_TIMEOUT_MS,
@@ -33,6 +34,8 @@ export interface WorkerMode {
   readonly pool: TrainerPoolOptions
   /** A trainer thread's way to the weights. */
   params(thread: number): RemoteParamsHandle | GeoParamsHandle | HybridHandle
+  /** Before the first batch, and before any worker trains. */
+  begin(): Promise<void>
   /** What to do once batch `index` and all before it are trained; undefined: nothing. */
   afterBatch(runtime: Runtime, index: number): (() => Promise<void>) | undefined
   /** Everything this worker has learned is on the servers when this returns. */
@@ -100,6 +103,7 @@ function remoteMode(
       const links = threadLinks(options, layout, thread)
       return { kind: 'remote', port: port2, thread, layout, slices, segments, placement, pullsAhead, links }
     },
+    begin: async () => undefined,
     afterBatch: () => undefined,
     settle: async () => undefined,
   } satisfies WorkerMode
@@ -126,7 +130,7 @@ const GEO_DENSE_STEP = 5
 /** Each worker trains a copy of its own and exchanges changed rows every geo_step batches. */
 function geoMode(options: WorkerModeOptions): WorkerMode {
   const { config, model, servers, workers } = options
-  const { thread_num: threads, table_segments: segments, seed, geo_step } = config.runner
+  const { thread_num: threads, table_segments: segments, seed, geo_step, geo_delta } = config.runner
   const { train: program, optimizer, tableOptimizers } = model
   const remote = remoteMode(options, 0)
   const { placement, slices } = remote
@@ -134,13 +138,19 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
   const tables = { tableOptimizers, plainTables: true }
   const local = createLocalParams({ program, optimizer, ...tables, seed, segments, threads: threads + 2 })
   const exchange = new GeoExchange({
-    ...{ program, seed, segments, local, thread: threads, placement, slices, workers },
+    ...{ program, seed, segments, local, thread: threads, placement, slices },
+    share: geo_delta === 'share' ? workers : 1,
     call: (...asked) => servers.ask(...asked),
   })
+  let begun: Promise<void> | undefined
   const run = async (runtime: Runtime) => exchange.run(await runtime.touched())
   return {
     ...remote,
     params: (thread) => ({ kind: 'geo', local, remote: remote.params(thread) }),
+    begin: () => {
+      begun ??= exchange.begin((table) => gatherRows(servers, table))
+      return begun
+    },
     afterBatch: (runtime, index) => {
       if ((index + 1) % geo_step === 0) return () => run(runtime)
       return (index + 1) % GEO_DENSE_STEP === 0 ? () => exchange.run([]) : undefined

@@ -13,6 +13,7 @@ import {
   ParameterServer,
   type PsMode,
   RemoteParams,
+  type RowBlock,
 } from '../../src/ps/index.ts'
 
 const ONE = { kind: 'constant', value: 1 } as const
@@ -122,19 +123,22 @@ test('a push that arrives twice counts once', async () => {
 
 describe('geo of two workers, from 1.0', () => {
   /** A worker's own copy, which a test sets as if it had trained. */
-  function openGeo(job: ReturnType<typeof openJob>, rank: number) {
+  function openGeo(job: ReturnType<typeof openJob>, rank: number, share: number) {
     const { program, slice } = job
     const handle = createLocalParams({ program, optimizer: SGD, seed: 1, segments: 1, threads: 3 })
     const local = new LocalParams(handle, 0)
     const exchange = new GeoExchange({
-      ...{ call: job.call(rank), program, seed: 1, segments: 1, local: handle, thread: 1, workers: 2 },
+      ...{ call: job.call(rank), program, seed: 1, segments: 1, local: handle, thread: 1, share },
       placement: { servers: 1, shards: 1 },
       slices: [slice],
     })
     const floats = () => new Float32Array(local.dense.bytes().buffer, local.dense.bytes().byteOffset, 1)
+    const touched = (signs: BigUint64Array) => [[{ tables: [0], signs: [signs] }]]
     return {
-      exchange: (touched: boolean) =>
-        exchange.run([touched ? [{ tables: [0], signs: [BigUint64Array.of(SIGN)] }] : []]),
+      exchange: (isTouched: boolean) => exchange.run(isTouched ? touched(BigUint64Array.of(SIGN)) : []),
+      exchangeOf: (signs: BigUint64Array) => exchange.run(touched(signs)),
+      begin: (rows: (table: number) => AsyncIterable<RowBlock>) => exchange.begin(rows),
+      local,
       set(value: number) {
         local.tables[0]!.load(BigUint64Array.of(SIGN), new Uint8Array(Float32Array.of(value).buffer))
         floats()[0] = value
@@ -149,7 +153,7 @@ describe('geo of two workers, from 1.0', () => {
 
   test('each brings in half of its change and takes the other one’s', async () => {
     const job = openJob('geo', ADDING, 2)
-    const [first, second] = [openGeo(job, 0), openGeo(job, 1)]
+    const [first, second] = [openGeo(job, 0, 2), openGeo(job, 1, 2)]
     const server = () => rowOf(job)
     first.set(1.4)
     await first.exchange(true)
@@ -163,9 +167,67 @@ describe('geo of two workers, from 1.0', () => {
     expect(first.values[0]).toBeCloseTo(1.3, 6)
   })
 
+  test('where whole changes are brought in, both have both', async () => {
+    const job = openJob('geo', ADDING, 2)
+    const [first, second] = [openGeo(job, 0, 1), openGeo(job, 1, 1)]
+    first.set(1.4)
+    await first.exchange(true)
+    expect(rowOf(job)).toBeCloseTo(1.4, 6)
+    second.set(0.8)
+    await second.exchange(true)
+    expect(rowOf(job)).toBeCloseTo(1.2, 6)
+    for (const value of second.values) expect(value).toBeCloseTo(1.2, 6)
+    await first.exchange(false)
+    for (const value of first.values) expect(value).toBeCloseTo(1.2, 6)
+  })
+
+  test('steps of all workers count', async () => {
+    const job = openJob('geo', ADDING, 2)
+    const [first, second] = [openGeo(job, 0, 1), openGeo(job, 1, 1)]
+    const steps = (worker: typeof first, count: number) => {
+      for (let i = 0; i < count; i++) worker.local.dense.nextStep()
+    }
+    steps(first, 5)
+    await first.exchange(false)
+    steps(second, 3)
+    await second.exchange(false)
+    expect(second.local.dense.steps).toBe(8)
+    steps(first, 2)
+    await first.exchange(false)
+    await first.exchange(false)
+    expect(first.local.dense.steps).toBe(10)
+  })
+
+  test('more rows than a message holds go in several', async () => {
+    const job = openJob('geo', ADDING, 2)
+    const [first, second] = [openGeo(job, 0, 1), openGeo(job, 1, 1)]
+    const signs = BigUint64Array.from({ length: 300_000 }, (_, i) => BigInt(i))
+    first.local.tables[0]!.load(signs, new Uint8Array(new Float32Array(signs.length).fill(3).buffer))
+    await first.exchangeOf(signs)
+    expect(job.store.rowCounts).toEqual([300_000])
+    await second.exchange(false)
+    const rows = new Float32Array(signs.length)
+    const lengths = Uint32Array.of(signs.length)
+    second.local.tables[0]!.lookup({ signs, lengths }, rows, false)
+    expect(rows.every((value) => value === 3)).toBe(true)
+  })
+
+  test('a worker begins with what the servers have loaded', async () => {
+    const job = openJob('geo', ADDING, 2)
+    job.store.load(0, { signs: BigUint64Array.of(SIGN), rows: new Uint8Array(Float32Array.of(7).buffer) })
+    job.store.loadDense({ bytes: new Uint8Array(Float32Array.of(5, 0, 0, 0, 5, 0, 0, 0).buffer), steps: 3 })
+    const worker = openGeo(job, 0, 1)
+    await worker.begin(async function* (table) {
+      yield* job.store.scan(table)
+    })
+    expect(worker.values).toEqual([7, 5])
+    await worker.exchange(true)
+    expect(rowOf(job)).toBe(7)
+  })
+
   test('a row that neither has is at its initial value on both and on the server', async () => {
     const job = openJob('geo', ADDING, 2)
-    const worker = openGeo(job, 0)
+    const worker = openGeo(job, 0, 2)
     await worker.exchange(true)
     expect(worker.values[0]).toBe(1)
     expect(rowOf(job)).toBe(1)
