@@ -8,6 +8,8 @@ export type SyncMode = (typeof SYNC_MODES)[number]
 export const FLEET_MODES = ['auto', 'hybrid'] as const
 export const GEO_DELTAS = ['whole', 'share'] as const
 export type GeoDelta = (typeof GEO_DELTAS)[number]
+export const WIRE_PRECISIONS = ['float32', 'float16'] as const
+export type WirePrecision = (typeof WIRE_PRECISIONS)[number]
 export const COLLECTIVES = ['auto', 'mpi', 'ring'] as const
 export type Collective = (typeof COLLECTIVES)[number]
 
@@ -24,7 +26,12 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
   geo_delta: choice(
     GEO_DELTAS,
     'whole',
-    'What an exchange of a geo worker brings in of its changes: all, or one of as many parts as there are workers, which is Paddle’s rule.',
+    'What an exchange of a geo worker brings in of a row’s change: all of it, or one of as many parts as there are workers, which is Paddle’s rule.',
+  ),
+  wire_precision: choice(
+    WIRE_PRECISIONS,
+    'float32',
+    'How rows, gradients and dense weights travel between hosts: float16 halves the bytes; servers keep and update float32.',
   ),
   server_memory_mb: optionalCount(
     1,

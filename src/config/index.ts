@@ -11,7 +11,14 @@ export {
   type Role,
 } from './cluster.ts'
 export { CLUSTER_ENV, type Env } from './cluster-env.ts'
-export { COLLECTIVES, type Collective, SYNC_MODES, type SyncMode } from './cluster-keys.ts'
+export {
+  COLLECTIVES,
+  type Collective,
+  SYNC_MODES,
+  type SyncMode,
+  WIRE_PRECISIONS,
+  type WirePrecision,
+} from './cluster-keys.ts'
 export { type CollectiveJob, collectiveFromEnv } from './collective-env.ts'
 export { type Endpoint, parseEndpoint, parseEndpoints, splitList } from './endpoint.ts'
 export { commonConfigs, explain, formatSettings } from './explain.ts'

@@ -138,13 +138,16 @@ export class ConnectedWorker implements FleetWorker {
   }
 
   async openParams(): Promise<Params> {
-    const { program, strategy } = this.#job
+    const { program, strategy, cluster } = this.#job
     const [segments, slices, placement] = [this.#segments, this.#slices, this.#placement]
     const call: Call = (...asked) => this.#servers.ask(...asked)
     const rows = (table: number) => gatherRows(this.#servers, table)
     const inner =
       strategy.mode === 'geo'
-        ? openGeoParams({ ...{ program, segments, slices, placement, call, rows }, geoStep: strategy.geoStep })
+        ? openGeoParams({
+            ...{ program, segments, slices, placement, call, rows },
+            ...{ geoStep: strategy.geoStep, workers: cluster.workerNum },
+          })
         : new RemoteParams({ call, thread: 0, segments, slices })
     const params = joinedParams(inner, () => this.#join(1, true))
     this.#steps.add(params)

@@ -10,6 +10,7 @@ export interface GeoParamsOptions {
   readonly placement: Placement
   readonly call: Call
   readonly geoStep: number
+  readonly workers: number
   /** Rows of a table as the servers have them. */
   readonly rows: (table: number) => AsyncIterable<RowBlock>
 }

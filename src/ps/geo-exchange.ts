@@ -1,4 +1,5 @@
 /** @file Geo on a worker: it trains its own copy of the model and now and then exchanges what has changed with the servers. */
+import { HalfCoder } from '../kernel/index.ts'
 import { type StepFactors, stepFactors } from '../optim/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../params/index.ts'
 import type { Program } from '../program/index.ts'
@@ -7,6 +8,7 @@ import { ADDING, GEO_SIGNS } from './geo-changes.ts'
 import type { Placement, Slice } from './placement.ts'
 import { decodeGeo, encodeGeo, type GeoMessage, METHODS } from './protocol.ts'
 import type { Call } from './remote-params.ts'
+import { type Halved, halvedSlice } from './runs.ts'
 import { SignList } from './sign-list.ts'
 import { SignMerger } from './sign-merger.ts'
 import type { RowBlock } from './store.ts'
@@ -23,8 +25,12 @@ export interface GeoExchangeOptions {
   readonly thread: number
   readonly placement: Placement
   readonly slices: readonly Slice[]
-  /** One of so many parts of a change is brought in by an exchange: Paddle's rule is the number of workers. @default 1: all of it */
-  readonly share?: number
+  /** Workers of the job: each brings in its share of its changes of dense weights. */
+  readonly workers: number
+  /** Of changes of rows too, which is Paddle's rule. @default false: all of them */
+  readonly sharesRows?: boolean
+  /** Values travel to and from this server as float16. @default none */
+  readonly isHalved?: (server: number) => boolean
 }
 
 const ADD = { step: 0, baseRate: -1, rate: -1, aux: 0 } as const
@@ -33,6 +39,8 @@ const ADD = { step: 0, baseRate: -1, rate: -1, aux: 0 } as const
  * By row and by dense weight, with `old` what the servers are known to hold:
  * send delta = (local - old) / workers, old += delta; the servers add it.
  * Take what changed there: local += server - old, old = server.
+ * Rows are mostly trained by one worker at a time: they are sent whole unless asked otherwise. Dense weights, which all workers
+ * change at once and in much the same direction, would swing.
  * The optimizer's step count is that of all workers, as it is where they share one optimizer: by a worker's own count Adam
  * takes itself for younger than it is, and learns rows that come seldom too slowly.
  */
@@ -46,6 +54,8 @@ export class GeoExchange {
   readonly #denseWeights: Float32Array
   readonly #oldDense: Float32Array
   readonly #merger: SignMerger
+  readonly #coder = new HalfCoder()
+  /** One of so many parts of a row's change is brought in by an exchange. */
   readonly #share: number
   #sequence = 0
   /** The step count after the last exchange: what is beyond it the servers do not know of. */
@@ -58,7 +68,7 @@ export class GeoExchange {
   constructor(options: GeoExchangeOptions) {
     const { program, seed, segments, local, thread, placement } = options
     this.#options = options
-    this.#share = options.share ?? 1
+    this.#share = options.sharesRows ? options.workers : 1
     this.#local = new LocalParams(local, thread)
     this.#adding = local.tables.map((table) => {
       const layout = { ...table.layout, rule: { ...table.layout.rule, rule: 'sgd' as const } }
@@ -130,10 +140,11 @@ export class GeoExchange {
     const dims = this.#local.tables.map(({ dim }) => dim)
     const answers = await Promise.all(
       slices.map(async (slice, server) => {
-        const deltas = this.#deltas(groups, share, server, slice)
-        const parts = encodeGeo({ ...deltas, sequence, steps, isMore: false })
+        const halved = this.#halved(server)
+        const deltas = this.#deltas(groups, share, server, halved)
+        const parts = encodeGeo({ ...deltas, sequence, steps, isMore: false, ...(halved && { halved }) })
         return call(server, METHODS.geo, parts, `geo exchange ${sequence}`, (answer) =>
-          decodeGeo(answer.slice(), 'float32', dims, slice.to - slice.from),
+          decodeGeo(answer.slice(), 'float32', dims, slice.to - slice.from, this.#coder),
         )
       }),
     )
@@ -143,7 +154,16 @@ export class GeoExchange {
     return answers.some(({ isMore }) => isMore)
   }
 
-  #deltas(groups: readonly DistinctSigns[], share: number, server: number, { from, to }: Slice) {
+  #halved(server: number): Halved | undefined {
+    const { slices, isHalved } = this.#options
+    return isHalved?.(server)
+      ? halvedSlice(this.#coder, this.#local.dense.layout.trainable, slices[server]!)
+      : undefined
+  }
+
+  #deltas(groups: readonly DistinctSigns[], share: number, server: number, halved: Halved | undefined) {
+    const { slices, workers } = this.#options
+    const { from, to } = slices[server]!
     const own = groups.map((distinct) => partOf(distinct, server, this.#options.segments))
     const tables = groups.length > 0 ? this.#local.tables : []
     const tableGroups = tables.map((_, t) => this.#groups.findIndex((group) => group.includes(t)))
@@ -152,14 +172,15 @@ export class GeoExchange {
       const delta = rowsOf(table, signs, this.#factors(t))
       const old = rowsOf(this.#old.tables[t]!, signs)
       for (let i = 0; i < delta.length; i++) delta[i] = (delta[i]! - old[i]!) / share
+      if (halved) roundTrip(this.#coder, delta)
       this.#old.tables[t]!.update(signs, delta, ADD)
       return delta
     })
     const dense = new Float32Array(to - from)
-    for (let i = 0; i < dense.length; i++) {
-      dense[i] = (this.#denseWeights[from + i]! - this.#oldDense[from + i]!) / share
-      this.#oldDense[from + i]! += dense[i]!
-    }
+    for (let i = 0; i < dense.length; i++)
+      dense[i] = (this.#denseWeights[from + i]! - this.#oldDense[from + i]!) / workers
+    if (halved) roundTrip(this.#coder, dense.subarray(0, halved.dense))
+    for (let i = 0; i < dense.length; i++) this.#oldDense[from + i]! += dense[i]!
     return { groups: own, tableGroups, gradients, dense }
   }
 
@@ -204,6 +225,11 @@ export class GeoExchange {
       this.#behind[g].add(own)
     }
   }
+}
+
+/** What arrives of values that travel as float16: that is what the servers will have added. */
+function roundTrip(coder: HalfCoder, values: Float32Array): void {
+  coder.decode(coder.encode(values), values)
 }
 
 /** One server's part of signs grouped by server and segment. */

@@ -1,8 +1,10 @@
 /** @file What workers and servers say to each other, as bytes: numbers first, then runs that are read in place. */
+import type { HalfCoder } from '../kernel/index.ts'
 import type { Parts } from '../net/index.ts'
 import type { ParamsShare, Values } from '../params/index.ts'
 import type { DistinctSigns } from '../table/index.ts'
 import type { Slice } from './placement.ts'
+import { bytesOf, denseRun, type Halved, type Precision, plainRun, precisionOf, RunReader, rowRun } from './runs.ts'
 
 export const METHODS = {
   pull: 1,
@@ -25,10 +27,6 @@ export const METHODS = {
 } as const
 export type Method = keyof typeof METHODS
 
-export type Precision = 'float32' | 'float64'
-
-export const VALUES = { float32: Float32Array, float64: Float64Array } as const
-
 /** The signs a request is about: groups of distinct signs, and for each table which group it uses. */
 export interface SignGroups {
   readonly groups: readonly DistinctSigns[]
@@ -42,6 +40,8 @@ export interface PullRequest extends SignGroups {
   readonly dense: boolean
   /** How many pushes this thread has made: where steps are made together, all of them count in the answer. */
   readonly pushes: number
+  /** The answer shall travel so. */
+  readonly halved?: Halved
 }
 
 export interface PushRequest extends SignGroups {
@@ -59,6 +59,8 @@ export interface PushRequest extends SignGroups {
   readonly shown?: readonly Float32Array[]
   /** The server's slice of dense gradients and new state. */
   readonly dense: Values
+  /** How it travelled, and how the answer shall. */
+  readonly halved?: Halved
 }
 
 export interface Join {
@@ -66,11 +68,11 @@ export interface Join {
   readonly begin: boolean
 }
 
-// u32 words: thread, flags, samples, pushes | sequence, groups, segments, tables; group of each table; lengths of each group
-// by segment. Then, each run starting at a multiple of 8 bytes: signs of each group, slot, show and click of each group's
-// signs where flagged, gradients of each table, dense values.
-const FIXED_WORDS = 7
-const [INSERT, DENSE, SHOWN, WINDOWED] = [1, 2, 4, 8]
+// u32 words: thread, flags, samples, pushes | sequence, dense values in float16, groups, segments, tables; group of each
+// table; lengths of each group by segment. Then runs: signs of each group, slot, show and click of each group's signs where
+// flagged, gradients of each table, dense values.
+const FIXED_WORDS = 8
+const [INSERT, DENSE, SHOWN, WINDOWED, HALVED] = [1, 2, 4, 8, 16]
 
 /** The numbers at the head of a request. */
 type Head = readonly [thread: number, flags: number, samples: number, count: number]
@@ -83,8 +85,10 @@ export class SharePart {
   readonly #runs: readonly Slice[]
   /** By group: the first of its signs in the share. */
   readonly #starts: readonly number[]
+  readonly #halved: Halved | undefined
 
-  constructor({ tables }: ParamsShare<Values>, server: number, segments: number) {
+  constructor({ tables }: ParamsShare<Values>, server: number, segments: number, halved?: Halved) {
+    this.#halved = halved
     const known: DistinctSigns[] = []
     const starts: number[] = []
     this.tableGroups = tables.map(({ distinct }) => {
@@ -108,7 +112,7 @@ export class SharePart {
   }
 
   encodePull(thread: number, insert: boolean, dense: boolean, pushes: number): Parts {
-    return encode(this, [thread, (insert ? INSERT : 0) | (dense ? DENSE : 0), 0, pushes], [])
+    return encode(this, [thread, (insert ? INSERT : 0) | (dense ? DENSE : 0), 0, pushes], [], this.#halved)
   }
 
   encodePush(
@@ -122,7 +126,12 @@ export class SharePart {
     return encode(
       this,
       [thread, flags, share.samples, sequence],
-      [...shown, ...rows, ...(windowed ? [] : [share.gradients.subarray(slice.from, slice.to)])],
+      [
+        ...shown.flatMap(plainRun),
+        ...rows.flatMap((run) => rowRun(run, this.#halved)),
+        ...(windowed ? [] : denseRun(share.gradients.subarray(slice.from, slice.to), this.#halved)),
+      ],
+      this.#halved,
     )
   }
 
@@ -141,25 +150,26 @@ export class SharePart {
     const runs = new RunReader(body)
     for (const [t, { rows }] of share.tables.entries()) {
       const { from, to } = this.#runs[t]!
-      rows.set(runs.values(precisionOf(rows), to - from), from)
+      rows.set(runs.rows(precisionOf(rows), to - from, this.#halved), from)
     }
     if (!slice) return
     const { weights } = share
-    weights.set(runs.values(precisionOf(weights), slice.to - slice.from), slice.from)
+    weights.set(runs.dense(precisionOf(weights), slice.to - slice.from, this.#halved), slice.from)
   }
 }
 
 /** What geo sends both ways: rows and dense values with the signs they belong to. */
-export interface GeoMessage extends SignGroups, Pick<PushRequest, 'gradients' | 'dense' | 'sequence'> {
+export interface GeoMessage extends SignGroups, Pick<PushRequest, 'gradients' | 'dense' | 'sequence' | 'halved'> {
   /** From a worker: optimizer steps since it last said so. From a server: those of all workers. */
   readonly steps: number
   /** From a server: further rows have changed, and are had by asking again. */
   readonly isMore: boolean
 }
 
-export function encodeGeo({ steps, isMore, sequence, gradients, dense, ...signs }: GeoMessage): Parts {
+export function encodeGeo({ steps, isMore, sequence, gradients, dense, halved, ...signs }: GeoMessage): Parts {
   const head = bytesOf(Uint32Array.of(steps, isMore ? 1 : 0))
-  return [head, ...encode(signs, [0, 0, 1, sequence], [...gradients, dense])]
+  const runs = [...gradients.flatMap((run) => rowRun(run, halved)), ...denseRun(dense, halved)]
+  return [head, ...encode(signs, [0, 0, 1, sequence], runs, halved)]
 }
 
 /** Views on the body, as of decodePush. */
@@ -168,9 +178,10 @@ export function decodeGeo(
   precision: Precision,
   dims: readonly number[],
   dense: number,
+  coder: HalfCoder,
 ): GeoMessage {
   const [steps = 0, isMore] = new Uint32Array(body.buffer, body.byteOffset, 2)
-  return { ...decodePush(body.subarray(8), precision, dims, dense), steps, isMore: isMore === 1 }
+  return { ...decodePush(body.subarray(8), precision, dims, dense, coder), steps, isMore: isMore === 1 }
 }
 
 /** A worker whose threads the servers do not know yet; with `begin` their pushes count from 1 again. */
@@ -191,26 +202,38 @@ export function encodeSkip(thread: number, sequence: number): Parts {
 }
 
 /** The answer to a push: how many steps were made, then the dense slice where it was asked for. */
-export function pushAnswer(steps: number, weights: Values | undefined): Parts {
-  return [bytesOf(Uint32Array.of(steps, 0)), ...pullAnswer([], weights)]
+export function pushAnswer(steps: number, weights: Values | undefined, halved: Halved | undefined): Parts {
+  return [bytesOf(Uint32Array.of(steps, 0)), ...pullAnswer([], weights, halved)]
 }
 
 /** Reads the answer to a push; its dense slice, if any, goes to `weights`. */
-export function decodePushAnswer(body: Uint8Array<ArrayBuffer>, weights: Values, slice: Slice): number {
+export function decodePushAnswer(
+  body: Uint8Array<ArrayBuffer>,
+  weights: Values,
+  { from, to }: Slice,
+  halved: Halved | undefined,
+): number {
   const runs = new RunReader(body, 8)
-  if (body.byteLength > 8) weights.set(runs.values(precisionOf(weights), slice.to - slice.from), slice.from)
+  if (body.byteLength > 8) weights.set(runs.dense(precisionOf(weights), to - from, halved), from)
   return new Uint32Array(body.buffer, body.byteOffset, 1)[0]!
 }
 
 /** The answer to a pull: rows of every table, then the dense slice where it was asked for. */
-export function pullAnswer(rows: readonly Values[], weights: Values | undefined): Parts {
-  return [...rows, ...(weights ? [weights] : [])].flatMap(padded)
+export function pullAnswer(rows: readonly Values[], weights: Values | undefined, halved: Halved | undefined): Parts {
+  return [...rows.flatMap((run) => rowRun(run, halved)), ...(weights ? denseRun(weights, halved) : [])]
 }
 
-export function decodePull(body: Uint8Array<ArrayBuffer>): PullRequest {
+export function decodePull(body: Uint8Array<ArrayBuffer>, coder: HalfCoder): PullRequest {
   const { words, signs } = decodeSigns(body)
   const [thread = 0, flags = 0, , pushes = 0] = words
-  return { ...signs, thread, insert: (flags & INSERT) > 0, dense: (flags & DENSE) > 0, pushes }
+  return {
+    ...signs,
+    thread,
+    insert: (flags & INSERT) > 0,
+    dense: (flags & DENSE) > 0,
+    pushes,
+    ...halving(words, coder),
+  }
 }
 
 /** Views on the body; `dims` are those of the tables, `dense` how many dense values belong to this server. */
@@ -219,12 +242,14 @@ export function decodePush(
   precision: Precision,
   dims: readonly number[],
   dense: number,
+  coder: HalfCoder,
 ): PushRequest {
   const { words, signs, runs } = decodeSigns(body)
+  const { halved } = halving(words, coder)
   const shown =
-    words[1]! & SHOWN ? signs.groups.map((group) => runs.values('float32', 3 * group.signs.length)) : undefined
+    words[1]! & SHOWN ? signs.groups.map((group) => runs.plain('float32', 3 * group.signs.length)) : undefined
   const gradients = signs.tableGroups.map((group, t) =>
-    runs.values(precision, signs.groups[group]!.signs.length * dims[t]!),
+    runs.rows(precision, signs.groups[group]!.signs.length * dims[t]!, halved),
   )
   const [thread = 0, flags = 0, samples = 0, sequence = 0] = words
   return {
@@ -233,79 +258,36 @@ export function decodePush(
     ...(shown && { shown: shown as Float32Array[] }),
     wantsDense: (flags & DENSE) > 0,
     windowed: (flags & WINDOWED) > 0,
-    dense: runs.values(precision, samples === 0 || (flags & WINDOWED) > 0 ? 0 : dense),
+    dense: runs.dense(precision, samples === 0 || (flags & WINDOWED) > 0 ? 0 : dense, halved),
+    ...(halved && { halved }),
   }
 }
 
-/** Views of what was given, and the numbers before them. */
-function encode({ groups, tableGroups }: SignGroups, head: Head, values: readonly Values[]): Parts {
+/** How a message says that it travels. */
+function halving(words: Uint32Array, coder: HalfCoder): { readonly halved?: Halved } {
+  return words[1]! & HALVED ? { halved: { coder, dense: words[4]! } } : {}
+}
+
+/** The numbers before the runs of values, the signs, and the runs. */
+function encode({ groups, tableGroups }: SignGroups, head: Head, runs: Parts, halved?: Halved): Parts {
   const segments = groups[0]?.lengths.length ?? 0
-  const words = [...head, groups.length, segments, tableGroups.length, ...tableGroups]
+  const [thread, flags, samples, count] = head
+  const words = [thread, flags | (halved ? HALVED : 0), samples, count, halved?.dense ?? 0]
+  words.push(groups.length, segments, tableGroups.length, ...tableGroups)
   for (const { lengths } of groups) words.push(...lengths)
-  return [
-    ...padded(Uint32Array.from(words)),
-    ...groups.flatMap(({ signs }) => padded(signs)),
-    ...values.flatMap(padded),
-  ]
-}
-
-/** A run as bytes, and what it lacks to a multiple of eight. */
-function padded(run: Values | BigUint64Array | Uint32Array): Uint8Array[] {
-  const bytes = bytesOf(run)
-  const padding = -bytes.byteLength & 7
-  return padding === 0 ? [bytes] : [bytes, new Uint8Array(padding)]
-}
-
-function bytesOf({ buffer, byteOffset, byteLength }: ArrayBufferView): Uint8Array {
-  return new Uint8Array(buffer, byteOffset, byteLength)
+  return [...plainRun(Uint32Array.from(words)), ...groups.flatMap(({ signs }) => plainRun(signs)), ...runs]
 }
 
 function decodeSigns(body: Uint8Array<ArrayBuffer>) {
   const words = new Uint32Array(body.buffer, body.byteOffset, Math.floor(body.byteLength / 4))
-  const [groupCount, segments, tables] = [words[4]!, words[5]!, words[6]!]
+  const [groupCount, segments, tables] = [words[5]!, words[6]!, words[7]!]
   const lengthsAt = FIXED_WORDS + tables
-  const runs = new RunReader(body, aligned(4 * (lengthsAt + groupCount * segments)))
+  const runs = new RunReader(body, 4 * (lengthsAt + groupCount * segments))
   const groups = Array.from({ length: groupCount }, (_, g): DistinctSigns => {
     const lengths = words.subarray(lengthsAt + g * segments, lengthsAt + (g + 1) * segments)
     return { lengths, signs: runs.signs(sum(lengths, 0, segments)) }
   })
   return { words, runs, signs: { groups, tableGroups: [...words.subarray(FIXED_WORDS, lengthsAt)] } }
-}
-
-/** Hands out runs of a body in order; a body that is too short throws instead of reading beyond. */
-class RunReader {
-  readonly #body: Uint8Array<ArrayBuffer>
-  #at: number
-
-  constructor(body: Uint8Array<ArrayBuffer>, at = 0) {
-    this.#body = body
-    this.#at = at
-  }
-
-  signs(count: number): BigUint64Array<ArrayBuffer> {
-    return new BigUint64Array(this.#body.buffer, this.#take(8 * count), count)
-  }
-
-  values(precision: Precision, count: number): Values {
-    const Type = VALUES[precision]
-    return new Type(this.#body.buffer, this.#take(Type.BYTES_PER_ELEMENT * count), count)
-  }
-
-  #take(bytes: number): number {
-    const at = this.#at
-    this.#at += aligned(bytes)
-    if (at + bytes > this.#body.byteLength)
-      throw new Error(`internal: a message of ${this.#body.byteLength} bytes ends before its content`)
-    return this.#body.byteOffset + at
-  }
-}
-
-export function precisionOf(values: Values): Precision {
-  return values instanceof Float64Array ? 'float64' : 'float32'
-}
-
-function aligned(bytes: number): number {
-  return (bytes + 7) & ~7
 }
 
 function sum(numbers: Uint32Array, from: number, to: number): number {

@@ -1,10 +1,13 @@
 /** @file Trainer threads reach servers through the thread that owns the sockets: requests and answers change hands without a copy. */
 import type { MessagePort } from 'node:worker_threads'
+import type { WirePrecision } from '../config/index.ts'
+import { HalfCoder } from '../kernel/index.ts'
 import { createSharedMemory, type Identity, type Parts, type Peer } from '../net/index.ts'
 import type { DenseLayout, LocalParamsHandle, Params } from '../params/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../util/index.ts'
 import type { Placement, Slice } from './placement.ts'
 import { type Call, RemoteParams } from './remote-params.ts'
+import { halvedSlice } from './runs.ts'
 import type { ServerGroup } from './server-group.ts'
 import { openThreadLink, windowOver } from './thread-link.ts'
 import { WiredParams, type WireLayout } from './wired-params.ts'
@@ -22,6 +25,8 @@ export interface RemoteParamsHandle {
   readonly pullsAhead: 0 | 1
   /** How to reach servers of this host without the thread that owns the sockets. */
   readonly links: ThreadLinks
+  /** What travels to servers of other hosts. @default float32 */
+  readonly precision?: WirePrecision
   /** Where servers hold blocks of weights. @default each holds a stretch of the layout */
   readonly wire?: WireLayout
 }
@@ -67,7 +72,7 @@ type Answer =
 
 /** In a trainer thread: its hold on the servers. */
 export async function openRemoteParams(handle: RemoteParamsHandle): Promise<Params & Pick<RemoteParams, 'skip'>> {
-  const { port, thread, segments, slices, pullsAhead, links, layout, wire } = handle
+  const { port, thread, segments, slices, pullsAhead, links, layout, wire, precision } = handle
   const ahead = pullsAhead > 0
   const everywhere = slices.every((_, server) => links.paths[server] !== undefined)
   // What is laid out anew for the wire is copied anyway.
@@ -87,8 +92,20 @@ export async function openRemoteParams(handle: RemoteParamsHandle): Promise<Para
     for (const peer of peers) if (peer) peer.abort(reason)
   }
   const call = callsTo(peers, callsOver(port, end), links.timeoutMs)
-  const remote = new RemoteParams({ call, thread, segments, slices, ahead, ...(window && { window }) })
+  const halved = precision === 'float16' && halvedTo(peers, slices, wire ? 0 : layout.trainable)
+  const remote = new RemoteParams({
+    ...{ call, thread, segments, slices, ahead },
+    ...(window && { window }),
+    ...(halved && { halved }),
+  })
   return wire ? Object.assign(new WiredParams(remote, wire), { skip: () => remote.skip() }) : remote
+}
+
+/** What shared memory carries needs no packing. */
+function halvedTo(peers: readonly unknown[], slices: readonly Slice[], trainable: number) {
+  const coder = new HalfCoder()
+  const each = slices.map((slice, server) => (peers[server] ? undefined : halvedSlice(coder, trainable, slice)))
+  return (server: number) => each[server]
 }
 
 const whoIs = (server: number, { servers }: ThreadLinks) => `server[${server}] ${servers[server]}`

@@ -3,6 +3,7 @@ import type { Parts } from '../net/index.ts'
 import type { DenseWindow, Params, ParamsShare, Values } from '../params/index.ts'
 import type { Slice } from './placement.ts'
 import { decodePushAnswer, encodeSkip, METHODS, SharePart } from './protocol.ts'
+import type { Halved } from './runs.ts'
 
 /**
  * Sends a request to a server and resolves to what `read` makes of the answer, whose body is gone when it returns. `parts` may
@@ -30,6 +31,8 @@ export interface RemoteParamsOptions {
   readonly ahead?: boolean
   /** Memory that every server sees: of gradients and weights that lie there, a push says only that they do. */
   readonly window?: DenseWindow
+  /** How values travel to and from a server. @default as they are */
+  readonly halved?: (server: number) => Halved | undefined
   /** Pushes under way before a step waits: bounds staleness and memory. @default 2 */
   readonly pushesAhead?: number
 }
@@ -52,11 +55,11 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
 
   /** Asks at once; resolves when rows and weights are in place. */
   pull(share: ParamsShare<V>, insert: boolean): Promise<void> {
-    const { call, thread, segments, slices, ahead = false } = this.#options
+    const { call, thread, segments, slices, halved, ahead = false } = this.#options
     const dense = !(ahead && insert && this.#begun)
     this.#begun ||= insert
     const asked = slices.map((slice, server) => {
-      const part = new SharePart(share, server, segments)
+      const part = new SharePart(share, server, segments, halved?.(server))
       const parts = part.encodePull(thread, insert, dense, this.#sequence)
       return call(server, METHODS.pull, parts, `pull(${count(part)})`, (answer) =>
         part.decodePull(answer, share, dense ? slice : undefined),
@@ -75,12 +78,12 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
 
   /** Sends at once; returns when few enough are under way, which may be before this one is applied. */
   push(share: ParamsShare<V>): Promise<number> {
-    const { thread, segments, slices, ahead: wantsDense = false } = this.#options
+    const { thread, segments, slices, halved, ahead: wantsDense = false } = this.#options
     const sequence = ++this.#sequence
     const windowed = wantsDense && this.#isWindowed(share)
     if (!windowed) this.#weights ??= share.weights.slice() as V
     const sent = this.#send(sequence, (server) => {
-      const part = new SharePart(share, server, segments)
+      const part = new SharePart(share, server, segments, halved?.(server))
       return part.encodePush(share, slices[server]!, { thread, sequence, wantsDense, windowed })
     })
     if (wantsDense) this.#weightsCame = sent
@@ -98,10 +101,10 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
   }
 
   #send(sequence: number, parts: (server: number) => Parts): Promise<number> {
-    const { call, slices } = this.#options
+    const { call, slices, halved } = this.#options
     const sent = slices.map((slice, server) =>
       call(server, METHODS.push, parts(server), `push number ${sequence}`, (answer) =>
-        decodePushAnswer(answer, this.#weights ?? new Float32Array(0), slice),
+        decodePushAnswer(answer, this.#weights ?? new Float32Array(0), slice, halved?.(server)),
       ),
     )
     const pushed = Promise.all(sent).then(([step = 0]) => step)

@@ -1,4 +1,5 @@
 /** @file A parameter server without its sockets: answers what workers ask, by the rules of the mode. */
+import { HalfCoder } from '../kernel/index.ts'
 import type { Keep, Parts } from '../net/index.ts'
 import type { DenseWindow } from '../params/index.ts'
 import { Collector } from './collector.ts'
@@ -65,6 +66,7 @@ export class ParameterServer {
   readonly #collectors: readonly (Collector | undefined)[]
   readonly #seen = new Map<number, SeenSequences>()
   readonly #state: StateService
+  readonly #coder = new HalfCoder()
   readonly #changes: GeoChanges
   readonly #ledger: ChunkLedger
   readonly #mailbox = new Mailbox()
@@ -112,9 +114,10 @@ export class ParameterServer {
   }
 
   #pull(rank: number, body: Uint8Array<ArrayBuffer>): Parts | Promise<Parts> {
-    const { thread, insert, dense, pushes, ...signs } = decodePull(body)
+    const { thread, insert, dense, pushes, halved, ...signs } = decodePull(body, this.#coder)
     const number = contributor(rank, thread)
-    const answer = () => pullAnswer(this.store.pull(signs, insert, number), dense ? this.store.pullDense() : undefined)
+    const answer = () =>
+      pullAnswer(this.store.pull(signs, insert, number), dense ? this.store.pullDense() : undefined, halved)
     // In sync and half_async a thread sees weights only after the step it contributed to.
     const applied = this.#collectors[rank]?.applied(number, pushes)
     return applied ? applied.then(() => answer().map((part) => part.slice())) : answer()
@@ -124,7 +127,7 @@ export class ParameterServer {
     const { store } = this
     // What is merged with others later must outlive this request.
     const own = this.#collectors[rank] ? body.slice() : body
-    const request = decodePush(own, store.precision, store.dims, store.denseSize)
+    const request = decodePush(own, store.precision, store.dims, store.denseSize, this.#coder)
     const number = contributor(rank, request.thread)
     if (this.#seenOf(number).add(request.sequence)) {
       this.updates.note(rank, store.steps + 1, request)
@@ -138,7 +141,8 @@ export class ParameterServer {
         else store.push(request, options)
       }
     }
-    return pushAnswer(store.steps, request.wantsDense && !request.windowed ? store.pullDense() : undefined)
+    const weights = request.wantsDense && !request.windowed ? store.pullDense() : undefined
+    return pushAnswer(store.steps, weights, request.halved)
   }
 
   /** The answer leaves before the rows are applied; they are, before the next request is looked at. */
@@ -159,13 +163,14 @@ export class ParameterServer {
   #geo(rank: number, body: Uint8Array<ArrayBuffer>): Parts {
     const { store } = this
     // Changed signs are remembered for the other workers.
-    const message = decodeGeo(body.slice(), store.precision, store.dims, store.denseSize)
+    const message = decodeGeo(body.slice(), store.precision, store.dims, store.denseSize, this.#coder)
     const seen = this.#seenOf(contributor(rank, 0))
     if (seen.add(message.sequence)) {
       this.#changes.add(store, message)
       this.updates.note(rank, store.steps, message)
     }
-    return encodeGeo(this.#changes.take(rank, message.sequence, store))
+    const answer = this.#changes.take(rank, message.sequence, store)
+    return encodeGeo(message.halved ? { ...answer, halved: message.halved } : answer)
   }
 
   #seenOf(contributor: number): SeenSequences {

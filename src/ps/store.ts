@@ -1,6 +1,7 @@
 /** @file The seam inside a server: what keeps weights and applies gradients. One implementation on kernels, one plain and exact. */
 import type { Values } from '../params/index.ts'
-import type { Precision, SignGroups } from './protocol.ts'
+import type { SignGroups } from './protocol.ts'
+import type { Precision } from './runs.ts'
 
 /** Gradients of one step, of one worker's thread or of several merged. */
 export interface Gradients extends SignGroups {

@@ -89,7 +89,7 @@ function remoteMode(
   const slices = denseSlices(layout.floats, servers.size, tableServers)
   const shards = shardsOf(config, servers.size)
   const placement = { servers: servers.size, shards, ...(tableServers !== undefined && { tableServers }) }
-  const { table_segments: segments } = config.runner
+  const { table_segments: segments, wire_precision: precision } = config.runner
   return {
     ...{ slices, placement, pool: {} },
     dense: {
@@ -101,7 +101,7 @@ function remoteMode(
       const { port1, port2 } = new MessageChannel()
       serveThread(port1, servers, thread)
       const links = threadLinks(options, layout, thread)
-      return { kind: 'remote', port: port2, thread, layout, slices, segments, placement, pullsAhead, links }
+      return { kind: 'remote', port: port2, thread, layout, slices, segments, placement, pullsAhead, links, precision }
     },
     begin: async () => undefined,
     afterBatch: () => undefined,
@@ -130,7 +130,7 @@ const GEO_DENSE_STEP = 5
 /** Each worker trains a copy of its own and exchanges changed rows every geo_step batches. */
 function geoMode(options: WorkerModeOptions): WorkerMode {
   const { config, model, servers, workers } = options
-  const { thread_num: threads, table_segments: segments, seed, geo_step, geo_delta } = config.runner
+  const { thread_num: threads, table_segments: segments, seed, geo_step, geo_delta, wire_precision } = config.runner
   const { train: program, optimizer, tableOptimizers } = model
   const remote = remoteMode(options, 0)
   const { placement, slices } = remote
@@ -138,8 +138,9 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
   const tables = { tableOptimizers, plainTables: true }
   const local = createLocalParams({ program, optimizer, ...tables, seed, segments, threads: threads + 2 })
   const exchange = new GeoExchange({
-    ...{ program, seed, segments, local, thread: threads, placement, slices },
-    share: geo_delta === 'share' ? workers : 1,
+    ...{ program, seed, segments, local, thread: threads, placement, slices, workers },
+    sharesRows: geo_delta === 'share',
+    isHalved: (server) => wire_precision === 'float16' && servers.localPath(server, 0) === undefined,
     call: (...asked) => servers.ask(...asked),
   })
   let begun: Promise<void> | undefined

@@ -66,6 +66,22 @@ describe.skipIf(lacking !== undefined)('netns: modes over a bad network', () => 
     expect(results[0]!.evaluation['auc']).toBeGreaterThan(0.85)
   })
 
+  test.each(['async', 'geo'])('%s learns as well with values in float16, in fewer bytes', async (mode) => {
+    const overrides = ['runner.epochs=2', `runner.sync_mode=${mode}`, 'runner.geo_step=4', 'runner.model_save_path=']
+    const bytes: number[] = []
+    for (const precision of ['float32', 'float16']) {
+      const before = network.sentBytes()
+      const results = await run(mode, {
+        network,
+        overrides: [...overrides, `runner.wire_precision=${precision}`],
+        options: {},
+      })
+      bytes.push(network.sentBytes() - before)
+      expect(results[0]!.evaluation['auc'], precision).toBeGreaterThan(0.85)
+    }
+    expect(bytes[1]! / bytes[0]!).toBeLessThan(0.95)
+  })
+
   // Last: the host stays unplugged.
   test('a host that is unplugged while training is named by all others within 5 s', async () => {
     const overrides = ['runner.epochs=100000', 'runner.print_interval=1', 'runner.model_save_path=']

@@ -33,6 +33,8 @@ export interface Network {
   readonly hosts: readonly Host[]
   /** Packets lost so far. */
   lost(): number
+  /** Bytes that all hosts have sent so far. */
+  sentBytes(): number
   /** Kills what still runs on the hosts, and removes them. */
   close(): void
 }
@@ -66,7 +68,11 @@ export async function openNetwork({
     ip(line, 'sysctl', '-qw', 'net.ipv4.ip_forward=1')
     for (const space of spaces) if (lossPercent > 0) rules(space, lossRules(lossPercent))
     if (delayMs > 0) await startRelay(line, delayMs)
-    return { hosts, close, lost: () => spaces.reduce((sum, space) => sum + lostIn(space), 0) }
+    return {
+      ...{ hosts, close },
+      lost: () => spaces.reduce((sum, space) => sum + lostIn(space), 0),
+      sentBytes: () => spaces.slice(1).reduce((sum, space) => sum + sentFrom(space), 0),
+    }
   } catch (error) {
     close()
     throw error
@@ -162,6 +168,10 @@ function rules(space: string, text: string): void {
 function lostIn(space: string): number {
   const { stdout } = spawnSync('ip', ['netns', 'exec', space, 'nft', 'list', 'counters'], { encoding: 'utf8' })
   return Number(/packets (\d+)/.exec(stdout)?.[1] ?? 0)
+}
+
+function sentFrom(space: string): number {
+  return Number(ip(space, 'cat', '/sys/class/net/eth0/statistics/tx_bytes'))
 }
 
 function removeSpace(space: string): void {
