@@ -21,11 +21,15 @@ export const CONFIG = at('models', 'rank', 'dnn', 'config_bigdata.yaml')
 export interface SpeedOptions extends Layout {
   readonly rows: number
   readonly mode: string
+  /** Of the data: figures are those of 1, what is chosen is chosen on others. @default 1 */
+  readonly dataSeed?: number
+  /** Further keys: `runner.geo_step=50`. */
+  readonly set?: readonly string[]
 }
 
 export async function trainingSpeed(options: SpeedOptions & { readonly seed: number }) {
-  const { workers, threads, servers, rows, mode, seed } = options
-  const data = await criteoLike(rows, 'slot', 1)
+  const { workers, threads, servers, rows, mode, seed, dataSeed = 1, set = [] } = options
+  const data = await criteoLike(rows, 'slot', dataSeed)
   const job = await startJob({
     path: CONFIG,
     workers,
@@ -39,6 +43,7 @@ export async function trainingSpeed(options: SpeedOptions & { readonly seed: num
       'runner.epochs=1',
       'runner.print_interval=50',
       'runner.model_save_path=',
+      ...set,
     ],
   })
   await job.success()
@@ -75,11 +80,15 @@ export async function paddleSpeed(
 }
 
 /** Test AUC by mode over three seeds, beside one process with one thread on the same samples. */
-export async function accuracyByMode(rows: number) {
+export async function accuracyByMode(
+  rows: number,
+  modes: readonly string[],
+  more: Pick<SpeedOptions, 'dataSeed' | 'set'>,
+) {
   const summary = async (mode: string, layout: Layout) => {
     const found: number[] = []
     for (const seed of [1, 2, 3]) {
-      const { evaluation } = await trainingSpeed({ ...layout, rows, mode, seed })
+      const { evaluation } = await trainingSpeed({ ...layout, ...more, rows, mode, seed })
       found.push((evaluation as { auc: number }).auc)
     }
     const mean = found.reduce((sum, value) => sum + value, 0) / found.length
@@ -87,10 +96,10 @@ export async function accuracyByMode(rows: number) {
   }
   // Sync of one worker with one thread is, bit for bit, training in one process.
   const single = await summary('sync', { workers: 1, threads: 1, servers: 1 })
-  const modes: Record<string, object> = {}
-  for (const mode of ['async', 'half_async', 'geo']) {
+  const measured: Record<string, object> = {}
+  for (const mode of modes) {
     const found = await summary(mode, { workers: 2, threads: 1, servers: 2 })
-    modes[mode] = { ...found, belowSingle: single.mean - found.mean }
+    measured[mode] = { ...found, belowSingle: single.mean - found.mean }
   }
-  return { single, ...modes }
+  return { single, ...measured }
 }

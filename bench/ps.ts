@@ -11,6 +11,10 @@ const { values: options } = parseArgs({
     rounds: { type: 'string', default: '1' },
     only: { type: 'string', multiple: true },
     mode: { type: 'string', default: 'async' },
+    // Of the accuracy: which modes, on which data, with which keys set otherwise.
+    modes: { type: 'string', default: 'async,half_async,geo' },
+    'data-seed': { type: 'string', default: '1' },
+    set: { type: 'string', multiple: true, default: [] },
     repeats: { type: 'string', default: '400' },
     'table-rows': { type: 'string', default: '10000000' },
     // A Python with paddlepaddle 2.6.2 (its fleetrun stands beside it), and paddle_dnn.py.
@@ -27,7 +31,8 @@ const PARTS: Readonly<Record<string, () => Promise<object>>> = {
   'requests over TCP': () => requestTimes('TCP', Number(options.repeats)),
   'rows of a shard thread': storeSpeed,
   growth: () => growth(Number(options['table-rows'])),
-  'accuracy of 2 workers': () => accuracyByMode(rows),
+  'accuracy of 2 workers': () =>
+    accuracyByMode(rows, options.modes.split(','), { dataSeed: Number(options['data-seed']), set: options.set }),
 }
 
 for (const [name, measure] of Object.entries(PARTS)) {

@@ -23,6 +23,7 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
     'hybrid: servers hold rows only, each worker has all dense weights and they are averaged among the workers; needs sync_mode async.',
   ),
   geo_step: count(100, 1, 'Batches between two exchanges of a geo worker.'),
+  geo_dense_step: count(5, 1, 'Batches between two exchanges of the dense weights of a geo worker.'),
   geo_delta: choice(
     GEO_DELTAS,
     'whole',

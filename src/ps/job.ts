@@ -12,7 +12,7 @@ import { PS_MODES, type PsMode } from './server.ts'
 export function jobIdentity(cluster: Cluster, config: JobConfig, model: TracedModel): Identity {
   const { runner, hyper_parameters, table_parameters } = config
   checkTableNames(table_parameters, model.train.tables)
-  const { seed, thread_num, train_batch_size, epochs, geo_step, geo_delta, table_segments } = runner
+  const { seed, thread_num, train_batch_size, epochs, geo_step, geo_dense_step, geo_delta, table_segments } = runner
   return {
     jobId: cluster.jobId,
     token: cluster.token,
@@ -32,6 +32,7 @@ export function jobIdentity(cluster: Cluster, config: JobConfig, model: TracedMo
         train_batch_size,
         epochs,
         geo_step,
+        geo_dense_step,
         geo_delta,
         table_segments,
         hyper_parameters,

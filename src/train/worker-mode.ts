@@ -124,13 +124,18 @@ function threadLinks(options: WorkerModeOptions, layout: DenseLayout, thread: nu
 const MIN_LINK_BYTES = 64 * 1024
 const MAX_LINK_BYTES = 64 * 1024 * 1024
 
-/** Dense weights, which every batch changes, drift apart sooner than rows: they are exchanged more often. */
-const GEO_DENSE_STEP = 5
-
 /** Each worker trains a copy of its own and exchanges changed rows every geo_step batches. */
 function geoMode(options: WorkerModeOptions): WorkerMode {
   const { config, model, servers, workers } = options
-  const { thread_num: threads, table_segments: segments, seed, geo_step, geo_delta, wire_precision } = config.runner
+  const {
+    thread_num: threads,
+    table_segments: segments,
+    seed,
+    geo_step,
+    geo_dense_step,
+    geo_delta,
+    wire_precision,
+  } = config.runner
   const { train: program, optimizer, tableOptimizers } = model
   const remote = remoteMode(options, 0)
   const { placement, slices } = remote
@@ -154,7 +159,8 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
     },
     afterBatch: (runtime, index) => {
       if ((index + 1) % geo_step === 0) return () => run(runtime)
-      return (index + 1) % GEO_DENSE_STEP === 0 ? () => exchange.run([]) : undefined
+      // Dense weights, which every batch changes, drift apart sooner than rows.
+      return (index + 1) % geo_dense_step === 0 ? () => exchange.run([]) : undefined
     },
     settle: async (runtime) => exchange.settle(await runtime.touched()),
   }
