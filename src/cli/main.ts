@@ -7,6 +7,7 @@ import { clusterCommand } from './cluster.ts'
 import { clusterHostCommand } from './cluster-host.ts'
 import { convertCommand } from './convert.ts'
 import { dataCommand } from './data.ts'
+import { doctorCommand } from './doctor.ts'
 import { execCommand } from './exec.ts'
 import { exportCommand } from './export.ts'
 import { reportFailure } from './failure.ts'
@@ -42,6 +43,7 @@ const COMMANDS = [
   stopCommand,
   cloudCommand,
   checkCommand,
+  doctorCommand,
   dataCommand,
   (io: CliIo) => fleetrunCommand(io),
   launchPsCommand,

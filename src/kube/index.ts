@@ -10,6 +10,7 @@ export {
   type Selection,
   type WatchEvent,
 } from './client.ts'
+export { type DoctorOptions, examine, type Finding } from './doctor.ts'
 export { KubeError } from './errors.ts'
 export { type FollowOptions, followJob, type KubeJob, type KubeOutcome } from './follow.ts'
 export { RESOURCES, type Resource } from './paths.ts'

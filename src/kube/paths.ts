@@ -20,6 +20,12 @@ export const RESOURCES = {
   ServiceAccount: { apiVersion: CORE, kind: 'ServiceAccount', plural: 'serviceaccounts' },
   PersistentVolumeClaim: { apiVersion: CORE, kind: 'PersistentVolumeClaim', plural: 'persistentvolumeclaims' },
   Node: { apiVersion: CORE, kind: 'Node', plural: 'nodes', ofCluster: true },
+  SelfSubjectAccessReview: {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SelfSubjectAccessReview',
+    plural: 'selfsubjectaccessreviews',
+    ofCluster: true,
+  },
   Role: { apiVersion: RBAC, kind: 'Role', plural: 'roles' },
   RoleBinding: { apiVersion: RBAC, kind: 'RoleBinding', plural: 'rolebindings' },
   Job: { apiVersion: 'batch/v1', kind: 'Job', plural: 'jobs' },
