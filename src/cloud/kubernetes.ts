@@ -44,9 +44,9 @@ export async function submitPods(options: SubmitPodsOptions): Promise<void> {
   const job = jobOfFolder(folder)
   const client = await connectKube({ env, namespace: namespace ?? job.pods?.namespace })
   const render = renderOptions(job, options)
-  const { name, framework } = await applyJob({ client, render, replace, say })
+  const made = await applyJob({ client, render, replace, say })
   const kubeconfig = env['KUBECONFIG']
-  const submitted: Submitted = { name, framework, namespace: client.namespace, context: client.context, kubeconfig }
+  const submitted: Submitted = { ...made, context: client.context, kubeconfig }
   writeWhole(fileOf(folder), submitted)
 }
 

@@ -17,14 +17,14 @@ export interface ApplyOptions {
 
 export async function applyJob({ client, render, replace, say }: ApplyOptions): Promise<KubeJob> {
   const rendered = await checked(client, render, say)
-  const job = { name: rendered.name, namespace: client.namespace, framework: rendered.framework }
+  const job = { name: rendered.name, namespace: client.namespace, framework: rendered.framework, uids: [] }
   if (await isThere(client, job)) {
     if (!replace) throw exists(job)
     say(`Deleting the job ${job.name} that is there already.`)
     await deleteJob(client, job)
   }
-  await make(client, rendered)
-  return job
+  const made = await make(client, rendered)
+  return { ...job, uids: made.map(({ metadata }) => metadata.uid ?? '') }
 }
 
 /** Asks the cluster to check everything and keep nothing. Without a class for its priority a job goes without one, and that is said. */
@@ -105,21 +105,22 @@ const exists = ({ name, namespace }: KubeJob) =>
     hint: 'Replace it with --force (its pods are deleted), or give submit.job_name another name.',
   })
 
-async function make(client: KubeClient, { support, jobs }: Rendered): Promise<void> {
+async function make(client: KubeClient, { support, jobs }: Rendered): Promise<readonly KubeObject[]> {
   const made: KubeObject[] = []
   try {
     for (const object of support) {
       await replaceLeftover(client, object)
       made.push(object)
     }
-    const [first] = await Promise.all(
+    const created = await Promise.all(
       jobs.map(async (job) => {
-        const created = await client.create(job)
+        const object = await client.create(job)
         made.push(job)
-        return created
+        return object
       }),
     )
-    await own(client, first!, [...support, ...jobs.slice(1)])
+    await own(client, created[0]!, [...support, ...jobs.slice(1)])
+    return created
   } catch (error) {
     await Promise.allSettled(made.map(async (object) => await client.remove(resourceOf(object), object.metadata.name)))
     throw error

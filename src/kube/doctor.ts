@@ -123,7 +123,7 @@ interface Queue extends KubeObject {
   readonly status?: { readonly state?: string }
 }
 
-async function queues(client: Pick<KubeClient, 'list'>): Promise<Answer> {
+export async function queues(client: Pick<KubeClient, 'list'>): Promise<Answer> {
   const { items } = await client.list<Queue>(RESOURCES.Queue)
   const open = items.filter(({ status }) => status?.state === 'Open').map(({ metadata }) => metadata.name)
   const names = open.filter((name) => name !== 'root')

@@ -17,6 +17,8 @@ export interface KubeJob {
   readonly name: string
   readonly namespace: string
   readonly framework: PodFramework
+  /** Of what makes its pods: another job may get its name later. */
+  readonly uids: readonly string[]
 }
 
 export interface FollowOptions {
@@ -116,7 +118,7 @@ async function untilOver(
       ...own,
       resource: JOB_RESOURCES[job.framework],
       selection: jobSelection(job.name),
-      onChange: (jobs) => see({ jobs }),
+      onChange: (jobs) => see({ jobs: jobs.filter(({ metadata }) => job.uids.includes(metadata.uid ?? '')) }),
     }),
     mirror<V1Pod & KubeObject>({
       ...own,

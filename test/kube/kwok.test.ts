@@ -1,0 +1,23 @@
+/** @file Jobs on a real control plane with Volcano, whose nodes only pretend: gang, policies, admission, rights, states. */
+import { afterAll, beforeAll, describe } from 'vitest'
+import { type Bed, openBed } from './bed.testing.ts'
+import { commandTests } from './commands.testing.ts'
+import { doctorTests } from './doctor.testing.ts'
+import { jobTests } from './jobs.testing.ts'
+import { refusalTests } from './refusals.testing.ts'
+import { hasTestbed } from './testbed.testing.ts'
+import { troubleTests } from './troubles.testing.ts'
+
+describe.skipIf(!hasTestbed)('kubernetes-kwok', () => {
+  let bed: Bed
+  beforeAll(async () => {
+    bed = await openBed()
+  }, 120_000)
+  afterAll(() => bed?.close())
+
+  jobTests(() => bed)
+  troubleTests(() => bed)
+  refusalTests(() => bed)
+  commandTests(() => bed)
+  doctorTests(() => bed)
+})
