@@ -58,12 +58,27 @@ async function dryRun(client: KubeClient, { support, jobs, samples }: Rendered):
   } catch (error) {
     throw error instanceof KubeError && error.code === 'KUBE_QUEUE' ? await withQueues(client, error) : error
   }
-  for (const sample of samples) await check(sample).catch(passOver)
+  for (const sample of samples) {
+    const isChecked = await check(sample).then(() => true, passOver)
+    if (!isChecked) return await checkPriority(client, sample)
+  }
+}
+
+/** A class that is not there would keep every pod from being made, and no job is refused for it. */
+async function checkPriority(client: KubeClient, sample: KubeObject): Promise<void> {
+  const name = (sample as { readonly spec?: { readonly priorityClassName?: string } }).spec?.priorityClassName
+  if (name === undefined) return
+  await client.read(RESOURCES.PriorityClass, name).catch((error: unknown) => {
+    if (!(error instanceof KubeError)) throw error
+    const message = error.status === 404 ? `There is no PriorityClass ${name}.` : error.message
+    throw new KubeError(error.status, message, { code: 'KUBE_PRIORITY', cause: error })
+  })
 }
 
 /** Whoever may make jobs need not be allowed to make pods: then this check is left out. */
-function passOver(error: unknown): void {
+function passOver(error: unknown): false {
   if (!(error instanceof KubeError) || error.code !== 'KUBE_FORBIDDEN') throw error
+  return false
 }
 
 async function withQueues(client: KubeClient, error: KubeError): Promise<UserError> {

@@ -133,9 +133,10 @@ export async function queues(client: Pick<KubeClient, 'list'>): Promise<Answer> 
 
 /** What `oarfish run -b`, `logs`, `status` and `stop` ask of the cluster. */
 const NEEDED: readonly (readonly [group: string, resource: string, verbs: readonly string[]])[] = [
-  ['batch.volcano.sh', 'jobs', ['create', 'get', 'list', 'watch', 'delete']],
-  ['', 'pods', ['list', 'watch']],
+  ['batch.volcano.sh', 'jobs', ['create', 'list', 'watch', 'delete']],
+  ['', 'pods', ['get', 'list', 'watch', 'create']],
   ['', 'pods/log', ['get']],
+  ['', 'persistentvolumeclaims', ['get']],
   ['', 'events', ['list', 'watch']],
   ['', 'configmaps', ['create', 'patch', 'delete']],
   ['', 'secrets', ['create', 'patch', 'delete']],
@@ -162,7 +163,7 @@ export async function rights(client: Pick<KubeClient, 'create' | 'namespace'>): 
   if (missing.length === 0) return ok(`all ${asked.length} in namespace ${namespace}`)
   return wrong(
     `Missing in namespace ${namespace}: ${missing.join(', ')}.`,
-    'Have them given: deploy/kubernetes has a Role with exactly these.',
+    'Have them given: deploy/kubernetes/submitter.yaml is a Role with them.',
   )
 }
 

@@ -33,6 +33,12 @@ export const RESOURCES = {
   PodGroup: { apiVersion: 'scheduling.volcano.sh/v1beta1', kind: 'PodGroup', plural: 'podgroups' },
   Command: { apiVersion: 'bus.volcano.sh/v1alpha1', kind: 'Command', plural: 'commands' },
   Queue: { apiVersion: 'scheduling.volcano.sh/v1beta1', kind: 'Queue', plural: 'queues', ofCluster: true },
+  PriorityClass: {
+    apiVersion: 'scheduling.k8s.io/v1',
+    kind: 'PriorityClass',
+    plural: 'priorityclasses',
+    ofCluster: true,
+  },
   PaddleJob: { apiVersion: 'batch.paddlepaddle.org/v1', kind: 'PaddleJob', plural: 'paddlejobs' },
 } as const satisfies Readonly<Record<string, Resource>>
 

@@ -1,9 +1,11 @@
 /** @file What the cluster refuses, before anything is made. */
+import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
-import { applyJob, connectKube, type KubeClient, type KubeObject, RESOURCES } from '../../src/kube/index.ts'
+import { applyJob, connectKube, deleteJob, type KubeClient, type KubeObject, RESOURCES } from '../../src/kube/index.ts'
 import type { Job } from '../../src/submit/index.ts'
 import { type Bed, jobOf, renderOf } from './bed.testing.ts'
 
+const SUBMITTER = fileURLToPath(new URL('../../deploy/kubernetes/submitter.yaml', import.meta.url))
 const LONG = { timeout: 60_000 }
 
 export function refusalTests(bed: () => Bed): void {
@@ -141,6 +143,20 @@ export function refusalTests(bed: () => Bed): void {
           }),
         10_000,
       )
+    })
+
+    test.concurrent('nobody who has the Role of deploy/kubernetes/submitter.yaml', LONG, async () => {
+      const { kubectl, namespace } = bed().testbed
+      await namespace('submitter')
+      await kubectl(['-n', 'submitter', 'apply', '-f', SUBMITTER])
+      await kubectl(['-n', 'submitter', 'create', 'serviceaccount', 'she'])
+      const to = ['--role=oarfish-submitter', '--serviceaccount=submitter:she']
+      await kubectl(['-n', 'submitter', 'create', 'rolebinding', 'she', ...to])
+      const token = (await kubectl(['-n', 'submitter', 'create', 'token', 'she'])).trim()
+      const client = await bed().asUser('she', token, 'submitter')
+      const { outcome, job } = await bed().run(client, jobOf('hers'))
+      expect(outcome).toEqual({ phase: 'succeeded' })
+      await deleteJob(client, job)
     })
 
     test.concurrent('a token that has expired or is wrong', LONG, async () => {
