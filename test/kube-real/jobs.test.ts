@@ -105,12 +105,7 @@ describe.skipIf(!cluster)('a job of PaddleRec', () => {
     }
     const output = join(cluster!.dir, 'shared', 'data', name)
     expect(readdirSync(join(output, 'increment_dnn')).sort()).toEqual(['0', '1'])
-    console.log(
-      followed
-        .split('\n')
-        .filter((line) => /==>|epoch \d done|listens|Finish|save /.test(line))
-        .join('\n'),
-    )
+    console.log(digest(followed))
   }
 
   test.each(KINDS)('%s learns by oarfish run -b', { timeout: 8 * MINUTE }, async (kind) => {
@@ -188,3 +183,14 @@ describe.skipIf(!cluster)('a job of PaddleRec', () => {
     return account
   }
 })
+
+/** Lines of a followed log that tell how it went, each with the process that printed it. */
+function digest(followed: string): string {
+  let name = ''
+  const told: string[] = []
+  for (const line of followed.split('\n')) {
+    name = /^==> (\S+) <==$/.exec(line)?.[1] ?? name
+    if (/epoch \d done|listens|Finish|save epoch/.test(line)) told.push(`${name}: ${line}`)
+  }
+  return told.join('\n')
+}

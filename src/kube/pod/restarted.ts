@@ -8,6 +8,8 @@ import { RESOURCES } from '../paths.ts'
 export interface RestartOptions {
   readonly client: Pick<KubeClient, 'list' | 'create'>
   readonly podName: string
+  /** Whether all pods of the job are there, and stay. */
+  readonly isWhole: () => Promise<boolean>
   /** When this process began, in milliseconds. */
   readonly begunAt: number
   readonly say: (line: string) => void
@@ -22,7 +24,7 @@ export async function refuseRestart(options: RestartOptions): Promise<void> {
   const pod = await settledPod(options)
   const restarts = ownContainer(pod)?.restartCount ?? 0
   if (restarts === 0) return
-  const aborted = await abortJob(pod, options)
+  const aborted = (await becomesWhole(options)) ? await abortJob(pod, options) : STARTS_ANEW
   const message =
     `This program was started again in its pod (restart ${restarts} of ${options.podName}); ` +
     'what the job had learned in it is gone, so it cannot go on.'
@@ -30,6 +32,19 @@ export async function refuseRestart(options: RestartOptions): Promise<void> {
     code: 'KUBE_RESTARTED',
     hint: `The reason is in: kubectl logs --previous ${options.podName}\nWith restartPolicy: Never such a pod fails, and the policy PodFailed -> RestartJob starts the whole job anew.`,
   })
+}
+
+const STARTS_ANEW = 'Pods of the job are gone: Volcano starts it anew, where its policies say so.'
+const WHOLE_MS = 30_000
+
+/**
+ * When a pod is evicted, programs of the others end with errors and are started again before Volcano has begun the job anew. That is not to be
+ * stopped: whoever sees a pod missing waits, and is ended with the rest.
+ */
+async function becomesWhole({ isWhole, signal }: RestartOptions): Promise<boolean> {
+  for (const end = Date.now() + WHOLE_MS; Date.now() < end; await sleep(LOOK_MS, undefined, { signal }))
+    if (await isWhole()) return true
+  return false
 }
 
 /** The kubelet reports a container a moment after it has started: until then the pod shows the life before this one. */

@@ -4,8 +4,9 @@ import type { V1Pod } from '@kubernetes/client-node'
 import type { Env } from '../../config/index.ts'
 import { translateLine } from '../../launch/index.ts'
 import type { KubeClient } from '../client.ts'
+import { RESOURCES } from '../paths.ts'
 import { type FluidPod, fluidEnv, type Peer, readFluidPod } from './fluid-env.ts'
-import { waitForPods } from './peers.ts'
+import { runs, waitForPods } from './peers.ts'
 import { refuseRestart } from './restarted.ts'
 import { runEntry } from './run-entry.ts'
 import { terminationMessage, writeTermination } from './termination.ts'
@@ -27,7 +28,8 @@ export async function startFluid(options: StartFluidOptions): Promise<number> {
   const { env, say, signal } = options
   const pod = readFluidPod(env)
   const client = await options.connect(pod.namespace)
-  await refuseRestart({ client, podName: pod.name, begunAt: options.begunAt, say, signal })
+  const isWhole = () => hasAllPods(pod, client)
+  await refuseRestart({ client, podName: pod.name, isWhole, begunAt: options.begunAt, say, signal })
   const wait = { client, say, signal }
   const selector = `paddle-job-pserver=${pod.job}`
   const servers = pod.role === 'WORKER' ? [] : await waitForPods({ ...wait, selector, count: pod.servers })
@@ -46,6 +48,14 @@ export async function startFluid(options: StartFluidOptions): Promise<number> {
   if (message !== undefined) writeTermination(message)
   return code
 }
+
+async function hasAllPods({ job, servers, trainers }: FluidPod, client: Pick<KubeClient, 'list'>): Promise<boolean> {
+  const stay = async (labels: string) =>
+    (await client.list<V1Pod>(RESOURCES.Pod, { labels })).items.filter(stays).length
+  return (await stay(`paddle-job-pserver=${job}`)) >= servers && (await stay(`paddle-job=${job}`)) >= trainers
+}
+
+const stays = (pod: V1Pod) => runs(pod) || pod.status?.phase === 'Succeeded'
 
 const FAILED_TRAINERS = 1
 const BEYOND_THRESHOLD = `Failed trainer count beyond the threshold:  ${FAILED_TRAINERS}`

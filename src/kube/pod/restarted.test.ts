@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest'
+import { refuseRestart } from './restarted.ts'
+
+const BEGUN = Date.parse('2026-01-01T00:00:10Z')
+const pod = (restartCount: number, startedAt: string) => ({
+  metadata: {
+    ...{ name: 'ctr-pserver-0', namespace: 'default', uid: 'u' },
+    ownerReferences: [{ apiVersion: 'batch.volcano.sh/v1alpha1', kind: 'Job', name: 'ctr', uid: 'j' }],
+  },
+  spec: { containers: [{ name: 'pserver' }] },
+  status: {
+    containerStatuses: [
+      {
+        ...{ name: 'pserver', restartCount, state: { running: { startedAt } } },
+        lastState: { terminated: { exitCode: 1, message: 'General Error\nno room' } },
+      },
+    ],
+  },
+})
+
+/** Pods as looks at the API find them, one after the other; what was created. */
+function started(looks: readonly object[], { isWhole = true, end = new AbortController() } = {}) {
+  const created: Record<string, unknown>[] = []
+  const left = [...looks]
+  const list = async () => ({ metadata: {}, items: [left.length > 1 ? left.shift() : left[0]] }) as never
+  const create = async <T>(object: T) => {
+    created.push(object as never)
+    return object
+  }
+  const refused = refuseRestart({
+    ...{ client: { list, create }, podName: 'ctr-pserver-0', begunAt: BEGUN, say: () => undefined, signal: end.signal },
+    isWhole: async () => isWhole,
+  })
+  return { refused, created }
+}
+
+test('the first life of a container goes on', async () => {
+  const { refused, created } = started([pod(0, '2026-01-01T00:00:10Z')])
+  await refused
+  expect(created).toEqual([])
+})
+
+test('what the API still shows of the life before is not taken for this one', async () => {
+  const { refused, created } = started([pod(0, '2026-01-01T00:00:00Z'), pod(1, '2026-01-01T00:00:09Z')])
+  await expect(refused).rejects.toThrow('restart 1 of ctr-pserver-0')
+  expect(created.map(({ kind }) => kind)).toEqual(['Event', 'Command'])
+  expect(created[0]).toMatchObject({
+    reason: 'ProgramRestarted',
+    involvedObject: { kind: 'Job', name: 'ctr' },
+    message:
+      'The program of ctr-pserver-0 was started again in its old pod; it had ended with exit code 1: General Error | no room',
+  })
+  expect(created[1]).toMatchObject({ action: 'AbortJob', target: { name: 'ctr' } })
+})
+
+test('while a pod of the job is missing, nothing is aborted: Volcano is about to start it anew', async () => {
+  const end = new AbortController()
+  const { refused, created } = started([pod(1, '2026-01-01T00:00:10Z')], { isWhole: false, end })
+  setTimeout(() => end.abort(), 700)
+  await expect(refused).rejects.toThrow()
+  expect(created).toEqual([])
+})
