@@ -53,6 +53,7 @@ const url = await new Promise((done, fail) => {
 }).finally(() => undefined)
 console.log(`HDFS at ${url}`)
 process.env.OARFISH_HDFS = url
+process.env.OARFISH_HDFS_LIB = lib // for tests that need an HDFS in a network of their own
 if (process.argv.includes('--record')) process.env.OARFISH_HDFS_RECORD = '1'
 const code = await node(at('node_modules', 'vitest', 'vitest.mjs'), ['run', 'test/hdfs'])
 const ended = new Promise((done) => hdfs.once('exit', done))

@@ -31,8 +31,8 @@ describe.skipIf(lacking)(`jobs over hdfs:// on two hosts ${lacking ?? ''}`, { ti
     hdfs = host!.spawn('java', [...java, ...args, join(cluster.folder(), 'remote/train')], {
       stdio: ['pipe', 'pipe', 'ignore'],
     })
-    url = /hdfs:\/\/\S+/.exec(await firstOutput(hdfs, 120_000))![0]
-  }, 180_000)
+    url = /hdfs:\/\/\S+/.exec(await firstOutput(hdfs, 180_000))![0]
+  }, 240_000)
   afterAll(() => {
     hdfs?.kill('SIGKILL')
     cluster?.end()
