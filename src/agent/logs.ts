@@ -60,6 +60,16 @@ export async function* taggedLines(
 
 const TAGGED_CHARACTERS = 1000
 
+/** What went wrong on a node, in the same stream. */
+export const taggedFailure = (text: string) =>
+  text
+    .split('\n')
+    .map((line) => `@${FAILURE} ${line.slice(0, TAGGED_CHARACTERS)}\n`)
+    .join('')
+
+/** The name that such lines have. */
+export const FAILURE = 'failure.0'
+
 /** What a line of such a stream belongs to. */
 export function untagged(line: string): { readonly log: string; readonly text: string } {
   const [, log = 'job', text = line] = /^@([a-z_]+\.\d+) (.*)$/s.exec(line) ?? []

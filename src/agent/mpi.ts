@@ -1,6 +1,6 @@
 /** @file A node of a job as one rank of mpirun: files, addresses and exit codes travel over MPI, so that nodes need nothing in common but that. */
-import { rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { rmdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import type { Env } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { Job } from '../submit/index.ts'
@@ -76,8 +76,14 @@ async function printAll(lines: AsyncIterable<string>, print: (line: string) => v
 
 /** Nothing stays on a node whose output was collected; where there is no place for it, it stays and the place is told. */
 export function removeWork(root: string, { data }: Job, emit: EventSink): void {
-  if (data.fileSystem !== undefined && data.output !== undefined) rmSync(root, { recursive: true, force: true })
-  else emit({ kind: 'notice', message: `there is no output_path: what the job wrote stays in ${root}` })
+  if (data.fileSystem !== undefined && data.output !== undefined) {
+    rmSync(root, { recursive: true, force: true })
+    try {
+      rmdirSync(dirname(root))
+    } catch {
+      // Another node of the job is on this host.
+    }
+  } else emit({ kind: 'notice', message: `there is no output_path: what the job wrote stays in ${root}` })
 }
 
 /** The processes of a node are no ranks of this mpirun: they find each other by their addresses. */

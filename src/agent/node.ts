@@ -9,7 +9,7 @@ import { remoteFiles } from '../fs/index.ts'
 import { launchPsEnv, superviseJob } from '../launch/index.ts'
 import type { Job } from '../submit/index.ts'
 import type { Seat, Seats } from './seats.ts'
-import { newFiles, sendFile, stageData } from './stage.ts'
+import { newFiles, onDisk, sendFile, stageData } from './stage.ts'
 
 export interface NodeOptions {
   readonly job: Job
@@ -70,9 +70,11 @@ const filesOf = ({ job: { data }, env }: StepOptions) =>
 
 async function writeFiles({ files }: Job, folder: string): Promise<void> {
   for (const { name, content } of files) {
-    if ('path' in content) await copyFile(content.path, join(folder, name))
-    else if ('text' in content) await writeFile(join(folder, name), content.text)
-    else await writeFile(join(folder, name), Buffer.from(content.base64, 'base64'))
+    const path = join(folder, name)
+    await onDisk(path, async () => {
+      if ('path' in content) await copyFile(content.path, path)
+      else await writeFile(path, 'text' in content ? content.text : Buffer.from(content.base64, 'base64'))
+    })
   }
 }
 

@@ -1,11 +1,13 @@
 /** @file A node's data: its share of the training and test files, all of the third-party files; and the way back for what it wrote. */
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdir, readdir } from 'node:fs/promises'
+import { mkdir, readdir, stat } from 'node:fs/promises'
+import { hostname } from 'node:os'
 import { basename, dirname, join, sep } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { RemoteFile, RemoteFiles } from '../fs/index.ts'
 import type { JobData } from '../submit/index.ts'
+import { UserError } from '../util/index.ts'
 
 /** Folders of a node that hold what it was given. */
 export const STAGED = { train: 'train_data', test: 'test_data', thirdparty: 'thirdparty' } as const
@@ -26,7 +28,7 @@ export async function stageData({ files, data, folder, node, nodes, say }: Stage
     const all = await files.list(path)
     const mine = what === 'thirdparty' ? all : shareOf(all, node, nodes)
     for (const file of mine)
-      await fetchFile(files, join(path, file.path), join(folder, name, file.path || basename(path)))
+      await fetchFile(files, { ...file, path: join(path, file.path) }, join(folder, name, file.path || basename(path)))
     const bytes = mine.reduce((sum, file) => sum + file.bytes, 0)
     say(`./${name}: ${mine.length} of ${all.length} files of ${path}, ${bytes} bytes`)
   }
@@ -40,9 +42,27 @@ export function shareOf(all: readonly RemoteFile[], node: number, nodes: number)
   return all.length < nodes ? all : all.filter((_file, k) => k % nodes === node)
 }
 
-async function fetchFile(files: RemoteFiles, from: string, to: string): Promise<void> {
-  await mkdir(dirname(to), { recursive: true })
-  await pipeline(Readable.from(files.read(from)), createWriteStream(to))
+async function fetchFile(files: RemoteFiles, { path: from, bytes }: RemoteFile, to: string): Promise<void> {
+  await onDisk(to, async () => {
+    await mkdir(dirname(to), { recursive: true })
+    await pipeline(Readable.from(files.read(from)), createWriteStream(to))
+  })
+  const { size } = await stat(to)
+  if (size !== bytes) throw new Error(`${from} has ${bytes} bytes, of which ${size} came`)
+}
+
+/** A node whose disk is full says so, and which node it is. */
+export async function onDisk(path: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+    throw new UserError(`The disk of ${hostname()} is full: there is no room for ${path}.`, {
+      code: 'AGENT_DISK_FULL',
+      hint: `Make room in ${dirname(path)}, or set OARFISH_WORK on the nodes to a folder of a larger disk.`,
+      cause: error,
+    })
+  }
 }
 
 /** What lies in a folder and was not put there: relative paths, in order. */

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { PRIORITIES, type Priority } from '../config/index.ts'
 import type { Event } from '../event/index.ts'
+import { isUserError } from '../util/index.ts'
 import { ExitCode } from './exit.ts'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
 import { oneOf, wholeNumber } from './options.ts'
@@ -201,21 +202,32 @@ async function ranks(folder: string, io: CliIo): Promise<void> {
 
 /** One rank of mpirun: rank 0 reads the job from its input. */
 async function node(step: string | undefined, io: CliIo): Promise<void> {
-  const { MPI_STEPS, runMpiNode, runMpiStep } = await import('../agent/index.ts')
+  const { MPI_STEPS, runMpiNode, runMpiStep, taggedFailure } = await import('../agent/index.ts')
   const stop = new AbortController()
   io.onSignal(() => stop.abort())
   const options = {
-    ...{ env: io.env, signal: stop.signal, emit: plainSink(io), print: (line: string) => void io.out.write(line) },
+    ...{
+      env: io.env,
+      signal: stop.signal,
+      emit: plainSink(io, taggedFailure),
+      print: (line: string) => void io.out.write(line),
+    },
     readJob: async () => JSON.parse(await text(Readable.from(io.input()))),
     folder: join(io.env['OARFISH_WORK'] ?? tmpdir(), `oarfish-${io.env['OARFISH_JOB_ID'] ?? process.pid}`),
   }
-  const code = await (step === undefined ? runMpiNode(options) : runMpiStep(oneOf('--step', MPI_STEPS, step), options))
+  const run = () => (step === undefined ? runMpiNode(options) : runMpiStep(oneOf('--step', MPI_STEPS, step), options))
+  const code = await run().catch((error: unknown) => {
+    if (!isUserError(error)) throw error
+    options.emit({ kind: 'error', code: error.code, message: error.message, ...(error.hint && { hint: error.hint }) })
+    return 2
+  })
   if (code !== 0) throw new ExitCode(code ?? STOP_SIGNALS.SIGTERM)
 }
 
 /** What the node says, on the output that mpirun collects. */
-const plainSink = (io: CliIo) => (event: Event) => {
+const plainSink = (io: CliIo, failure: (text: string) => string) => (event: Event) => {
   if (event.kind === 'process') io.out.write(`${event.role} ${event.rank} (pid ${event.pid}): ${event.state}\n`)
   else if (event.kind === 'notice' || event.kind === 'warning') io.out.write(`${event.message}\n`)
-  else if (event.kind === 'error') io.out.write(`${[event.message, event.hint].filter(Boolean).join('\n')}\n`)
+  else if (event.kind === 'error')
+    io.out.write(failure([event.message, event.hint].filter((text) => text !== undefined).join('\n')))
 }

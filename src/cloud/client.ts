@@ -1,6 +1,5 @@
 /** @file The client of a job server: signed requests, uploads, and errors that say what the server said. */
-import { createHash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
+import { createReadStream, statSync } from 'node:fs'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { text as readText } from 'node:stream/consumers'
@@ -8,6 +7,7 @@ import type { JobStatus } from '../submit/index.ts'
 import { UserError } from '../util/index.ts'
 import type { AnnouncedFile, CloudJob, JobRequest } from './jobs.ts'
 import { EMPTY_HASH, hashOf, type Keys, sign } from './sign.ts'
+import { hashOfFile } from './upload.ts'
 
 export interface CloudClient {
   /** Creates the job, uploads its files and queues it. What goes wrong on the way leaves nothing behind. */
@@ -60,17 +60,37 @@ export function cloudClient(server: string, keys: Keys): CloudClient {
     const response = await send({ server, keys, method, path, hash: hashOf(text), body: text })
     return JSON.parse(await readText(response)) as T
   }
+  /** A connection that breaks is made again, and the file goes on behind what the server has. */
+  const upload = async (id: string, { name, bytes, sha256 }: AnnouncedFile, file: string) => {
+    const path = `/v1/jobs/${id}/files/${encodeURIComponent(name)}`
+    for (let [from, attempt] = [0, 1]; ; attempt++) {
+      const [body, rest] = [createReadStream(file, { start: from }), bytes - from]
+      try {
+        const sent = { server, keys, method: 'PUT', path: `${path}?from=${from}`, hash: sha256, body, bytes: rest }
+        return void (await readText(await send(sent)))
+      } catch (error) {
+        body.destroy()
+        if ((error as UserError).code !== 'CLOUD_UNREACHABLE' || attempt === ATTEMPTS) throw error
+        await new Promise((done) => setTimeout(done, FIRST_WAIT_MS * 2 ** (attempt - 1)))
+        from = (await call<{ received: number }>('GET', path)).received
+        if (from === bytes) return
+      }
+    }
+  }
   return {
     submit: async ({ request, files, fsUgi, onAdmitted, onUploaded }) => {
-      const announced = await Promise.all(files.map(announce))
+      // Sizes first: what is too large is refused before it is read to its end.
+      const sized = files.map(({ name, path }) => ({ name, bytes: statSync(path).size, sha256: EMPTY_HASH }))
+      await call('POST', '/v1/checks', { ...request, files: sized })
+      const announced = await Promise.all(
+        sized.map(async (file, i) => ({ ...file, sha256: await hashOfFile(files[i]!.path) })),
+      )
       const job = await call<Submitted>('POST', '/v1/jobs', { ...request, files: announced, fsUgi })
       try {
         onAdmitted?.()
-        for (const [i, { name, bytes, sha256 }] of announced.entries()) {
-          const path = `/v1/jobs/${job.jobId}/files/${encodeURIComponent(name)}`
-          const body = createReadStream(files[i]!.path)
-          await readText(await send({ server, keys, method: 'PUT', path, hash: sha256, body, bytes }))
-          onUploaded?.(name, bytes)
+        for (const [i, file] of announced.entries()) {
+          await upload(job.jobId, file, files[i]!.path)
+          onUploaded?.(file.name, file.bytes)
         }
         await call('POST', `/v1/jobs/${job.jobId}/ready`)
       } catch (error) {
@@ -101,16 +121,6 @@ export function cloudClient(server: string, keys: Keys): CloudClient {
   }
 }
 
-async function announce({ name, path }: { name: string; path: string }): Promise<AnnouncedFile> {
-  const hash = createHash('sha256')
-  let bytes = 0
-  for await (const piece of createReadStream(path, { highWaterMark: 1 << 20 })) {
-    hash.update(piece)
-    bytes += piece.length
-  }
-  return { name, bytes, sha256: hash.digest('hex') }
-}
-
 interface Sent {
   readonly server: string
   readonly keys: Keys
@@ -122,6 +132,8 @@ interface Sent {
 }
 
 const TIMEOUT_MS = 60_000
+const ATTEMPTS = 4
+const FIRST_WAIT_MS = 300
 
 function send({ server, keys, method, path, hash, body, bytes }: Sent): Promise<IncomingMessage> {
   const url = new URL(path, server)

@@ -1,5 +1,5 @@
 /** @file The folder in which server and supervisor of a job meet: what is to run, that it was started, how it ended. */
-import { existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readLogs } from '../agent/index.ts'
 import type { Job, JobStatus } from '../submit/index.ts'
@@ -83,6 +83,16 @@ export function readStatus(folder: string): JobStatus | undefined {
   const file = join(folder, 'status.json')
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as JobStatus) : undefined
 }
+
+/** What ranks on other hosts said is wrong, line by line. */
+export const addFailure = (folder: string, line: string) => appendFileSync(join(folder, 'failure.txt'), `${line}\n`)
+
+export function readFailure(folder: string): string | undefined {
+  const file = join(folder, 'failure.txt')
+  return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().slice(0, MOST_CHARACTERS) : undefined
+}
+
+const MOST_CHARACTERS = 4000
 
 export const writeOutcome = (folder: string, outcome: Outcome) => writeWhole(join(folder, 'outcome.json'), outcome)
 

@@ -27,9 +27,17 @@ export function openApi(version: string) {
         ),
         get: operation('The jobs of this user, newest first.', { 200: 'jobs' }, query('limit')),
       },
+      '/v1/checks': {
+        post: operation('Check a job as its creation would, and create nothing.', { 200: 'it may come' }),
+      },
       '/v1/jobs/{id}': { get: operation('One job.', { 200: 'the job' }, id()) },
       '/v1/jobs/{id}/files/{name}': {
-        put: operation('Upload one announced file.', { 200: 'it is there' }, id('name')),
+        put: operation(
+          'Upload one announced file; `from` is the byte at which an upload that broke off goes on.',
+          { 200: 'it is there' },
+          { parameters: [...id('name').parameters, ...query('from').parameters] },
+        ),
+        get: operation('How much of a file has come.', { 200: 'received: bytes' }, id('name')),
       },
       '/v1/jobs/{id}/ready': { post: operation('All files are there: queue the job.', { 200: 'the job' }, id()) },
       '/v1/jobs/{id}/stop': { post: operation('Stop the job.', { 200: 'the job' }, id()) },

@@ -4,10 +4,10 @@ import { appendFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { type MpiStep, untagged } from '../agent/index.ts'
+import { FAILURE, type MpiStep, untagged } from '../agent/index.ts'
 import type { Env } from '../config/index.ts'
 import type { Job } from '../submit/index.ts'
-import { jobFolder, jobOfFolder, readRequest } from './job-folder.ts'
+import { addFailure, jobFolder, jobOfFolder, readRequest } from './job-folder.ts'
 import { sizeOf } from './jobs.ts'
 import { findMpirun, mpirunWords } from './mpirun.ts'
 
@@ -52,7 +52,8 @@ async function mpirun({ folder, hostfile, env, signal }: RunMpiOptions, step?: M
   const sort = async (stream: Readable) => {
     for await (const line of createInterface({ input: stream })) {
       const { log, text } = untagged(line)
-      appendFileSync(join(logs, `${log}.log`), `${text}\n`)
+      if (log === FAILURE) addFailure(folder, text)
+      appendFileSync(join(logs, `${log === FAILURE ? 'job' : log}.log`), `${text}\n`)
     }
   }
   const [code] = await Promise.all([exitOf(child), sort(child.stdout), sort(child.stderr)])

@@ -10,7 +10,7 @@ import { openApi } from './openapi.ts'
 import { jobRequestSchema } from './request-schema.ts'
 import { createVerifier, HEADERS, hashOf, type Verifier } from './sign.ts'
 import type { Store } from './store.ts'
-import { missingFiles, receiveFile } from './upload.ts'
+import { missingFiles, receivedBytes, receiveFile } from './upload.ts'
 
 export interface ServerOptions {
   readonly store: Store
@@ -50,8 +50,17 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   'POST /v1/jobs': createJob,
   'GET /v1/jobs': async ({ user, query }, { store }) => listed(user, query, store),
   'GET /v1/jobs/:id': async ({ job }, { store }) => detailed(job, store),
-  'PUT /v1/jobs/:id/files/:name': async ({ job, name, request }, { store }) =>
-    await receiveFile(request, jobFolder(store.folderOf(job.id)).files, announced(job, name)),
+  'POST /v1/checks': async (call, options) => {
+    admitted(call, options)
+    return { admitted: true }
+  },
+  'PUT /v1/jobs/:id/files/:name': async ({ job, name, query, request }, { store }) => {
+    const from = Number(query.get('from') ?? 0)
+    return await receiveFile(request, jobFolder(store.folderOf(job.id)).files, announced(job, name), from)
+  },
+  'GET /v1/jobs/:id/files/:name': async ({ job, name }, { store }) => ({
+    received: receivedBytes(jobFolder(store.folderOf(job.id)).files, announced(job, name)),
+  }),
   'POST /v1/jobs/:id/ready': readyJob,
   'POST /v1/jobs/:id/stop': async ({ job }, { store, dispatcher }) => {
     await dispatcher.stop(job.id)
@@ -122,8 +131,17 @@ function ownJob(id: string, user: string, store: Store): CloudJob {
   throw new HttpError(404, `There is no job ${id}.`, 'List yours with: oarfish jobs')
 }
 
-async function createJob({ user, accounts, body }: Call, { store, executor, limits }: ServerOptions) {
-  const { fsUgi, ...rest } = body as { fsUgi?: unknown }
+async function createJob(call: Call, options: ServerOptions) {
+  const { user, accounts, body } = call
+  const { fsUgi } = body as { fsUgi?: unknown }
+  const request = admitted(call, options)
+  const job = await options.store.create(user, request, typeof fsUgi === 'string' ? fsUgi : undefined)
+  return { groupName: request.group, jobId: job.id, userId: accounts.users[user]!.id }
+}
+
+/** The job that is asked for; throws where it may not come in. */
+function admitted({ user, accounts, body }: Call, { executor, limits }: ServerOptions): JobRequest {
+  const { fsUgi: _secret, ...rest } = body as { fsUgi?: unknown }
   const parsed = jobRequestSchema.safeParse(rest)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
@@ -136,8 +154,7 @@ async function createJob({ user, accounts, body }: Call, { store, executor, limi
   const request = parsed.data as JobRequest
   const rejection = rejectionOf(request, user, accounts, { limits, executor })
   if (rejection) throw new HttpError(rejection.status, rejection.message, rejection.hint)
-  const job = await store.create(user, request, typeof fsUgi === 'string' ? fsUgi : undefined)
-  return { groupName: request.group, jobId: job.id, userId: accounts.users[user]!.id }
+  return request
 }
 
 function announced(job: CloudJob, name: string) {

@@ -4,7 +4,16 @@ import { join } from 'node:path'
 import { runNodesHere } from '../agent/index.ts'
 import type { Env } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
-import { claim, jobFolder, jobOfFolder, type Outcome, readRequest, takeOver, writeOutcome } from './job-folder.ts'
+import {
+  claim,
+  jobFolder,
+  jobOfFolder,
+  type Outcome,
+  readFailure,
+  readRequest,
+  takeOver,
+  writeOutcome,
+} from './job-folder.ts'
 import { sizeOf } from './jobs.ts'
 import { runPods } from './kubernetes.ts'
 import { runMpirun } from './run-mpi.ts'
@@ -32,7 +41,7 @@ export async function superviseCloudJob(options: SuperviseJobOptions): Promise<v
   const said = recorder(join(logs, 'job.log'))
   try {
     const code = await RUN[executor](options, said.emit)
-    writeOutcome(folder, outcomeOf(code, said.failure()))
+    writeOutcome(folder, outcomeOf(code, said.failure() ?? readFailure(folder)))
   } catch (error) {
     said.emit({ kind: 'error', code: 'CLOUD_JOB', message: (error as Error).message })
     writeOutcome(folder, { phase: 'failed', reason: (error as Error).message })

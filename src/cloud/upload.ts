@@ -1,34 +1,53 @@
-/** @file A file on its way in: written aside, compared with what was announced, then put in place. */
+/** @file A file on its way in: written aside, perhaps in several attempts, compared with what was announced, then put in place. */
 import { createHash } from 'node:crypto'
-import { createWriteStream, existsSync, renameSync, rmSync } from 'node:fs'
+import { createReadStream, createWriteStream, existsSync, renameSync, rmSync, statSync } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { Transform } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { AnnouncedFile } from './jobs.ts'
 
-export async function receiveFile(request: IncomingMessage, folder: string, { name, bytes, sha256 }: AnnouncedFile) {
-  const aside = join(folder, `.${name}.part`)
-  const hash = createHash('sha256')
-  let got = 0
+/** Bytes of a file that have come. */
+export function receivedBytes(folder: string, { name }: AnnouncedFile): number {
+  const found = [join(folder, name), aside(folder, name)].find((path) => existsSync(path))
+  return found === undefined ? 0 : statSync(found).size
+}
+
+/** Takes the bytes from `from` on, which is where those that came before ended. What broke off is kept: the sender may go on from there. */
+export async function receiveFile(request: IncomingMessage, folder: string, file: AnnouncedFile, from: number) {
+  const { name, bytes, sha256 } = file
+  const path = aside(folder, name)
+  if (from !== receivedBytes(folder, file)) throw new Error(`${name} cannot go on at byte ${from}.`)
+  let got = from
   const check = new Transform({
     transform(piece: Buffer, _encoding, done) {
       got += piece.length
-      hash.update(piece)
       // Somebody who sends more than he announced could fill the disk.
       if (got > bytes) done(new Error(`${name} is longer than the ${bytes} bytes that were announced.`))
       else done(null, piece)
     },
   })
   try {
-    await pipeline(request, check, createWriteStream(aside))
-    if (got !== bytes || hash.digest('hex') !== sha256) throw new Error(`${name} did not arrive as it was announced.`)
-    renameSync(aside, join(folder, name))
+    await pipeline(request, check, createWriteStream(path, { flags: from === 0 ? 'w' : 'a' }))
+    if (got !== bytes || (await hashOfFile(path)) !== sha256)
+      throw new Error(`${name} did not arrive as it was announced.`)
+    renameSync(path, join(folder, name))
   } catch (error) {
-    rmSync(aside, { force: true })
+    if (!isBroken(error as NodeJS.ErrnoException)) rmSync(path, { force: true })
     throw error
   }
   return { name, bytes }
+}
+
+const aside = (folder: string, name: string) => join(folder, `.${name}.part`)
+
+/** The sender is gone in the middle. */
+const isBroken = ({ code }: NodeJS.ErrnoException) => code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE'
+
+export async function hashOfFile(path: string): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const piece of createReadStream(path, { highWaterMark: 1 << 20 })) hash.update(piece)
+  return hash.digest('hex')
 }
 
 export function missingFiles(folder: string, files: readonly AnnouncedFile[]): readonly string[] {

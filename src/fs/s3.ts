@@ -149,8 +149,8 @@ async function call(place: S3Place, { method, key, query = {}, body, range }: Ca
 }
 
 /** The headers of signature version 4. */
-function signed(
-  { endpoint, region, key, secret }: S3Place,
+export function signed(
+  { endpoint, region, key, secret }: Pick<S3Place, 'endpoint' | 'region' | 'key' | 'secret'>,
   { method, path, search, hash, now }: { method: string; path: string; search: string; hash: string; now: Date },
 ): Readonly<Record<string, string>> {
   const time = now.toISOString().replaceAll(/[-:]|\.\d+/g, '')

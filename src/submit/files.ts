@@ -33,6 +33,7 @@ export function takeFiles(words: string, cwd: string): Taken {
     })
   const files = [...new Set(paths)].flatMap((path) => {
     const stats = statSync(within(cwd, path))
+    if (stats.size > MOST_BYTES) throw tooLarge(path, stats.size)
     if (stats.isFile()) return [{ path, bytes: stats.size }]
     notices.push(`${path} is a folder and stays here: files go to the nodes one by one, without folders`)
     return []
@@ -79,6 +80,16 @@ function glob(step: string): RegExp {
     return part.replace(/[.+^${}()|[\]\\]/, '\\$&')
   })
   return new RegExp(`^${source}$`)
+}
+
+/** What no job server takes, and no node gets in a reasonable time. */
+const MOST_BYTES = 2 ** 30 // 1 GiB
+
+function tooLarge(path: string, bytes: number): UserError {
+  return new UserError(`submit.files: ${path} has ${bytes} bytes; a file for the nodes may have ${MOST_BYTES}.`, {
+    code: 'SUBMIT_FILES',
+    hint: "Put data on the job's file system and name it by train_data_path, test_data_path or thirdparty_path.",
+  })
 }
 
 function nothingThere(word: string, cwd: string): UserError {

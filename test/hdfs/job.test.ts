@@ -26,10 +26,16 @@ describe.skipIf(lacking)(`jobs over hdfs:// on two hosts ${lacking ?? ''}`, { ti
     cluster = await openMpiCluster('hdfs')
     cluster.begin()
     const [host] = cluster.hosts
-    const java = ['-Xmx512m', '--add-opens=java.base/java.lang=ALL-UNNAMED', '-cp', `${lib}/*`]
+    // Hadoop asks who it is.
+    const names = join(cluster.folder(), 'names')
+    writeFileSync(names, `127.0.0.1 localhost\n${host!.address} ${host!.name}\n`)
+    const java = ['-Xmx512m', `-Djdk.net.hosts.file=${names}`, '--add-opens=java.base/java.lang=ALL-UNNAMED']
     const args = [at('scripts/hdfs/MiniHdfs.java'), join(cluster.folder(), 'hdfs'), host!.address]
-    hdfs = host!.spawn('java', [...java, ...args, join(cluster.folder(), 'remote/train')], {
-      stdio: ['pipe', 'pipe', 'ignore'],
+    hdfs = host!.spawn('java', [...java, '-cp', `${lib}/*`, ...args, join(cluster.folder(), 'remote/train')], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
+    hdfs.stderr!.on('data', (text) => {
+      if (/Exception in thread/.test(String(text))) console.warn(String(text))
     })
     url = /hdfs:\/\/\S+/.exec(await firstOutput(hdfs, 180_000))![0]
   }, 240_000)

@@ -1,13 +1,25 @@
 /** @file The job server as a process: submissions by its client, kill -9, wrong keys, what is too large, and logs. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash, randomBytes } from 'node:crypto'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { request as httpRequest } from 'node:http'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { addGroup, addUser, cloudClient, type JobRequest } from '../../src/cloud/index.ts'
 import { hashOf, sign } from '../../src/cloud/sign.ts'
+import { oarfish } from '../oarfish.testing.ts'
 
 const OARFISH = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
 
@@ -97,6 +109,61 @@ test('wrong keys, a replay, other groups and files that are too large are refuse
   expect(JSON.parse(await textAt(`${url}/openapi.json`))).toMatchObject({ openapi: '3.1.0' })
 })
 
+test('a file of 2 GB is refused before it is read, by the server and by oarfish run, and nothing is left', {
+  timeout: 60_000,
+}, async () => {
+  const client = await started()
+  const big = join(folder, 'big.ts')
+  writeFileSync(big, '')
+  truncateSync(big, 2 ** 31) // has no blocks on the disk
+  const began = performance.now()
+  await expect(client.submit({ request: request({}), files: [{ name: 'big.ts', path: big }] })).rejects.toThrow(
+    /big.ts has 2147483648 bytes; a file may have/,
+  )
+  expect(performance.now() - began).toBeLessThan(1000)
+  expect((await client.list()).total).toBe(0)
+  const config = { backend: 'PaddleCloud', cluster_type: 'mpi' }
+  const fs = { fs_name: 'file:///', fs_ugi: 'u,p', train_data_path: '/t', output_path: '/o' }
+  const submit = { ak: 'a', sk: 's', group: 'ctr', files: './*.ts' }
+  writeFileSync(join(folder, 'backend.yaml'), JSON.stringify({ ...config, config: fs, submit }))
+  writeFileSync(join(folder, 'config.yaml'), RUN_CONFIG)
+  const { code, err } = await oarfish(['run', '-m', 'config.yaml', '-b', 'backend.yaml'], folder)
+  expect([code, err]).toEqual([2, expect.stringMatching(/submit.files: big.ts has 2147483648 bytes/)])
+  expect(readdirSync(folder).sort()).toEqual(['backend.yaml', 'big.ts', 'config.yaml', 'server'])
+})
+
+test('an upload that breaks off goes on where it was', { timeout: 60_000 }, async () => {
+  await started()
+  const content = randomBytes(3_000_000)
+  writeFileSync(join(folder, 'file'), content)
+  const { url, keys } = connection!
+  const relay = await breakingRelay(Number(new URL(url).port), 1_000_000, 2)
+  try {
+    const client = cloudClient(`http://127.0.0.1:${relay.port}`, keys)
+    const { jobId } = await client.submit({
+      request: request({ command: 'sha256sum file' }),
+      files: [{ name: 'file', path: join(folder, 'file') }],
+    })
+    await phaseOf(client, jobId, 'succeeded')
+    const text = await all(client.logs(jobId, { role: 'trainer', rank: 0 }))
+    expect(text).toContain(createHash('sha256').update(content).digest('hex'))
+    expect(relay.broken()).toBe(2)
+    // What came before a break is not sent again.
+    expect(relay.bytes()).toBeLessThan(4_000_000)
+  } finally {
+    relay.close()
+  }
+})
+
+test('without mpirun the server does not start, and says what to install', { timeout: 30_000 }, async () => {
+  const flags = ['cloud', 'serve', '--dir', join(folder, 'server'), '--port', '0', '--executor', 'mpi']
+  const child = spawn(process.execPath, [OARFISH, ...flags], { env: { ...process.env, PATH: '/nowhere' } })
+  let text = ''
+  child.stderr.on('data', (piece) => (text += piece))
+  expect(await new Promise((done) => child.once('exit', done))).toBe(2)
+  expect(text).toMatch(/There is no mpirun on the PATH.*\n.*Install Open MPI/)
+})
+
 test('a server that is gone in the middle of an upload leaves no job behind', { timeout: 60_000 }, async () => {
   const client = await started()
   writeFileSync(join(folder, 'file'), Buffer.alloc(1 << 20))
@@ -109,6 +176,39 @@ test('a server that is gone in the middle of an upload leaves no job behind', { 
   const again = await started()
   expect((await again.list()).jobs.map(({ phase }) => phase)).toEqual(['stopped'])
 })
+
+const RUN_CONFIG = `workspace: "./"
+mode: [ps]
+runner:
+- {name: ps, class: cluster_train, epochs: 1, device: cpu, fleet_mode: ps, phases: [p]}
+dataset:
+- {name: d, batch_size: 2, type: DataLoader, data_path: "{workspace}/train_data", sparse_slots: "click 1", dense_slots: "dense_var:1"}
+phase:
+- {name: p, model: "{workspace}/model.py", dataset_name: d, thread_num: 1}
+`
+
+/** Ends connections after so many bytes to the server, so many times. */
+async function breakingRelay(to: number, after: number, times: number) {
+  let [broken, bytes] = [0, 0]
+  const relay = createServer((client) => {
+    const server = connect(to, '127.0.0.1')
+    let own = 0
+    for (const socket of [client, server]) socket.on('error', () => undefined)
+    client.on('data', (piece) => {
+      own += piece.length
+      bytes += piece.length
+      if (own < after || broken === times) return server.write(piece)
+      broken++
+      server.destroy()
+      client.destroy()
+    })
+    client.on('end', () => server.end())
+    server.pipe(client)
+  })
+  await new Promise<void>((done) => relay.listen(0, '127.0.0.1', done))
+  const { port } = relay.address() as AddressInfo
+  return { port, broken: () => broken, bytes: () => bytes, close: () => void relay.close() }
+}
 
 function fail(): never {
   throw new Error('not yet')

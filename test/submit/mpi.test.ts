@@ -1,5 +1,7 @@
 /** @file The MPI jobs of PaddleRec's guide: submitted to a job server, run by mpirun on two hosts over ssh, to a trained model and its output. */
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { filled, guideJobs, type MpiCluster, mpiTools, openMpiCluster } from './mpi-cluster.testing.ts'
@@ -37,6 +39,8 @@ describe.skipIf(lacking)(`jobs on two hosts by mpirun ${lacking ?? ''}`, { timeo
       expect(trainer).toMatch(/auc/i)
       expect(existsSync(at('remote/out/log/trainer.1.log'))).toBe(true)
       expect(existsSync(at('remote/out/log/pserver.1.log'))).toBe(!isCollective)
+      // Nothing of the job is left on the node that ssh reached, which works in the system's folder.
+      expect(readdirSync(tmpdir()).filter((file) => file.startsWith(`oarfish-${id}`))).toEqual([])
       // Gradients of a collective job go through the group that mpirun started.
       if (isCollective) expect(trainer).toMatch(/Rank 0 of 2: .*Open MPI/)
       const prepared = readdirSync(at('work')).find((file) => /_\d{12}/.test(file))!
@@ -47,6 +51,23 @@ describe.skipIf(lacking)(`jobs on two hosts by mpirun ${lacking ?? ''}`, { timeo
       )
     })
   }
+
+  test('a node whose disk is full is named, and where its folder can be put', async () => {
+    const { config, backend } = guideJobs()[0]!
+    writeFileSync(at('work/config.yaml'), config)
+    const direct = filled(backend, { ...filesIn(), group: 'ctr' }).replace(/backend: "?PaddleCloud"?/, 'backend: MPI')
+    writeFileSync(at('work/backend.yaml'), direct.replace(/^submit:\n/m, `submit:\n  hostfile: ${at('hosts')}\n`))
+    mkdirSync(at('small'))
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=32k', 'tmpfs', at('small')])
+    try {
+      cluster.env['OARFISH_WORK'] = at('small')
+      const { code, text } = await submit()
+      expect([code, text]).toEqual([2, expect.stringMatching(/failed: The disk of submit-0 is full: .*OARFISH_WORK/s)])
+    } finally {
+      delete cluster.env['OARFISH_WORK']
+      execFileSync('umount', ['--lazy', at('small')])
+    }
+  })
 
   test('without a server: backend MPI runs it from here, and a host that is down is named', async () => {
     const { config, backend } = guideJobs()[0]!

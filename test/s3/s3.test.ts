@@ -1,0 +1,87 @@
+/** @file S3 against a server of its protocol: objects whole and in parts, listed, read, refused. Signatures are tested beside s3.ts. */
+import { spawnSync } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type RemoteFiles, remoteFiles } from '../../src/fs/index.ts'
+
+const script = fileURLToPath(new URL('../../scripts/s3-server.mjs', import.meta.url))
+const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8' })
+const lacking = status === 0 ? undefined : stderr.trim()
+if (lacking) console.warn(`skipped: ${lacking}`)
+
+interface S3Server {
+  run(): Promise<AddressInfo>
+  close(): Promise<void>
+}
+
+describe.skipIf(lacking)(`S3 ${lacking ?? ''}`, { timeout: 60_000 }, () => {
+  let server: S3Server
+  let folder: string
+  let name: string
+  let files: RemoteFiles
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 's3-'))
+    const { default: Server } = (await import(stdout.trim())) as { default: new (options: object) => S3Server }
+    const options = { port: 0, address: '127.0.0.1', silent: true, directory: folder }
+    server = new Server({ ...options, configureBuckets: [{ name: 'bucket' }] })
+    const { port } = await server.run()
+    name = `s3://bucket/jobs?endpoint=http://127.0.0.1:${port}&region=us-east-1`
+    files = remoteFiles(name, { ugi: 'S3RVER,S3RVER' })
+  }, 60_000)
+  afterAll(async () => {
+    await server?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  test('small objects, empty ones and names that must be encoded', async () => {
+    for (const [path, text] of [
+      ['out/a b+c(1)', 'one'],
+      ['out/ä/x=y&z', 'two'],
+      ['out/empty', ''],
+    ] as const) {
+      await files.write(path, pieces(Buffer.from(text)))
+      expect([path, String(await all(files.read(path)))]).toEqual([path, text])
+    }
+    expect(await files.list('out')).toEqual([
+      { path: 'a b+c(1)', bytes: 3 },
+      { path: 'empty', bytes: 0 },
+      { path: 'ä/x=y&z', bytes: 3 },
+    ])
+  })
+
+  test('a large object goes up in parts and comes back whole and in ranges', async () => {
+    const content = randomBytes(40 << 20)
+    await files.write('large', pieces(content))
+    expect(await files.list('large')).toEqual([{ path: '', bytes: content.length }])
+    expect((await all(files.read('large'))).equals(content)).toBe(true)
+    const from = 17 << 20
+    expect(Buffer.from(await files.readRange('large', from, 1000)).equals(content.subarray(from, from + 1000))).toBe(
+      true,
+    )
+    const [last] = [content.length - 10]
+    expect(Buffer.from(await files.readRange('large', last, 100)).equals(content.subarray(last))).toBe(true)
+  })
+
+  test('an unknown key and a bucket that is not there are told', async () => {
+    const by = (ugi: string) => remoteFiles(name, { ugi }).list('out')
+    await expect(by('nobody,S3RVER')).rejects.toMatchObject({ code: 'FS_FORBIDDEN' })
+    const other = remoteFiles(name.replace('bucket', 'other'), { ugi: 'S3RVER,S3RVER' })
+    await expect(other.list('out')).rejects.toMatchObject({ code: 'FS_NOT_FOUND' })
+    await expect(files.list('nothing')).rejects.toMatchObject({ code: 'FS_NOT_FOUND' })
+  })
+})
+
+async function* pieces(content: Uint8Array) {
+  for (let at = 0; at < content.length; at += 1 << 20) yield content.subarray(at, at + (1 << 20))
+}
+
+async function all(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
+  const found: Uint8Array[] = []
+  for await (const piece of content) found.push(piece)
+  return Buffer.concat(found)
+}
