@@ -12,6 +12,7 @@ const shown = lines.map((line, i) => {
   return `<text x="${MARGIN}" y="${y}"${i === 0 ? ' fill="#7ee787"' : ''}>${escaped(line)}</text>`
 })
 process.stdout.write(`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">
+<title>${escaped(lines[0])}</title>
 <rect width="100%" height="100%" rx="6" fill="#0d1117"/>
 <g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace" font-size="13" fill="#e6edf3" xml:space="preserve">
 ${shown.join('\n')}
