@@ -5,7 +5,7 @@ import { suggest, UserError } from '../util/index.ts'
 import type { KernelStore } from './kernel-store.ts'
 import { localShardOf, type Placement, serverOf, shardOf, shardsPerServer } from './placement.ts'
 import type { PsMode } from './server.ts'
-import type { Update, UpdateLog } from './update-log.ts'
+import type { UpdateMemory } from './update-log.ts'
 
 export interface InspectRequest {
   readonly table?: string
@@ -42,13 +42,10 @@ export interface RowReport {
     readonly localShard: number
   }
   /** Undefined: another server owns it. */
-  readonly row?: {
+  readonly row?: UpdateMemory & {
     readonly isStored: boolean
     readonly weight: readonly number[]
     readonly state: Readonly<Record<string, readonly number[]>>
-    /** The newest push with it that is remembered; how far back that goes is `since`. */
-    readonly lastUpdate?: Update
-    readonly since?: Update
   }
 }
 
@@ -70,14 +67,15 @@ export type InspectAnswer =
 
 export interface InspectorOptions {
   readonly store: KernelStore
-  readonly updates: UpdateLog
+  /** What is remembered of a row's updates. */
+  readonly memoryOf: (table: number, sign: bigint) => UpdateMemory | Promise<UpdateMemory>
   readonly mode: PsMode
   readonly rank: number
   readonly servers: readonly string[]
   readonly placement: Placement
 }
 
-export function inspectStore(options: InspectorOptions, { table, key }: InspectRequest): InspectAnswer {
+export async function inspectStore(options: InspectorOptions, { table, key }: InspectRequest): Promise<InspectAnswer> {
   const { store, rank, mode, placement } = options
   if (table === undefined) {
     const each = shardsPerServer(placement)
@@ -91,7 +89,9 @@ export function inspectStore(options: InspectorOptions, { table, key }: InspectR
   const at = tableNamed(store, table)
   if (key === undefined)
     return { kind: 'table', server: rank, ...tableReport(store, at), weights: weightReport(store, at) }
-  return { kind: 'row', ...rowReport(options, at, signOf(key)) }
+  const sign = signOf(key)
+  const memory = serverOf(sign, placement) === rank ? await options.memoryOf(at, sign) : {}
+  return { kind: 'row', ...rowReport(options, at, sign, memory) }
 }
 
 function tableNamed({ params }: KernelStore, name: string): number {
@@ -147,9 +147,10 @@ function weightReport(store: KernelStore, at: number): WeightReport {
 }
 
 function rowReport(
-  { store, updates, rank, servers, placement }: InspectorOptions,
+  { store, rank, servers, placement }: InspectorOptions,
   at: number,
   sign: bigint,
+  told: UpdateMemory,
 ): RowReport {
   const server = serverOf(sign, placement)
   const owner = {
@@ -162,8 +163,6 @@ function rowReport(
   const report = { table: name, key: String(sign), owner }
   if (server !== rank) return report
   const stored = store.row(at, sign)
-  const [lastUpdate, since] = [updates.find(at, sign), updates.oldest]
-  const told = { ...(lastUpdate && { lastUpdate: plain(lastUpdate) }), ...(since && { since: plain(since) }) }
   if (accessor && stored) return { ...report, row: { isStored: true, ...accessorReport(accessor, stored), ...told } }
   const floats = stored ? new Float32Array(stored.slice().buffer) : store.initial(at, sign)
   const states = stored ? rule.states : 0
@@ -185,10 +184,6 @@ function accessorReport(accessor: AccessorConfig, stored: Uint8Array) {
       ...(embedx && { 'embedx state': embedx.state }),
     },
   }
-}
-
-function plain({ step, worker, at }: Update): Update {
-  return { step, worker, at }
 }
 
 /** What the optimizer keeps beside each weight, in its order. */

@@ -15,6 +15,7 @@ import { serveWorkers } from './serve-workers.ts'
 import { ParameterServer, type PsMode } from './server.ts'
 import { ShardThreads } from './shard-threads.ts'
 import { TableTasks } from './table-tasks.ts'
+import { joinMemories } from './update-log.ts'
 
 export interface OpenStoreOptions {
   readonly cluster: Cluster
@@ -103,7 +104,9 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
   const server = new ParameterServer({ store, mode, workers, threads, segments, tables, onReset })
   const descriptor = cluster.inherited[splitEndpoint(endpoint).port]
   const localPath = transport === socketTransport ? newLocalPath() : undefined
-  const inspector = { store, updates: server.updates, mode, rank: cluster.rank, servers: cluster.servers, placement }
+  const memoryOf = async (table: number, sign: bigint) =>
+    joinMemories([server.updates.memoryOf(table, sign), ...((await shardThreads?.memoriesOf(table, sign)) ?? [])])
+  const inspector = { store, memoryOf, mode, rank: cluster.rank, servers: cluster.servers, placement }
   const inspect = (request: InspectRequest) => inspectStore(inspector, request)
   const { onLost } = options
   const service = serveWorkers({

@@ -27,7 +27,7 @@ export interface ServeOptions {
   readonly emit: EventSink
   readonly deadAfterMs?: number
   /** Answers those who look at the job without being part of it. @default nobody may look */
-  readonly inspect?: (request: InspectRequest) => InspectAnswer
+  readonly inspect?: (request: InspectRequest) => Promise<InspectAnswer>
   /** A worker is gone without a good-bye: what to end with, or undefined to go on without it. @default ends with the error */
   readonly onLost?: (rank: number, error: Error) => Error | undefined
   /** A unix socket where workers of this host may connect instead: faster than TCP. */
@@ -137,10 +137,10 @@ export function serveWorkers(options: ServeOptions): WorkerService {
 function observe(connection: Connection, inspect: NonNullable<ServeOptions['inspect']>): void {
   new Peer(connection, {
     who: `observer ${connection.remote}`,
-    handle: (method, body) => {
+    handle: async (method, body) => {
       if (method !== METHODS.inspect) throw new Error(`internal: an observer asked for method ${method}`)
       const request = JSON.parse(Buffer.from(body).toString('utf8')) as InspectRequest
-      return [Buffer.from(JSON.stringify(inspect(request)))]
+      return [Buffer.from(JSON.stringify(await inspect(request)))]
     },
   })
 }

@@ -14,6 +14,7 @@ import { ParameterServer } from './server.ts'
 import type { Lane } from './shard-threads.ts'
 import { Strangers } from './strangers.ts'
 import { LINK_MEMORY, type LinkMemory, openLinkMemory } from './thread-link.ts'
+import type { UpdateMemory } from './update-log.ts'
 
 export interface ShardSettings {
   readonly store: AttachedStore
@@ -25,10 +26,13 @@ export interface ShardSettings {
   readonly host: string
 }
 
-export type ToShard = { readonly kind: 'attach'; readonly store: AttachedStore }
+export type ToShard =
+  | { readonly kind: 'attach'; readonly store: AttachedStore }
+  | { readonly kind: 'remember'; readonly asked: number; readonly table: number; readonly sign: bigint }
 export type FromShard =
   | { readonly kind: 'open'; readonly lane: Lane }
   | { readonly kind: 'attached' }
+  | { readonly kind: 'remembered'; readonly asked: number; readonly memory: UpdateMemory }
   | { readonly kind: 'warning'; readonly message: string }
 
 await run(parentPort!, workerData as ShardSettings)
@@ -44,9 +48,14 @@ async function run(port: MessagePort, settings: ShardSettings): Promise<void> {
     socketTransport.listen(`${host}:0`, accept),
     path ? socketTransport.listen(path, accept) : undefined,
   ])
-  port.on('message', ({ store: next }: ToShard) => {
-    store.reattach(next)
-    say({ kind: 'attached' })
+  port.on('message', (message: ToShard) => {
+    if (message.kind === 'attach') {
+      store.reattach(message.store)
+      say({ kind: 'attached' })
+    } else {
+      const { asked, table, sign } = message
+      say({ kind: 'remembered', asked, memory: server.updates.memoryOf(table, sign) })
+    }
   })
   say({ kind: 'open', lane: { endpoint: listener.endpoint, ...(path && { path }) } })
 }

@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads'
 import type { EventSink } from '../event/index.ts'
 import type { KernelStore } from './kernel-store.ts'
 import type { FromShard, ShardSettings, ToShard } from './shard-thread.ts'
+import type { UpdateMemory } from './update-log.ts'
 
 /** Where a thread of a server is reached: over TCP, and on its own host. */
 export interface Lane {
@@ -26,6 +27,9 @@ interface State {
   closing: boolean
   /** Called by each thread that has taken other memory. */
   attached: () => void
+  /** What threads were asked for, by number. */
+  readonly asked: Map<number, (memory: UpdateMemory) => void>
+  count: number
 }
 
 export class ShardThreads {
@@ -41,7 +45,7 @@ export class ShardThreads {
 
   static async open(options: ShardThreadsOptions): Promise<ShardThreads> {
     const { store, count, emit, onFailure, ...shared } = options
-    const state: State = { closing: false, attached: () => {} }
+    const state: State = { closing: false, attached: () => {}, asked: new Map(), count: 0 }
     const entry = new URL('../../dist/ps/shard-thread.js', import.meta.url)
     const opened = Array.from({ length: count }, (_, i) => {
       const settings: ShardSettings = { ...shared, store: store.attached, thread: i + 1 }
@@ -50,7 +54,10 @@ export class ShardThreads {
         worker.on('message', (message: FromShard) => {
           if (message.kind === 'open') resolve(message.lane)
           else if (message.kind === 'attached') state.attached()
-          else emit({ kind: 'warning', message: message.message })
+          else if (message.kind === 'remembered') {
+            state.asked.get(message.asked)?.(message.memory)
+            state.asked.delete(message.asked)
+          } else emit({ kind: 'warning', message: message.message })
         })
         worker.on('error', (error) => {
           reject(error)
@@ -77,6 +84,20 @@ export class ShardThreads {
       for (const worker of this.#workers)
         worker.postMessage({ kind: 'attach', store: store.attached } satisfies ToShard)
     })
+  }
+
+  /** What each thread remembers of a row's updates. */
+  memoriesOf(table: number, sign: bigint): Promise<readonly UpdateMemory[]> {
+    return Promise.all(
+      this.#workers.map(
+        (worker) =>
+          new Promise<UpdateMemory>((resolve) => {
+            const asked = this.#state.count++
+            this.#state.asked.set(asked, resolve)
+            worker.postMessage({ kind: 'remember', asked, table, sign } satisfies ToShard)
+          }),
+      ),
+    )
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { UpdateLog } from './update-log.ts'
+import { joinMemories, UpdateLog } from './update-log.ts'
 
 const push = (signs: readonly bigint[]) => ({
   groups: [{ signs: BigUint64Array.from(signs), lengths: Uint32Array.of(signs.length) }],
@@ -24,4 +24,15 @@ test('it remembers about a million signs, then forgets the oldest pushes whole',
   expect(log.find(0, 2_000_000n)).toBe(undefined)
   expect(log.find(0, 3_000_000n)).toMatchObject({ step: 3 })
   expect(log.find(0, 5_299_999n)).toMatchObject({ step: 5 })
+})
+
+test('of several memories the newest push counts, back to where one of them begins', () => {
+  const update = (step: number, at: number) => ({ step, worker: 0, at })
+  const memories = [
+    { since: update(1, 10) },
+    { lastUpdate: update(7, 70), since: update(3, 30) },
+    { lastUpdate: update(5, 50) },
+  ]
+  expect(joinMemories(memories)).toEqual({ lastUpdate: update(7, 70), since: update(3, 30) })
+  expect(joinMemories([{}, {}])).toEqual({})
 })

@@ -11,6 +11,22 @@ export interface Update {
   readonly at: number
 }
 
+/** What is remembered of a row: its newest push, and how far back the memory goes. */
+export interface UpdateMemory {
+  readonly lastUpdate?: Update
+  readonly since?: Update
+}
+
+/** What several threads of a server remember, as one. */
+export function joinMemories(memories: readonly UpdateMemory[]): UpdateMemory {
+  const newest = (updates: readonly (Update | undefined)[]) =>
+    updates.reduce((a, b) => (b !== undefined && (a === undefined || b.at > a.at) ? b : a), undefined)
+  const lastUpdate = newest(memories.map((memory) => memory.lastUpdate))
+  // Before it, one of them may have forgotten something.
+  const since = newest(memories.map((memory) => memory.since))
+  return { ...(lastUpdate && { lastUpdate }), ...(since && { since }) }
+}
+
 interface Entry extends Update {
   /** Groups of signs with the tables they belong to: [from, to) of all signs ever noted. */
   readonly runs: readonly { readonly tables: readonly number[]; readonly from: number; readonly to: number }[]
@@ -39,6 +55,12 @@ export class UpdateLog {
     // What the ring has written over is forgotten.
     const first = this.#entries.findIndex((entry) => entry.runs.every(({ from }) => from >= this.#noted - CAPACITY))
     if (first > 0) this.#entries = this.#entries.slice(first)
+  }
+
+  memoryOf(table: number, sign: bigint): UpdateMemory {
+    const plain = ({ step, worker, at }: Update): Update => ({ step, worker, at })
+    const [last, since] = [this.find(table, sign), this.oldest]
+    return { ...(last && { lastUpdate: plain(last) }), ...(since && { since: plain(since) }) }
   }
 
   /** The newest push with this sign, of those that are remembered. */

@@ -37,20 +37,21 @@ function openStore(accessor?: object) {
     updates.note(1, store.steps, pushed)
   }
   const placement = { servers: 1, shards: 1000 }
-  const inspector = { store, updates, mode: 'async', rank: 0, servers: ['a:1'], placement } as const
-  const row = () => {
-    const answer = inspectStore(inspector, { table: 'rows', key: String(SIGN) })
+  const memoryOf = (table: number, sign: bigint) => updates.memoryOf(table, sign)
+  const inspector = { store, memoryOf, mode: 'async', rank: 0, servers: ['a:1'], placement } as const
+  const row = async () => {
+    const answer = await inspectStore(inspector, { table: 'rows', key: String(SIGN) })
     return answer.kind === 'row' ? answer.row! : undefined
   }
   return { push, row }
 }
 
-test('a plain row has its weight and the optimizer’s state by name, and its last update', () => {
+test('a plain row has its weight and the optimizer’s state by name, and its last update', async () => {
   const { push, row } = openStore()
-  expect(row()).toMatchObject({ isStored: false, state: {} })
-  const before = row()!.weight
+  expect(await row()).toMatchObject({ isStored: false, state: {} })
+  const before = (await row())!.weight
   push()
-  const { isStored, weight, state, lastUpdate } = row()!
+  const { isStored, weight, state, lastUpdate } = (await row())!
   expect([isStored, Object.keys(state)]).toEqual([true, ['moment']])
   expect(state['moment']).toEqual([1, 4, 9, 16, 25])
   // w -= 0.1 g / sqrt(g^2)
@@ -60,17 +61,17 @@ test('a plain row has its weight and the optimizer’s state by name, and its la
 
 test.each(['CtrCommonAccessor', 'CtrDoubleAccessor'])(
   'a row of %s has counts, and embedx only once it was made',
-  (name) => {
+  async (name) => {
     const rule = { name: 'SparseAdaGradSGDRule' }
     const fewer = { accessor_class: name, embed_sgd_param: rule, embedx_sgd_param: rule, embedx_threshold: 0.15 }
     const { push, row } = openStore(fewer)
     push()
-    expect(row()).toMatchObject({ isStored: true, state: { slot: [7], show: [1], click: [0], unseen_days: [0] } })
-    expect(row()!.weight).toHaveLength(1)
-    expect(row()!.state).not.toHaveProperty('embedx state')
+    expect(await row()).toMatchObject({ isStored: true, state: { slot: [7], show: [1], click: [0], unseen_days: [0] } })
+    expect((await row())!.weight).toHaveLength(1)
+    expect((await row())!.state).not.toHaveProperty('embedx state')
     push()
     push()
-    const { weight, state } = row()!
+    const { weight, state } = (await row())!
     expect(state['show']).toEqual([3])
     expect(weight.length).toBeGreaterThan(1)
     expect(state['embed state']).toHaveLength(1)

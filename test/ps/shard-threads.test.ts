@@ -6,7 +6,15 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { loadConfig } from '../../src/config/index.ts'
 import { loadModel } from '../../src/model/index.ts'
 import { denseLayout, type ParamsShare } from '../../src/params/index.ts'
-import { denseSlices, gatherDense, gatherRows, jobIdentity, RemoteParams, ServerGroup } from '../../src/ps/index.ts'
+import {
+  denseSlices,
+  gatherDense,
+  gatherRows,
+  inspectServer,
+  jobIdentity,
+  RemoteParams,
+  ServerGroup,
+} from '../../src/ps/index.ts'
 import { tinyFolder } from '../train/tiny.testing.ts'
 import { startJob } from './job.testing.ts'
 
@@ -71,6 +79,12 @@ test.each([true, false])(
         await params.push(own)
       }
       expect((await gatherDense(servers, slices)).steps).toBe(3)
+      // Whichever thread served it, inspect knows the push.
+      for (const thread of [0, 1, 2]) {
+        const asked = { server: job.cluster.servers[0]!, token: job.cluster.token, key: String(thread) }
+        const answer = await inspectServer({ ...asked, table: model.train.tables[0]!.name })
+        expect(answer.kind === 'row' && answer.row?.lastUpdate).toMatchObject({ step: thread + 1, worker: 0 })
+      }
       let rows = 0
       for await (const { signs } of gatherRows(servers, 0)) rows += signs.length
       expect(rows).toBe(3)
