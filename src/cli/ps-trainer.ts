@@ -55,15 +55,17 @@ async function runPsTrainer(options: PsTrainerOptions, io: CliIo): Promise<void>
   const config = loadConfig({ path: config_yaml, overrides: opt })
   const message = 'Stopping after the step under way; Ctrl+C again leaves at once.'
   const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
-  const emit = cluster.role === 'worker' ? withResultFile(output.emit) : output.emit
-  const work =
-    cluster.role === 'server'
-      ? (await import('../ps/index.ts')).runServer
-      : (await import('../train/index.ts')).trainWorker
+  const shared = { cluster, config, mode, ...psFlags(io.env) }
+  const work = async (signal: AbortSignal) => {
+    if (cluster.role === 'server')
+      return await (await import('../ps/index.ts')).runServer({ ...shared, emit: output.emit, signal })
+    const { writeProgramFiles } = await import('./program-files.ts')
+    const emit = withResultFile(output.emit)
+    const onModel = (model: Parameters<typeof writeProgramFiles>[1]) => writeProgramFiles(cluster.rank, model)
+    await (await import('../train/index.ts')).trainWorker({ ...shared, emit, signal, resume, onModel })
+  }
   try {
-    await untilInterrupted(io, hooks, (signal) =>
-      work({ cluster, config, emit, signal, resume, mode, ...psFlags(io.env) }),
-    )
+    await untilInterrupted(io, hooks, work)
   } finally {
     output.close()
   }

@@ -7,17 +7,25 @@ import { anyFiles, contentOf } from '../fs/index.ts'
 const MAX_BYTES = 64 * 1024 * 1024
 const LINE_FEED = 10
 
-/** Lines of plain text, one example each; says nothing of other data, nor where counting would take long. */
-export async function tellExamples(files: readonly string[], isText: boolean, emit: EventSink): Promise<void> {
+/**
+ * Lines of plain text, one example each; returns whether it has said how many. Of other data, and where counting would take
+ * long, nothing is said before the first pass has read it.
+ */
+export async function tellExamples(files: readonly string[], isText: boolean, emit: EventSink): Promise<boolean> {
   const bytes = measureFiles(files).reduce((sum, file) => sum + file.bytes, 0)
-  if (!isText || bytes > MAX_BYTES || files.some((file) => file.endsWith('.gz'))) return
+  if (!isText || bytes > MAX_BYTES || files.some((file) => file.endsWith('.gz'))) return false
   let total = 0
   for (const file of files) {
     const examples = await countLines(file)
     total += examples
     emit({ kind: 'notice', message: `File: ${file} has ${examples} examples` })
   }
-  emit({ kind: 'notice', message: `Total example: ${total}` })
+  tellTotal(total, emit)
+  return true
+}
+
+export function tellTotal(examples: number, emit: EventSink): void {
+  emit({ kind: 'notice', message: `Total example: ${examples}` })
 }
 
 async function countLines(path: string): Promise<number> {

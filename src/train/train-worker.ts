@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import type { Group } from '../collective/index.ts'
 import { type Cluster, explain, isWritten, type LoadedConfig } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
-import { type GraphMode, loadModelAs } from '../model/index.ts'
+import { type GraphMode, loadModelAs, type TracedModel } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'
 import { isHybrid, jobIdentity, psMode, ServerGroup, serverExchange } from '../ps/index.ts'
 import type { PassResult } from './loop.ts'
@@ -42,6 +42,8 @@ export interface TrainWorkerOptions {
   readonly filesOf?: (epoch: number) => readonly string[]
   /** @default by the keys of `config` */
   readonly checkpoints?: JobCheckpoints
+  /** Gets the model once it is traced. */
+  readonly onModel?: (model: TracedModel) => void
   /** What the start event shows. @default `config`, explained */
   readonly settings?: Readonly<Record<string, unknown>>
 }
@@ -66,6 +68,7 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
     notice(`runner.sync_mode is not set: ${mode} is used`)
   if (cluster.derivedToken && cluster.rank === 0) notice(DERIVED_TOKEN)
   const model = await loadModelAs(options.mode ?? 'static', loaded)
+  options.onModel?.(model)
   // Dense weights that workers step together are each worker's own, of one thread.
   const threads = hybrid ? 1 : config.runner.thread_num
   const job = { role: 'worker', rank: cluster.rank, threads } as const
@@ -129,6 +132,7 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
         {
           ...{ runtime: trainers, servers, strategy, part: parts[phase], stopped: () => signal.aborted },
           ...{ emit, stop: () => stop.abort(), takesOver: phase === 'train' && !hybrid && takesOver(mode) },
+          ...{ tellsTotal: phase === 'train' && epoch === first && !parts.isCounted },
           ...(phase === 'train' && filesOf && { files: filesOf(epoch) }),
         },
         phase,

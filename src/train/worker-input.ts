@@ -26,14 +26,14 @@ export interface InputOptions {
   readonly emit: EventSink
 }
 
-/** This worker's part of each phase's data; undefined: all of its own files. Says which it is. */
-export async function agreeOnInput({
-  servers,
-  cluster,
-  config,
-  files,
-  emit,
-}: InputOptions): Promise<Readonly<Record<Phase, Part | undefined>>> {
+/** This worker's part of each phase's data; undefined: all of its own files. */
+export interface AgreedInput extends Readonly<Record<Phase, Part | undefined>> {
+  /** The number of examples to train is known, and was said. */
+  readonly isCounted: boolean
+}
+
+/** Workers compare their files; says what came of it. */
+export async function agreeOnInput({ servers, cluster, config, files, emit }: InputOptions): Promise<AgreedInput> {
   const own = { train: await reports(files.train), infer: await reports(files.infer) }
   const all = await servers.meet('comparing data files', own)
   const { rank: index, workerNum: count } = cluster
@@ -48,11 +48,11 @@ export async function agreeOnInput({
   if (parts.train) emit({ kind: 'notice', message: `Split file list for worker ${index}` })
   const names = own.train.map(({ name }) => `'${name}'`).join(', ')
   emit({ kind: 'notice', message: `File list: [${names}]` })
-  await tellExamples(files.train ?? [], inputOf(config, 'train', files.train ?? []).isText, emit)
+  const isCounted = await tellExamples(files.train ?? [], inputOf(config, 'train', files.train ?? []).isText, emit)
   if (count > 1) emit({ kind: 'notice', message: said(parts.train, own.train.length, index, count) })
   const pieces = countPieces(measureFiles(files.train ?? []), inputKind(inputOf(config, 'train', files.train ?? [])))
   if (parts.train && index >= pieces) emit({ kind: 'notice', message: nothingFor(index, pieces) })
-  return parts
+  return { ...parts, isCounted }
 }
 
 function nothingFor(index: number, pieces: number): string {

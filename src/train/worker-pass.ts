@@ -2,6 +2,7 @@
 import type { Part } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { METHODS, type ServerGroup } from '../ps/index.ts'
+import { tellTotal } from './count-examples.ts'
 import type { PassResult } from './loop.ts'
 import type { Phase } from './messages.ts'
 import type { Runtime } from './runtime.ts'
@@ -20,6 +21,8 @@ export interface WorkerPass {
   readonly files?: readonly string[]
   /** Chunks of slower workers are taken over when this one has read its own. @default false */
   readonly takesOver?: boolean
+  /** Says how many examples there were: of all workers where they share the data. @default false */
+  readonly tellsTotal?: boolean
   readonly stopped: () => boolean
   /** Ends the pass here, because a worker in step with this one was told to stop. @default none is */
   readonly stop?: () => void
@@ -28,7 +31,7 @@ export interface WorkerPass {
 
 /** One phase of one epoch on all workers: they begin together and add up what they have measured. */
 export async function workerPass(
-  { runtime, servers, strategy, part, files, takesOver = false, stopped, stop, emit }: WorkerPass,
+  { runtime, servers, strategy, part, files, takesOver = false, tellsTotal = false, stopped, stop, emit }: WorkerPass,
   phase: Phase,
   epoch: number,
 ): Promise<PassResult> {
@@ -60,7 +63,9 @@ export async function workerPass(
       if (!anyStopped) checkSplit(name, lists)
       const others = part && takenOver(name, part, read)
       if (others) emit({ kind: 'notice', message: others })
-      return mergeMeters(met.map(({ meter }) => meter))
+      const merged = mergeMeters(met.map(({ meter }) => meter))
+      if (tellsTotal && !anyStopped) tellTotal(part ? merged.samples : own.samples, emit)
+      return merged
     },
   })
   return { ...result, interrupted: anyStopped }

@@ -2,6 +2,7 @@
 import { copyFile, cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { tinyFolder } from '../train/tiny.testing.ts'
@@ -98,6 +99,19 @@ describe('the split', () => {
     expect(notices[0]).toContainEqual(
       expect.stringMatching(/^epoch 0, train: worker\[0\] read [567] of 8 chunks, [123] of them for slower workers\.$/),
     )
+  })
+
+  test('tells how many examples there are: before training of plain text, after the first pass of compressed files', async () => {
+    const packed = join(folder, 'data', 'packed')
+    await mkdir(packed)
+    for (const part of await readdir(join(folder, 'data/train')))
+      await writeFile(join(packed, `${part}.gz`), gzipSync(await readFile(join(folder, 'data/train', part))))
+    for (const data of ['data/train', 'data/packed']) {
+      const overrides = [`runner.train_data_dir=${data}`, 'runner.epochs=2']
+      const { notices } = await run({ workers: 2, servers: 1, overrides })
+      for (const said of notices)
+        expect(said.filter((message) => message.startsWith('Total example'))).toEqual(['Total example: 960'])
+    }
   })
 
   test('is none where workers have files of their own', async () => {
