@@ -1,4 +1,5 @@
-/** @file What the communication thread drives: one implementation a library or protocol. */
+/** @file What carries numbers between processes: one implementation a library or protocol. The communication thread drives it, or any thread where it may. */
+import type { CallName } from './control.ts'
 import type { GroupKind, Numbers } from './group.ts'
 import type { Pairwise } from './numbers.ts'
 
@@ -22,8 +23,43 @@ export interface Backend {
   barrier(): Done
   /** Called now and then while nothing is asked for, by threads that sleep: a sign of life. */
   idle?(): void
+  /** By which other threads of this process make calls themselves. @default only the thread that opened it calls */
+  readonly direct?: DirectHandle
   /** With a reason the other ranks are told it and stop. */
   close(reason?: Error): Done
+}
+
+/** A ring in memory that every rank sees, as plain data: for threads of this process, where the memory is mapped. */
+export interface DirectHandle {
+  readonly address: bigint
+  readonly bytes: number
+  readonly rank: number
+  readonly size: number
+  /** Of ranks, for errors. */
+  readonly names: readonly string[]
+  readonly deadAfterMs: number | undefined
+  /** This rank's place in the order of calls. */
+  readonly place: SharedArrayBuffer
+}
+
+/** What a call is, beside its numbers. */
+export interface CallHead {
+  readonly name: CallName
+  readonly reduction: Pairwise
+  readonly root: number
+  readonly counts: readonly number[]
+  readonly targetCounts: readonly number[]
+}
+
+/** Makes the call. `target` is where an all-to-all puts what comes. */
+export function makeCall(backend: Backend, head: CallHead, values: Numbers, target: Numbers): Done {
+  const { name, root, reduction, counts, targetCounts } = head
+  if (name === 'allReduce') return backend.allReduce(values, reduction)
+  if (name === 'broadcast') return backend.broadcast(values, root)
+  if (name === 'reduceScatter') return backend.reduceScatter(values, counts, reduction)
+  if (name === 'allGather') return backend.allGather(values, counts)
+  if (name === 'allToAll') return backend.allToAll(values, counts, target, targetCounts)
+  return backend.barrier()
 }
 
 export interface BackendHooks {

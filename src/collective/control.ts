@@ -1,5 +1,6 @@
 /** @file One call in shared memory: how a thread asks the communication thread for it. */
-import { PAIRWISE, type Pairwise, TYPES, type TypeName } from './numbers.ts'
+import type { CallHead } from './backend.ts'
+import { PAIRWISE, TYPES, type TypeName } from './numbers.ts'
 
 export const CALLS = ['allReduce', 'broadcast', 'reduceScatter', 'allGather', 'allToAll', 'barrier'] as const
 export type CallName = (typeof CALLS)[number]
@@ -17,16 +18,10 @@ export interface Span {
   readonly length: number
 }
 
-export interface Call {
-  readonly name: CallName
+export interface Call extends CallHead {
   readonly type: TypeName
-  readonly reduction: Pairwise
-  readonly root: number
   readonly values: Span
-  readonly counts: readonly number[]
-  /** Where an all-to-all puts what comes. */
   readonly target: Span
-  readonly targetCounts: readonly number[]
 }
 
 const WORDS = 16 // int32: state, call, type, reduction, root, two memories

@@ -1,5 +1,6 @@
 /** @file A group of processes that compute together. The interface alone: it does not know what carries the numbers. */
 import type { MessagePort } from 'node:worker_threads'
+import type { DirectHandle } from './backend.ts'
 
 /** Sums and means add in the order of ranks or of the ring: the same on every rank, and in every run. */
 export const REDUCTIONS = ['sum', 'mean', 'max'] as const
@@ -70,4 +71,6 @@ export interface SeatHandle {
   readonly port: MessagePort
   /** The communication thread does not sleep but listens to sockets: it is woken by a message. */
   readonly wakeByMessage: boolean
+  /** The thread makes its calls itself. */
+  readonly direct?: DirectHandle
 }

@@ -3,6 +3,7 @@ import { MessageChannel, Worker } from 'node:worker_threads'
 import { fromPlainError, toPlainError } from '../util/index.ts'
 import { aloneGroup, aloneSeat } from './alone.ts'
 import { newControl, RUNG, STOPPING } from './control.ts'
+import { DirectSeat } from './direct-seat.ts'
 import type { BlockingGroup, Group, SeatHandle } from './group.ts'
 import { leaveNow } from './koffi.ts'
 import { blockingOperations, promisedOperations } from './operations.ts'
@@ -31,7 +32,8 @@ export async function openGroup(plan: GroupPlan, notice: (message: string) => vo
     const control = newControl(size)
     const { port1, port2 } = new MessageChannel()
     ring({ kind: 'seat', control, port: port2, byMessage }, [port2])
-    return { rank, size, control, bell, port: port1, wakeByMessage: !ready.blocks }
+    const handle = { rank, size, control, bell, port: port1, wakeByMessage: !ready.blocks }
+    return ready.direct ? { ...handle, direct: ready.direct } : handle
   }
   const own = new Seat(seat(true))
   const atExit = (code: number) => leaveNow(code, atExit)
@@ -66,7 +68,8 @@ function giveUp(reason: Error): void {
 
 /** The group for a thread that may wait. */
 export function openSeat(handle: SeatHandle): BlockingGroup {
-  return handle.size === 1 ? aloneSeat() : blockingOperations(new Seat(handle))
+  if (handle.size === 1) return aloneSeat()
+  return blockingOperations(handle.direct ? new DirectSeat(handle.direct, handle.bell) : new Seat(handle))
 }
 
 type News<K extends FromCommunication['kind']> = Extract<FromCommunication, { kind: K }>

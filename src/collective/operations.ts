@@ -4,10 +4,13 @@ import type { BlockingGroup, Gathered, Numbers, Operations, Reduction } from './
 import { divide, evenCounts, offsetsOf, type Pairwise, typeOf } from './numbers.ts'
 import type { FromThread, Seat } from './seat.ts'
 
+/** A thread's place in the group: hands calls over, or makes them. */
+export type Place = Pick<Seat, 'rank' | 'size' | 'room' | 'shared' | 'ask'>
+
 /** Each yield is one call handed over, and goes on when it is through. */
 type Steps<T> = Generator<void, T, void>
 
-export function blockingOperations(seat: Seat): BlockingGroup {
+export function blockingOperations(seat: Place & Pick<Seat, 'wait'>): BlockingGroup {
   const through = <T>(steps: Steps<T>): T => {
     for (;;) {
       const { done, value } = steps.next()
@@ -45,7 +48,7 @@ export function promisedOperations(seat: Seat, through: () => Promise<FromThread
 }
 
 /** The result of `run` is the value or a promise of it, which one type cannot say of all methods at once. */
-function operations(seat: Seat, run: <T>(steps: Steps<T>) => unknown) {
+function operations(seat: Place, run: <T>(steps: Steps<T>) => unknown) {
   return {
     rank: seat.rank,
     size: seat.size,
@@ -60,7 +63,7 @@ function operations(seat: Seat, run: <T>(steps: Steps<T>) => unknown) {
   }
 }
 
-function* allReduce(seat: Seat, values: Numbers, reduction: Reduction): Steps<void> {
+function* allReduce(seat: Place, values: Numbers, reduction: Reduction): Steps<void> {
   const shared = seat.shared(values)
   ask(seat, 'allReduce', { reduction: pairwise(reduction) }, shared)
   yield
@@ -68,7 +71,7 @@ function* allReduce(seat: Seat, values: Numbers, reduction: Reduction): Steps<vo
   if (shared !== values) values.set(shared as never)
 }
 
-function* broadcast(seat: Seat, values: Numbers, root: number): Steps<void> {
+function* broadcast(seat: Place, values: Numbers, root: number): Steps<void> {
   const shared = seat.shared(values)
   ask(seat, 'broadcast', { root }, shared)
   yield
@@ -76,7 +79,7 @@ function* broadcast(seat: Seat, values: Numbers, root: number): Steps<void> {
 }
 
 function* reduceScatter<T extends Numbers>(
-  seat: Seat,
+  seat: Place,
   values: T,
   reduction: Reduction,
   counts: readonly number[],
@@ -93,7 +96,7 @@ function* reduceScatter<T extends Numbers>(
   return own
 }
 
-function* allGather<T extends Numbers>(seat: Seat, own: T, given: readonly number[] | undefined): Steps<Gathered<T>> {
+function* allGather<T extends Numbers>(seat: Place, own: T, given: readonly number[] | undefined): Steps<Gathered<T>> {
   const counts = given ?? (yield* allCounts(seat, own.length))
   if (counts[seat.rank] !== own.length) throw new Error('internal: counts[rank] must be the length of what is given')
   const values = seat.room<T>(1, typeOf(own), sum(counts))
@@ -103,7 +106,7 @@ function* allGather<T extends Numbers>(seat: Seat, own: T, given: readonly numbe
   return { values, counts }
 }
 
-function* allCounts(seat: Seat, count: number): Steps<readonly number[]> {
+function* allCounts(seat: Place, count: number): Steps<readonly number[]> {
   const counts = seat.room<Float64Array>(1, 'float64', seat.size)
   counts[seat.rank] = count
   ask(seat, 'allGather', { counts: Array<number>(seat.size).fill(1) }, counts)
@@ -112,7 +115,7 @@ function* allCounts(seat: Seat, count: number): Steps<readonly number[]> {
 }
 
 function* allToAll<T extends Numbers>(
-  seat: Seat,
+  seat: Place,
   values: T,
   counts: readonly number[],
   coming: readonly number[] | undefined,
@@ -126,7 +129,7 @@ function* allToAll<T extends Numbers>(
   return { values: target, counts: targetCounts }
 }
 
-function* countsFromAll(seat: Seat, counts: readonly number[]): Steps<readonly number[]> {
+function* countsFromAll(seat: Place, counts: readonly number[]): Steps<readonly number[]> {
   const send = seat.room<Float64Array>(0, 'float64', seat.size)
   const receive = seat.room<Float64Array>(1, 'float64', seat.size)
   send.set(counts)
@@ -136,7 +139,7 @@ function* countsFromAll(seat: Seat, counts: readonly number[]): Steps<readonly n
   return [...receive]
 }
 
-function* barrier(seat: Seat): Steps<void> {
+function* barrier(seat: Place): Steps<void> {
   ask(seat, 'barrier', {}, seat.room(0, 'uint8', 0))
   yield
 }
@@ -148,7 +151,7 @@ interface Details {
   readonly targetCounts?: readonly number[]
 }
 
-function ask(seat: Seat, name: CallName, details: Details, values: Numbers, target = values): void {
+function ask(seat: Place, name: CallName, details: Details, values: Numbers, target = values): void {
   seat.ask({ name, reduction: 'sum', root: 0, counts: [], targetCounts: [], ...details }, values, target)
 }
 
@@ -156,7 +159,7 @@ function pairwise(reduction: Reduction): Pairwise {
   return reduction === 'max' ? 'max' : 'sum'
 }
 
-function checkCounts({ size }: Seat, counts: readonly number[], length: number): void {
+function checkCounts({ size }: Place, counts: readonly number[], length: number): void {
   if (counts.length !== size || sum(counts) !== length)
     throw new Error(`internal: counts [${counts}] do not divide ${length} numbers among ${size} ranks`)
 }

@@ -1,7 +1,7 @@
 /** @file The communication thread: the only one that talks to other processes. It serves the seats, one call at a time. */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { fromPlainError, type PlainError, toPlainError } from '../util/index.ts'
-import type { Backend } from './backend.ts'
+import { type Backend, makeCall } from './backend.ts'
 import { RUNG, readCall, type Span, STATE, STOPPING, wordsOf } from './control.ts'
 import type { Numbers } from './group.ts'
 import { type TypeName, viewOf } from './numbers.ts'
@@ -25,7 +25,7 @@ export type ToCommunication = NewSeat | { readonly kind: 'close'; readonly reaso
 
 export type FromCommunication =
   | { readonly kind: 'notice'; readonly message: string }
-  | ({ readonly kind: 'ready' } & Pick<Backend, 'rank' | 'size' | 'description' | 'blocks'>)
+  | ({ readonly kind: 'ready' } & Pick<Backend, 'rank' | 'size' | 'description' | 'blocks' | 'direct'>)
   | { readonly kind: 'failed'; readonly failure: PlainError }
   | { readonly kind: 'closed' }
 
@@ -46,8 +46,8 @@ try {
     notice: (message) => tell({ kind: 'notice', message }),
     isStopping: () => Atomics.load(new Int32Array(bell), STOPPING) === 1,
   })
-  const { rank, size, description, blocks } = backend
-  tell({ kind: 'ready', rank, size, description, blocks })
+  const { rank, size, description, blocks, direct } = backend
+  tell({ kind: 'ready', rank, size, description, blocks, ...(direct && { direct }) })
   await (blocks ? serveAsleep(backend, new Int32Array(bell)) : serveAwake(backend))
   tell({ kind: 'closed' })
 } catch (error) {
@@ -131,13 +131,7 @@ function remember({ memories }: ServedSeat, message: ToThread): void {
 function perform(backend: Backend, { control, memories }: ServedSeat): void | Promise<void> {
   const call = readCall(control, backend.size)
   const view = (span: Span) => numbers(memories, call.type, span)
-  const { name, root, reduction, counts, targetCounts } = call
-  if (name === 'allReduce') return backend.allReduce(view(call.values), reduction)
-  if (name === 'broadcast') return backend.broadcast(view(call.values), root)
-  if (name === 'reduceScatter') return backend.reduceScatter(view(call.values), counts, reduction)
-  if (name === 'allGather') return backend.allGather(view(call.values), counts)
-  if (name === 'allToAll') return backend.allToAll(view(call.values), counts, view(call.target), targetCounts)
-  return backend.barrier()
+  return makeCall(backend, call, view(call.values), view(call.target))
 }
 
 function numbers(memories: ReadonlyMap<number, SharedArrayBuffer>, type: TypeName, span: Span): Numbers {

@@ -45,6 +45,16 @@ export function openSharedMemory(path: string): ArrayBuffer | undefined {
   })
 }
 
+/** Where memory lies in this process, for its other threads. */
+export function memoryAddress(buffer: ArrayBuffer): bigint {
+  return koffi().address(pointerTo(new Uint8Array(buffer)))
+}
+
+/** Memory of this process by its address, as another thread of it has mapped it. */
+export function memoryAt(address: bigint, bytes: number): ArrayBuffer {
+  return koffi().view(pointerTo(address), bytes)
+}
+
 const ZEROS = new Uint8Array(1024 * 1024)
 const [READ_WRITE, SHARED] = [3, 1]
 
@@ -63,14 +73,22 @@ function folder(): string {
 }
 
 function map(file: number, bytes: number): ArrayBuffer {
-  // Loaded when first needed: most commands never map memory.
-  const koffi = createRequire(import.meta.url)('koffi') as typeof import('koffi')
-  const mmap = koffi
+  const mmap = koffi()
     .load(null)
     .func('void *mmap(void *address, size_t bytes, int protection, int flags, int file, int64_t offset)')
   const address = mmap(null, bytes, READ_WRITE, SHARED, file, 0)
-  if (koffi.address(address) === MAP_FAILED) throw new Error('mmap failed')
-  return koffi.view(address, bytes)
+  if (koffi().address(address) === MAP_FAILED) throw new Error('mmap failed')
+  return koffi().view(address, bytes)
+}
+
+/** A pointer as koffi has it: moving nothing returns where it would have gone. */
+function pointerTo(place: Uint8Array | bigint): unknown {
+  return koffi().load(null).func('void *memmove(void *to, void *from, size_t bytes)')(place, place, 0)
+}
+
+/** Loaded when first needed: most commands never map memory. */
+function koffi(): typeof import('koffi') {
+  return createRequire(import.meta.url)('koffi') as typeof import('koffi')
 }
 
 const MAP_FAILED = 2n ** 64n - 1n

@@ -113,11 +113,15 @@ export class LocalParams implements Params {
     const { tables, gradients, dense, samples = 0, batchSamples = samples, slices } = share
     // Slices of one batch are one step: it is counted when all have come.
     const step = slices === undefined ? this.dense.nextStep() : this.dense.steps + 1
-    for (const { table, distinct, gradients: merged, shown } of tables) {
+    for (const { table, distinct, gradients: merged, shown, unseen } of tables) {
       const { optimizer } = this.handle.tables[table]!
       const own = this.tables[table]!
       if (own.accessor) own.push(distinct, { gradients: merged, shown: counted(shown), samples: batchSamples, step })
-      else own.update(distinct, merged, stepFactors(optimizer, step), optimizer.l2)
+      else {
+        const factors = stepFactors(optimizer, step)
+        if (unseen) own.lookup(distinct, undefined, true, factors)
+        own.update(distinct, merged, factors, optimizer.l2)
+      }
     }
     const factors = stepFactors(this.handle.dense.optimizer, step)
     this.#timed('push', () => {

@@ -10,6 +10,8 @@ export interface TableShare<V extends Values = Float32Array> {
   readonly distinct: DistinctSigns
   readonly rows: V
   readonly gradients: V
+  /** No pull has looked these signs up: push does, and makes rows that are missing. @default false */
+  readonly unseen?: boolean
   /** Slot, show and click of each sign, [distinct, 3]: read by push where the table has an accessor. */
   readonly shown?: Float32Array
 }

@@ -106,8 +106,14 @@ export class SparseTable {
     this.#segments = kernels.map((kernel, i) => new SegmentView(kernel, handle.memories[i]!, handle.layout))
   }
 
-  /** Copies the weights of `distinct` to `rows` ([distinct, dim]); absent rows are created if `insert`, else only imagined. */
-  lookup(distinct: DistinctSigns, rows: Float32Array, insert: boolean, factors?: StepFactors, hand = 0): void {
+  /** Copies the weights of `distinct` to `rows` ([distinct, dim]), if given; absent rows are created if `insert`, else only imagined. */
+  lookup(
+    distinct: DistinctSigns,
+    rows: Float32Array | undefined,
+    insert: boolean,
+    factors?: StepFactors,
+    hand = 0,
+  ): void {
     let first = 0
     for (const [s, segment] of this.#segments.entries()) {
       const n = distinct.lengths[s]!
@@ -116,7 +122,7 @@ export class SparseTable {
         segment.fit(n, this.name)
         segment.signs.set(distinct.signs.subarray(first, first + n))
         segment.kernel.pull(segment.signsAt, n, segment.addressesAt, segment.rowsAt)
-        rows.set(segment.rows.subarray(0, n * this.dim), first * this.dim)
+        rows?.set(segment.rows.subarray(0, n * this.dim), first * this.dim)
         first += n
         continue
       }
@@ -126,7 +132,7 @@ export class SparseTable {
       const addresses = segment.addresses(hand, n, this.name)
       if (segment.kernel.lookup(segment.signsAt, n, addresses, segment.rowsAt, insert ? 1 : 0) < 0)
         throw tableFull(this.name, this.rowCount)
-      rows.set(segment.rows.subarray(0, n * this.dim), first * this.dim)
+      rows?.set(segment.rows.subarray(0, n * this.dim), first * this.dim)
       first += n
     }
   }

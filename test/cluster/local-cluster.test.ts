@@ -62,6 +62,13 @@ function job(config = CONFIG, files = 3): void {
 
 const start = (...more: string[]) => run('oarfish', ['run', '-m', 'config.yaml', ...more], { cwd: folder })
 
+test('fleet_mode: hybrid: dense weights are averaged among the workers, rows are on the servers', async () => {
+  job(CONFIG.replace('  worker_num: 2\n', '  worker_num: 2\n  fleet_mode: hybrid\n'))
+  const { code, mark } = await start()
+  expect([code, await noneAlive(mark, 2000)]).toEqual([0, []])
+  expect(readFileSync(join(folder, 'logs', 'worker.1'), 'utf8')).toContain('averaged among the workers by ring of 2')
+})
+
 test('two workers and two servers train every sample once an epoch, save epochs 1 and 3, and infer evaluates both', async () => {
   job()
   const { code, out, mark } = await start()

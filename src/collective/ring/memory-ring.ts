@@ -1,9 +1,9 @@
 /** @file The ring where all ranks are on one host: numbers go through memory that all of them see, chunk by chunk. */
 import { Reducer } from '../../kernel/index.ts'
-import type { Backend } from '../backend.ts'
+import type { Backend, DirectHandle } from '../backend.ts'
 import type { Numbers } from '../group.ts'
 import { bytesOf, ELEMENT_BYTES, evenCounts, offsetsOf, type Pairwise, TYPES, typeOf } from '../numbers.ts'
-import { Rendezvous, type RendezvousOptions, rendezvousBytes } from './rendezvous.ts'
+import { AREA, CALLS, type Place, Rendezvous, type RendezvousOptions, rendezvousBytes } from './rendezvous.ts'
 
 const CALL_NAMES = ['all-reduce', 'broadcast', 'reduce-scatter', 'all-gather', 'all-to-all', 'barrier'] as const
 type CallName = (typeof CALL_NAMES)[number]
@@ -31,17 +31,19 @@ export class MemoryRing implements Backend {
   readonly rank: number
   readonly size: number
   readonly description: string
+  readonly direct?: DirectHandle
   readonly #rendezvous: Rendezvous
   readonly #reducer = new Reducer()
   readonly #chunk: number
   /** [area][rank]; the last of an area is for results. */
   readonly #slots: readonly (readonly Uint8Array[])[]
-  #calls = 0
-  #area = 0
+  readonly #place: Place
   #checked = true
 
-  constructor(options: RendezvousOptions) {
-    const { memory, rank, size } = options
+  constructor(options: RendezvousOptions, direct?: DirectHandle) {
+    const { memory, rank, size, place } = options
+    this.#place = place
+    if (direct) this.direct = direct
     this.rank = rank
     this.size = size
     this.description = `ring of ${size} over shared memory`
@@ -155,10 +157,10 @@ export class MemoryRing implements Backend {
 
   #begin(name: CallName, values: Numbers, bytes = values.byteLength) {
     const type = typeOf(values)
-    this.#calls++
+    const call = Atomics.add(this.#place, CALLS, 1) + 1
     this.#checked = false
     const [low, high] = [bytes % 2 ** 30, Math.floor(bytes / 2 ** 30)]
-    const at = [this.#calls | 0, CALL_NAMES.indexOf(name), TYPES.indexOf(type), low, high]
+    const at = [call, CALL_NAMES.indexOf(name), TYPES.indexOf(type), low, high]
     this.#rendezvous.begin(at, `${name} of ${values.length} ${type}`)
     return type
   }
@@ -174,8 +176,9 @@ export class MemoryRing implements Backend {
   }
 
   #nextArea(): readonly Uint8Array[] {
-    this.#area = 1 - this.#area
-    return this.#slots[this.#area]!
+    const area = 1 - this.#place[AREA]!
+    this.#place[AREA] = area
+    return this.#slots[area]!
   }
 
   /** This rank's share of `bytes`, whole vectors where it can be. */

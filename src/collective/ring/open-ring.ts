@@ -1,9 +1,10 @@
 /** @file The embedded ring: over shared memory where all ranks are on one host, over sockets otherwise. */
-import { createSharedMemory, openSharedMemory } from '../../net/index.ts'
-import type { Backend, BackendHooks } from '../backend.ts'
+import { createSharedMemory, memoryAddress, memoryAt, openSharedMemory } from '../../net/index.ts'
+import type { Backend, BackendHooks, DirectHandle } from '../backend.ts'
 import type { RingPlan } from '../plan.ts'
 import { MemoryRing, memoryRingBytes } from './memory-ring.ts'
 import { nameOf } from './mesh.ts'
+import { newPlace } from './rendezvous.ts'
 import { openSocketRing } from './socket-ring.ts'
 
 const PATH_BYTES = 512
@@ -17,7 +18,19 @@ export async function openRing(plan: RingPlan, { notice, isStopping }: BackendHo
   await sockets.close()
   const { rank, size } = sockets
   const { deadAfterMs } = plan
-  return new MemoryRing({ memory, rank, size, nameOf: (other) => nameOf(plan, other), deadAfterMs, isStopping })
+  const names = plan.endpoints.map((_, other) => nameOf(plan, other))
+  const [address, bytes] = [memoryAddress(memory), memory.byteLength]
+  const direct = { address, bytes, rank, size, names, deadAfterMs, place: newPlace() }
+  return new MemoryRing(optionsOf(direct, memory, isStopping), direct)
+}
+
+/** In another thread of a process that has opened a ring: the same ring. Threads take turns. */
+export function attachRing(direct: DirectHandle, isStopping: () => boolean): Backend {
+  return new MemoryRing(optionsOf(direct, memoryAt(direct.address, direct.bytes), isStopping))
+}
+
+function optionsOf({ names, place, ...own }: DirectHandle, memory: ArrayBuffer, isStopping: () => boolean) {
+  return { ...own, memory, nameOf: (rank: number) => names[rank]!, isStopping, place: new Int32Array(place) }
 }
 
 /** Memory that every rank sees; undefined when one does not. */

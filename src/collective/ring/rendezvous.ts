@@ -34,6 +34,16 @@ export interface RendezvousOptions {
   readonly nameOf: (rank: number) => string
   readonly deadAfterMs?: number | undefined
   readonly isStopping: () => boolean
+  /** Where this rank is in the order of calls, for all its threads: they take turns. */
+  readonly place: Place
+}
+
+/** Words that the threads of a rank share: calls begun, which of two notes of a rank's place is the newer, which area was used last. */
+export type Place = Int32Array<SharedArrayBuffer>
+export const [CALLS, NOTE, AREA] = [0, 1, 2]
+
+export function newPlace(): SharedArrayBuffer {
+  return new SharedArrayBuffer(4 * 3)
 }
 
 export class Rendezvous {
@@ -45,7 +55,6 @@ export class Rendezvous {
   readonly #passes: number
   readonly #lives: { seen: number; at: number }[]
   #during = ''
-  #at = AT
   #failure: Error | undefined
 
   constructor(options: RendezvousOptions) {
@@ -67,13 +76,15 @@ export class Rendezvous {
   begin(at: readonly number[], during: string): void {
     if (this.#failure) throw this.#failure
     this.#during = during
-    this.#at = this.#at === AT ? AT + AT_WORDS : AT
-    this.#lines[this.#options.rank]!.set(at, this.#at)
+    const { place, rank } = this.#options
+    place[NOTE] = 1 - place[NOTE]!
+    this.#lines[rank]!.set(at, this.#noteAt)
   }
 
   /** After the first meeting of a call: every rank is at the same. */
   check(text: (at: readonly number[]) => string): void {
-    const at = (line: Int32Array) => [...line.subarray(this.#at, this.#at + AT_WORDS)]
+    const note = this.#noteAt
+    const at = (line: Int32Array) => [...line.subarray(note, note + AT_WORDS)]
     const { rank, nameOf } = this.#options
     const own = at(this.#lines[rank]!)
     const other = this.#lines.findIndex((line) => at(line).some((word, i) => word !== own[i]))
@@ -111,6 +122,10 @@ export class Rendezvous {
       this.#futex.pass()
     }
     return false
+  }
+
+  get #noteAt(): number {
+    return AT + AT_WORDS * this.#options.place[NOTE]!
   }
 
   /** A sign of life. */

@@ -67,27 +67,42 @@ export class ParallelParams<V extends Values = Float32Array> implements Params<V
 
   async pull(share: ParamsShare<V>, insert: boolean): Promise<void> {
     const { inner } = this.#options
-    if (!insert && !this.isSharded) return inner.pull(share, false)
-    await this.#pull(share, insert, await this.#meet(share, false))
+    if (this.isSharded) return this.#pull(share, insert, await this.#meet(share, false))
+    // What a rank needs it has: ranks meet once a step, when gradients are there.
+    if (insert) this.#pulled = share
+    await inner.pull(share, insert)
   }
 
   /** Dense gradients are there before those of rows: they travel while these are merged. */
   begin(share: ParamsShare<V>): void {
     this.#mask?.blank(share)
-    this.#reducing = this.#reducer.begin(share.gradients, share.weights, this.#known().weight)
+    this.#reducing = this.#begin(share)
     this.#reducing.catch(() => undefined) // thrown by push, which waits for it
   }
 
+  async #begin({ gradients, weights }: ParamsShare<V>): Promise<void> {
+    if (!this.isSharded) await this.#meet(this.#pulled!, false)
+    await this.#reducer.begin(gradients, weights, this.#known().weight)
+  }
+
   async push(share: ParamsShare<V>): Promise<number> {
-    const { inner, clip, ranks, layout, sharded } = this.#options
-    const round = this.#known()
     if (!this.#reducing) this.begin(share)
     await this.#reducing
     this.#reducing = undefined
+    return this.#apply(share)
+  }
+
+  async #apply(share: ParamsShare<V>): Promise<number> {
+    const { inner, clip, ranks, layout, sharded } = this.#options
+    const round = this.#known()
     const gradients = await this.#reducer.finish(share.gradients, share.weights, round.weight)
     const tables: TableShare<V>[] = []
-    for (const exchange of this.#exchanges)
-      tables.push(...(await exchange.gradients(this.#pushedOf(share, exchange), round)))
+    for (const exchange of this.#exchanges) {
+      const pushed = this.#pushedOf(share, exchange)
+      if (!this.isSharded) await exchange.ask(pushed[0]!.distinct.signs, round)
+      const merged = await exchange.gradients(pushed, round)
+      tables.push(...(this.isSharded ? merged : merged.map((one) => ({ ...one, unseen: true }))))
+    }
     const changed = this.#mask && (await this.#mask.meet(ranks, share, round))
     const merged = {
       samples: round.samples,
@@ -114,8 +129,11 @@ export class ParallelParams<V extends Values = Float32Array> implements Params<V
     for (;;) {
       const round = await this.#meet(share, stopping)
       if (round.samples === 0) return
-      await this.#pull(share, training, round)
-      if (training) await this.push(share)
+      if (this.isSharded) await this.#pull(share, training, round)
+      this.#pulled = share
+      if (!training) continue
+      await this.#reducer.begin(share.gradients, share.weights, 0)
+      await this.#apply(share)
     }
   }
 

@@ -1,0 +1,42 @@
+/** @file A thread's place in a group whose calls it makes itself, in memory that all ranks see: nobody is woken for them, nothing is copied twice. */
+import { type Backend, type CallHead, type DirectHandle, makeCall } from './backend.ts'
+import { STOPPING } from './control.ts'
+import type { Numbers } from './group.ts'
+import { ELEMENT_BYTES, type TypeName, viewOf } from './numbers.ts'
+import type { Place } from './operations.ts'
+import { attachRing } from './ring/open-ring.ts'
+
+const LEAST_BYTES = 64 * 1024
+
+export class DirectSeat implements Place {
+  readonly rank: number
+  readonly size: number
+  readonly #backend: Backend
+  readonly #rooms: ArrayBuffer[] = []
+
+  constructor(handle: DirectHandle, bell: SharedArrayBuffer) {
+    const words = new Int32Array(bell)
+    this.rank = handle.rank
+    this.size = handle.size
+    this.#backend = attachRing(handle, () => Atomics.load(words, STOPPING) === 1)
+  }
+
+  room<T extends Numbers>(slot: 0 | 1, type: TypeName, length: number): T {
+    const bytes = length * ELEMENT_BYTES[type]
+    if ((this.#rooms[slot]?.byteLength ?? -1) < bytes)
+      this.#rooms[slot] = new ArrayBuffer(Math.max(LEAST_BYTES, 2 ** Math.ceil(Math.log2(bytes + 1))))
+    return viewOf(type, this.#rooms[slot]!, 0, length) as T
+  }
+
+  shared<T extends Numbers>(values: T): T {
+    return values
+  }
+
+  /** The call is through when this returns. */
+  ask(call: CallHead, values: Numbers, target: Numbers): void {
+    // A ring in memory blocks: there is no promise to wait for.
+    void makeCall(this.#backend, call, values, target)
+  }
+
+  wait(): void {}
+}
