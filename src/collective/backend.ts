@@ -29,8 +29,12 @@ export interface Backend {
   close(reason?: Error): Done
 }
 
-/** A ring in memory that every rank sees, as plain data: for threads of this process, where the memory is mapped. */
-export interface DirectHandle {
+/** A group that other threads of this process can call in themselves, one at a time: plain data for them. */
+export type DirectHandle = MemoryHandle | MpiHandle
+
+/** A ring in memory that every rank sees and this process has mapped. */
+export interface MemoryHandle {
+  readonly kind: 'memory'
   readonly address: bigint
   readonly bytes: number
   readonly rank: number
@@ -40,6 +44,14 @@ export interface DirectHandle {
   readonly deadAfterMs: number | undefined
   /** This rank's place in the order of calls. */
   readonly place: SharedArrayBuffer
+}
+
+/** A library that this process has initialised. */
+export interface MpiHandle {
+  readonly kind: 'mpi'
+  readonly path: string
+  readonly rank: number
+  readonly size: number
 }
 
 /** What a call is, beside its numbers. */

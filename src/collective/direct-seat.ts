@@ -1,7 +1,8 @@
-/** @file A thread's place in a group whose calls it makes itself, in memory that all ranks see: nobody is woken for them, nothing is copied twice. */
+/** @file A thread's place in a group whose calls it makes itself: nobody is woken for them, nothing is copied twice. */
 import { type Backend, type CallHead, type DirectHandle, makeCall } from './backend.ts'
 import { STOPPING } from './control.ts'
 import type { Numbers } from './group.ts'
+import { attachMpi } from './mpi/open-mpi.ts'
 import { ELEMENT_BYTES, type TypeName, viewOf } from './numbers.ts'
 import type { Place } from './operations.ts'
 import { attachRing } from './ring/open-ring.ts'
@@ -18,7 +19,8 @@ export class DirectSeat implements Place {
     const words = new Int32Array(bell)
     this.rank = handle.rank
     this.size = handle.size
-    this.#backend = attachRing(handle, () => Atomics.load(words, STOPPING) === 1)
+    const isStopping = () => Atomics.load(words, STOPPING) === 1
+    this.#backend = handle.kind === 'mpi' ? attachMpi(handle) : attachRing(handle, isStopping)
   }
 
   room<T extends Numbers>(slot: 0 | 1, type: TypeName, length: number): T {
@@ -34,7 +36,7 @@ export class DirectSeat implements Place {
 
   /** The call is through when this returns. */
   ask(call: CallHead, values: Numbers, target: Numbers): void {
-    // A ring in memory blocks: there is no promise to wait for.
+    // Memory and MPI block: there is no promise to wait for.
     void makeCall(this.#backend, call, values, target)
   }
 

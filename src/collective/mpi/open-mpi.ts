@@ -1,6 +1,6 @@
-/** @file The group of an mpirun: the library's own collective calls, made by the thread that initialised it. */
+/** @file The group of an mpirun: the library's own collective calls, made by any thread of the process, one at a time. */
 import { writeSync } from 'node:fs'
-import type { Backend } from '../backend.ts'
+import type { Backend, MpiHandle } from '../backend.ts'
 import { wrongLibrary } from '../errors.ts'
 import type { Numbers } from '../group.ts'
 import { offsetsOf, type Pairwise, typeOf } from '../numbers.ts'
@@ -8,15 +8,31 @@ import type { MpiPlan } from '../plan.ts'
 import { loadMpi, type MpiLibrary } from './library.ts'
 
 const SAY_MS = 300
-const FUNNELED = 1 // MPI_THREAD_FUNNELED: only this thread calls
+const SERIALIZED = 2 // MPI_THREAD_SERIALIZED: any thread calls, one at a time. With less only this one does.
 const MAX_COUNT = 2 ** 28 // counts are int32; longer arrays go in several calls
 
 export function openMpi({ libraries, size }: MpiPlan): Backend {
   const library = loadMpi(libraries)
-  const backend = new MpiGroup(library)
+  const calls = callsOf(library)
+  const { world, errorsReturn } = library.abi
+  const number = (call: (out: Int32Array) => void) => {
+    const out = new Int32Array(1)
+    call(out)
+    return out[0]!
+  }
+  const provided = number((out) => calls.init(null, null, SERIALIZED, out))
+  calls.onError(world, errorsReturn)
+  const rank = number((out) => calls.rank(world, out))
+  const ranks = number((out) => calls.size(world, out))
   // A library that does not know the starter sees itself alone, and every rank would train for itself.
-  if (size !== undefined && backend.size !== size) throw wrongLibrary(library, size, backend.size)
-  return backend
+  if (size !== undefined && ranks !== size) throw wrongLibrary(library, size, ranks)
+  const handle: MpiHandle = { kind: 'mpi', path: library.path, rank, size: ranks }
+  return new MpiGroup(library, handle, provided >= SERIALIZED)
+}
+
+/** In another thread of the process that has opened it. */
+export function attachMpi(handle: MpiHandle): Backend {
+  return new MpiGroup(loadMpi([handle.path]), handle, false)
 }
 
 class MpiGroup implements Backend {
@@ -25,23 +41,16 @@ class MpiGroup implements Backend {
   readonly rank: number
   readonly size: number
   readonly description: string
+  readonly direct?: MpiHandle
   readonly #library: MpiLibrary
   readonly #calls: ReturnType<typeof callsOf>
 
-  constructor(library: MpiLibrary) {
+  constructor(library: MpiLibrary, handle: MpiHandle, isDirect: boolean) {
     this.#library = library
     this.#calls = callsOf(library)
-    const { world, errorsReturn } = library.abi
-    const provided = new Int32Array(1)
-    this.#calls.init(null, null, FUNNELED, provided)
-    this.#calls.onError(world, errorsReturn)
-    const number = (call: (world: unknown, out: Int32Array) => void) => {
-      const out = new Int32Array(1)
-      call(world, out)
-      return out[0]!
-    }
-    this.rank = number(this.#calls.rank)
-    this.size = number(this.#calls.size)
+    this.rank = handle.rank
+    this.size = handle.size
+    if (isDirect) this.direct = handle
     this.description = `${library.version}, ${this.size} ranks`
   }
 

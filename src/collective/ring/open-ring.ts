@@ -1,6 +1,6 @@
 /** @file The embedded ring: over shared memory where all ranks are on one host, over sockets otherwise. */
 import { createSharedMemory, memoryAddress, memoryAt, openSharedMemory } from '../../net/index.ts'
-import type { Backend, BackendHooks, DirectHandle } from '../backend.ts'
+import type { Backend, BackendHooks, MemoryHandle } from '../backend.ts'
 import type { RingPlan } from '../plan.ts'
 import { MemoryRing, memoryRingBytes } from './memory-ring.ts'
 import { nameOf } from './mesh.ts'
@@ -20,16 +20,16 @@ export async function openRing(plan: RingPlan, { notice, isStopping }: BackendHo
   const { deadAfterMs } = plan
   const names = plan.endpoints.map((_, other) => nameOf(plan, other))
   const [address, bytes] = [memoryAddress(memory), memory.byteLength]
-  const direct = { address, bytes, rank, size, names, deadAfterMs, place: newPlace() }
+  const direct: MemoryHandle = { kind: 'memory', address, bytes, rank, size, names, deadAfterMs, place: newPlace() }
   return new MemoryRing(optionsOf(direct, memory, isStopping), direct)
 }
 
 /** In another thread of a process that has opened a ring: the same ring. Threads take turns. */
-export function attachRing(direct: DirectHandle, isStopping: () => boolean): Backend {
+export function attachRing(direct: MemoryHandle, isStopping: () => boolean): Backend {
   return new MemoryRing(optionsOf(direct, memoryAt(direct.address, direct.bytes), isStopping))
 }
 
-function optionsOf({ names, place, ...own }: DirectHandle, memory: ArrayBuffer, isStopping: () => boolean) {
+function optionsOf({ names, place, ...own }: MemoryHandle, memory: ArrayBuffer, isStopping: () => boolean) {
   return { ...own, memory, nameOf: (rank: number) => names[rank]!, isStopping, place: new Int32Array(place) }
 }
 
