@@ -3,8 +3,7 @@
  * What is compared takes turns, so that both see the same machine. Prints a JSON line per figure.
  */
 import { spawnSync } from 'node:child_process'
-import { createServer } from 'node:net'
-import { at, type Json, jsonLines, median, scratch } from './tools.ts'
+import { at, freeEndpoint, type Json, jsonLines, median, scratch } from './tools.ts'
 
 const SIZES = [
   { bytes: 1_200_000, repetitions: 200 },
@@ -70,14 +69,6 @@ async function ring(ranks: number, bytes: number, repetitions: number, within: s
     }),
   )
   return msOf(lines.flat())
-}
-
-async function freeEndpoint(): Promise<string> {
-  const server = createServer()
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return `127.0.0.1:${port}`
 }
 
 function msOf([line]: readonly Json[]): number {

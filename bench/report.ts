@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import type { Accuracy } from './accuracy.ts'
-import { collectiveTable } from './collective-report.ts'
+import { collectiveTable, dataParallelTable } from './collective-report.ts'
 import { markdown } from './markdown.ts'
 import { psTables } from './ps-report.ts'
 import type { SpeedFigure } from './speed.ts'
@@ -18,9 +18,11 @@ export interface Figures {
   readonly fluid?: readonly Json[]
   readonly paddleFiles?: readonly Json[]
   readonly collective?: readonly Json[]
+  readonly dataParallel?: readonly Json[]
 }
 
-export function report({ speed, reader, table, accuracy, serve, ps, fluid, paddleFiles, collective }: Figures): string {
+export function report(figures: Figures): string {
+  const { speed, reader, table, accuracy, serve, ps, fluid, paddleFiles, collective, dataParallel } = figures
   const parts = [
     `Measured with Node ${process.version} on ${cpus().length} cores (${cpus()[0]?.model.trim()}).`,
     speed && speedTable(speed),
@@ -33,6 +35,7 @@ export function report({ speed, reader, table, accuracy, serve, ps, fluid, paddl
     fluid && fluidTable(fluid),
     paddleFiles && paddleFilesTable(paddleFiles),
     collective && collectiveTable(collective),
+    dataParallel && dataParallelTable(dataParallel),
   ]
   return `${parts.filter((part) => part !== undefined).join('\n\n')}\n`
 }

@@ -23,7 +23,18 @@ const { values: options } = parseArgs({
 })
 
 const PYTHON_READER = 'python3 slot_reader.py'
-const PARTS = ['speed', 'reader', 'table', 'accuracy', 'serve', 'ps', 'fluid', 'paddle-files', 'collective'] as const
+const PARTS = [
+  'speed',
+  'reader',
+  'table',
+  'accuracy',
+  'serve',
+  'ps',
+  'fluid',
+  'paddle-files',
+  'collective',
+  'dp',
+] as const
 const wanted = new Set<string>(options.only ?? PARTS)
 const peer = (python: string | undefined, file: string) => {
   const found = python !== undefined && existsSync(python) && existsSync(`${options.peers}/${file}`)
@@ -73,6 +84,7 @@ const figures = {
     ]),
   }),
   ...(wanted.has('collective') && { collective: await script('collective.ts', [options.rounds]) }),
+  ...(wanted.has('dp') && { dataParallel: await script('data-parallel.ts', [options.rows, options.rounds]) }),
   ...(wanted.has('serve') && { serve: await script('serve.ts', [10, 1]) }),
   ...(wanted.has('accuracy') && { accuracy: await measureAccuracy(rows, peer(options.torch, 'torch_auc.py')) }),
 }

@@ -1,6 +1,7 @@
 /** @file What benchmarks share: paths, processes that print JSON lines, medians. */
 import { spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -44,6 +45,15 @@ export async function jsonLines(
 /** Runs a TypeScript file of bench/ in a process of its own. */
 export const script = (name: string, args: readonly (string | number)[] = []): Promise<Json[]> =>
   jsonLines(process.execPath, ['--import', 'jiti/register', at('bench', name), ...args.map(String)])
+
+/** An address of this host that was free a moment ago. */
+export async function freeEndpoint(): Promise<string> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => server.close(resolve))
+  return `127.0.0.1:${port}`
+}
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)

@@ -1,5 +1,6 @@
 /** @file `oarfish infer`: evaluates the epochs that `oarfish train` saved. */
 import { Command } from 'commander'
+import { inferHere } from './among-ranks.ts'
 import { untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { addConfigOptions, type ConfigOptions, oneOf } from './options.ts'
@@ -29,7 +30,7 @@ export function inferCommand(io: CliIo): Command {
 async function runInfer({ config_yaml, opt = [], json = false, engine, mode: typed }: InferCliOptions, io: CliIo) {
   const { checkDataDirs, loadConfig } = await import('../config/index.ts')
   const { GRAPH_MODES } = await import('../model/index.ts')
-  const { ENGINES, infer } = await import('../train/index.ts')
+  const { ENGINES } = await import('../train/index.ts')
   const config = loadConfig({ path: config_yaml, overrides: opt })
   checkDataDirs(config, ['test_data_dir'])
   const engineName = oneOf('--engine', ENGINES, engine)
@@ -39,7 +40,7 @@ async function runInfer({ config_yaml, opt = [], json = false, engine, mode: typ
   const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
   try {
     await untilInterrupted(io, hooks, (signal) =>
-      infer({ config, emit: output.emit, signal, engine: engineName, mode }),
+      inferHere({ config, emit: output.emit, signal, engine: engineName, mode }, io),
     )
   } finally {
     output.close()

@@ -1,10 +1,10 @@
 /** @file `oarfish train`: trains as a config says and evaluates after each epoch. */
 import { Command } from 'commander'
+import { trainHere } from './among-ranks.ts'
 import { untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { addConfigOptions, type ConfigOptions, oneOf } from './options.ts'
 import { openOutput } from './output.ts'
-import { trainHere } from './train-ranks.ts'
 
 interface TrainCliOptions extends ConfigOptions {
   readonly json?: boolean

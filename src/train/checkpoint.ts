@@ -116,6 +116,19 @@ export async function saveInterrupted(
   return shown(folder)
 }
 
+/** The same where several processes train, each at its own place of the data: weights alone are kept. */
+export function saveWeights(options: CheckpointOptions, trained: PassResult): Promise<string | undefined> {
+  const position = { ...trained.position, batch: 0, chunk: 0, sample: 0 }
+  return saveInterrupted(options, { ...trained, position }, 'weights')
+}
+
+/** What is to be said about it. */
+export function toldInterrupted(epoch: number, path: string | undefined): string {
+  return path === undefined
+    ? `What was learned in epoch ${epoch} is not saved, since runner.model_save_path is empty.`
+    : `${path} holds all weights as they are now; where each process was in epoch ${epoch} is not kept: with --resume that epoch begins anew.`
+}
+
 function stateOf({ config, program }: CheckpointOptions, { metrics }: PassResult) {
   return { program, seed: config.runner.seed, metrics }
 }

@@ -1,14 +1,19 @@
 /** @file Evaluation of saved epochs: each is loaded and run over test_data_dir. */
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
+import type { Group } from '../collective/index.ts'
 import { configErrorAt, explain, type JobConfig, type LoadedConfig } from '../config/index.ts'
+import { tellRank } from '../data/index.ts'
 import type { EventSink, Metrics } from '../event/index.ts'
 import { type GraphMode, loadModelAs, type TracedModel } from '../model/index.ts'
 import { isPaddleFolder, type LocalParams, loadPaddleModel } from '../params/index.ts'
 import { loadSnapshot, type Manifest, missing, openSnapshot, type Snapshot, savedEpochs } from '../snapshot/index.ts'
 import { checkData } from './check-data.ts'
 import { shown } from './checkpoint.ts'
+import type { PassResult } from './loop.ts'
 import type { EngineName } from './messages.ts'
+import { agreeOnRanks } from './parallel/rank-input.ts'
+import { rankPass } from './parallel/rank-pass.ts'
 import { createParams, findDataFiles, Runtime, type RuntimeOptions } from './runtime.ts'
 
 export interface InferOptions {
@@ -22,6 +27,8 @@ export interface InferOptions {
   readonly mode?: GraphMode
   /** What to evaluate. @default the saved epochs from infer_start_epoch up to infer_end_epoch */
   readonly models?: FindModels
+  /** Ranks that evaluate each their part of the data. @default this process alone */
+  readonly group?: Group | undefined
 }
 
 /** A saved model to evaluate; `key` is the setting that named its folder. */
@@ -50,6 +57,7 @@ export async function infer({
   engine = 'ort',
   mode = 'static',
   models = savedModels,
+  group,
 }: InferOptions): Promise<InferResult> {
   const started = performance.now()
   const { config } = loaded
@@ -62,16 +70,17 @@ export async function infer({
   await checkData(loaded, model, files)
   emit({ kind: 'start', command: 'infer', model: config.dir, settings: inferSettings(config) })
   const found = await models(loaded, emit)
+  const pass = await passOver({ config, model, files, emit, signal, group })
   const threads = config.runner.infer_thread_num
   const evaluator = new Evaluator({ config, model, files, threads, engine, emit, signal })
   let result: InferResult = { epochs: [], samples: 0, seconds: 0, interrupted: false }
   try {
     for (const [i, saved] of found.entries()) {
-      if (signal.aborted) break
+      if (signal.aborted || result.interrupted) break
       const { epoch } = saved
       const runtime = await evaluator.load(saved)
       if (i === 0) emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
-      const { metrics, samples, seconds, interrupted } = await runtime.pass('infer', epoch)
+      const { metrics, samples, seconds, interrupted } = await pass(runtime, epoch)
       result = {
         epochs: [...result.epochs, { epoch, metrics }],
         samples: result.samples + samples,
@@ -86,6 +95,23 @@ export async function infer({
   const metrics = result.epochs.at(-1)?.metrics ?? {}
   emit({ kind: 'done', samples, seconds, samplesPerSecond: seconds > 0 ? samples / seconds : 0, metrics })
   return result
+}
+
+type Pass = (runtime: Runtime, epoch: number) => Promise<PassResult>
+
+/** Over all the data, or over this rank's part of it; what was measured is then that of all ranks. */
+async function passOver({ group, ...options }: PassOverOptions): Promise<Pass> {
+  if (!group) return (runtime, epoch) => runtime.pass('infer', epoch)
+  const { files, emit, signal } = options
+  tellRank(group.rank, group.size)
+  const { infer: input } = await agreeOnRanks({ group, ...options })
+  const stopped = () => signal.aborted
+  return (runtime, epoch) =>
+    rankPass({ group, runtime, input, files: files.infer!, stop: () => undefined, stopped, emit }, 'infer', epoch)
+}
+
+interface PassOverOptions extends Pick<RuntimeOptions, 'config' | 'model' | 'files' | 'emit' | 'signal'> {
+  readonly group: Group | undefined
 }
 
 /** Keeps one table and one set of threads for all epochs: each is loaded over the one before, whose rows it mostly shares. */

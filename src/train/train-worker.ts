@@ -6,6 +6,7 @@ import type { EventSink } from '../event/index.ts'
 import { type GraphMode, loadModelAs, type TracedModel } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'
 import { isHybrid, jobIdentity, psMode, ServerGroup, serverExchange } from '../ps/index.ts'
+import { toldInterrupted } from './checkpoint.ts'
 import type { PassResult } from './loop.ts'
 import type { EngineName, Phase } from './messages.ts'
 import { hybridMode, openWorkers } from './parallel/hybrid-mode.ts'
@@ -184,21 +185,13 @@ async function runEpochs(
     if (interrupted) {
       const path = await model.saveInterrupted(trained)
       emit({ kind: 'interrupted', epoch, batch: trained.lastBatch, samples, ...(path !== undefined && { path }) })
-      emit({ kind: 'notice', message: path === undefined ? notSaved(epoch) : savedInside(epoch, path) })
+      emit({ kind: 'notice', message: toldInterrupted(epoch, path) })
     } else await model.save(epoch, trained)
     if (interrupted || !evaluate) continue
     const evaluated = await pass('infer', epoch)
     result = { ...result, evaluation: evaluated.metrics, interrupted: evaluated.interrupted }
   }
   return result
-}
-
-function savedInside(epoch: number, path: string): string {
-  return `${path} holds all weights as they are now; where each worker was in epoch ${epoch} is not kept: with --resume that epoch begins anew.`
-}
-
-function notSaved(epoch: number): string {
-  return `What was learned in epoch ${epoch} is not saved, since runner.model_save_path is empty.`
 }
 
 function addTimes(a: Readonly<Record<string, number>>, b: Readonly<Record<string, number>>): Record<string, number> {

@@ -16,7 +16,7 @@ import {
   serverRows,
 } from '../ps/index.ts'
 import type { LoadOptions, RowSource, Rows } from '../snapshot/index.ts'
-import { findStart, prepareSaving, saveEpoch, saveInterrupted } from './checkpoint.ts'
+import { findStart, prepareSaving, saveEpoch, saveWeights } from './checkpoint.ts'
 import { inferenceSaver } from './inference-model.ts'
 import type { PassResult } from './loop.ts'
 import { createParams, type DataFiles } from './runtime.ts'
@@ -168,12 +168,6 @@ function checkpointsOf({ config, model, files, dataFiles, resume, emit }: Worker
       await saveEpoch(of(whole), epoch, trained)
       await inferenceSaver(config, model, whole.params, dataFiles, emit)?.(epoch)
     },
-    // Where each worker is in its data is not kept: the epoch begins anew.
-    saveInterrupted: (whole, trained) =>
-      saveInterrupted(
-        of(whole),
-        { ...trained, position: { ...trained.position, batch: 0, chunk: 0, sample: 0 } },
-        'weights',
-      ),
+    saveInterrupted: (whole, trained) => saveWeights(of(whole), trained),
   }
 }

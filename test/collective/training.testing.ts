@@ -20,6 +20,10 @@ export interface RanksOptions {
   /** By rank. */
   readonly own?: readonly (readonly string[])[]
   readonly flags?: readonly string[]
+  /** @default train, with --digest */
+  readonly command?: readonly string[]
+  /** @default config.yaml */
+  readonly config?: string
 }
 
 export async function startRanks({
@@ -28,12 +32,14 @@ export async function startRanks({
   overrides = [],
   own = [],
   flags = [],
+  command = ['train', '--digest'],
+  config = 'config.yaml',
 }: RanksOptions): Promise<TrainingRank[]> {
   const ports = await freePorts(size)
   const endpoints = ports.map((port) => `127.0.0.1:${port}`).join(',')
   return ports.map((_, rank) => {
     const all = ['runner.use_fleet=True', ...overrides, ...(own[rank] ?? [])]
-    const args = [OARFISH, 'train', '-m', 'config.yaml', '--json', '--digest', ...flags, '-o', ...all]
+    const args = [OARFISH, ...command, '-m', config, '--json', ...flags, '-o', ...all]
     const env = { ...process.env, PADDLE_TRAINER_ENDPOINTS: endpoints, PADDLE_TRAINER_ID: String(rank) }
     const started = performance.now()
     const child = spawn(process.execPath, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })

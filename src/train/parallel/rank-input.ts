@@ -42,8 +42,13 @@ export async function agreeOnRanks(options: RankInputOptions): Promise<Readonly<
     return { part: { index, count }, chunkBytes: chunkBytes(list, count) }
   }
   const inputs = { train: inputFor('train'), infer: inputFor('infer') }
-  emit({ kind: 'notice', message: said(inputs.train, own.train.length, group) })
+  const phase = firstPhase(files)
+  emit({ kind: 'notice', message: said(inputs[phase], own[phase].length, group) })
   return inputs
+}
+
+function firstPhase({ train }: DataFiles): Phase {
+  return train ? 'train' : 'infer'
 }
 
 const LEAST_BYTES = 4 * 1024
@@ -57,8 +62,9 @@ function chunkBytes(files: readonly string[], ranks: number): number {
 
 /** Whether a reader of the user's asks for its rank before its first sample. */
 async function readerAsks({ config, model, files }: RankInputOptions): Promise<boolean> {
-  const list = files.train ?? []
-  const input = inputOf(config, 'train', list)
+  const phase = firstPhase(files)
+  const list = files[phase] ?? []
+  const input = inputOf(config, phase, list)
   if (inputKind(input) !== 'user' || list.length === 0) return false
   const { slots } = model
   const options = { ...input.reader, slots, threads: 1, files: list.slice(0, 1), batchSize: 1, epoch: 0 }

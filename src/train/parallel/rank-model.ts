@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import type { Group } from '../../collective/index.ts'
 import type { LocalParams } from '../../params/index.ts'
 import { type Rows, type SavedPart, saveParts } from '../../snapshot/index.ts'
-import { type CheckpointOptions, findStart, prepareSaving, saveEpoch } from '../checkpoint.ts'
+import { type CheckpointOptions, findStart, prepareSaving, saveEpoch, saveWeights } from '../checkpoint.ts'
 import type { PassResult } from '../loop.ts'
 import { meet } from './meet.ts'
 import { ownerOf } from './table-plan.ts'
@@ -43,20 +43,31 @@ export class RankModel {
   }
 
   async save(epoch: number, trained: PassResult): Promise<void> {
-    if (this.#checkpoints.config.runner.model_save_path === '') return
+    await this.#saveTogether((own) => saveEpoch(own, epoch, trained))
+  }
+
+  /** What ranks that were stopped inside an epoch have learned; returns where it is, on every rank. */
+  async saveInterrupted(trained: PassResult): Promise<string | undefined> {
+    return this.#saveTogether((own) => saveWeights(own, trained))
+  }
+
+  async #saveTogether(save: (options: CheckpointOptions) => Promise<string | undefined>): Promise<string | undefined> {
+    if (this.#checkpoints.config.runner.model_save_path === '') return undefined
     const group = this.#group
+    let path: string | undefined
     if (group.rank === 0) {
       const others = async (aside: string): Promise<readonly SavedPart[]> => {
         await meet(group, resolve(aside))
         return (await meet<readonly SavedPart[]>(group, [])).flat()
       }
       const divided = this.#sharded.length > 0
-      await saveEpoch({ ...this.#checkpoints, ...(divided && { others }) }, epoch, trained)
+      path = await save({ ...this.#checkpoints, ...(divided && { others }) })
     } else if (this.#sharded.length > 0) {
       const [aside = ''] = await meet(group, '')
       await meet(group, await saveParts(aside, group.rank, this.#sharded, this.#checkpoints))
     }
-    await group.barrier()
+    const [saved] = await meet(group, path ?? null)
+    return saved ?? undefined
   }
 
   /** SHA-256 over weights, optimizer state and rows of all ranks: that of one process with the same model. */

@@ -1,15 +1,18 @@
 /** @file Collective training: the same steps as training alone, in step with the other ranks of a group. */
+import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { Group } from '../../collective/index.ts'
 import { explain } from '../../config/index.ts'
 import { tellRank } from '../../data/index.ts'
-import { loadModelAs, type TracedModel } from '../../model/index.ts'
+import { INFERENCE_FOLDER } from '../../export/index.ts'
+import { loadModel, loadModelAs, type TracedModel } from '../../model/index.ts'
 import type { LocalParams } from '../../params/index.ts'
 import { programHash } from '../../program/index.ts'
 import { UserError } from '../../util/index.ts'
 import { tableGroups } from '../buffers.ts'
 import { checkData } from '../check-data.ts'
-import { inferenceSaver } from '../inference-model.ts'
+import { toldInterrupted } from '../checkpoint.ts'
+import { exportCheckpoint, inferenceSaver, type SaveInference } from '../inference-model.ts'
 import type { PassResult } from '../loop.ts'
 import type { Phase } from '../messages.ts'
 import { pushedPart } from '../pushed-part.ts'
@@ -18,12 +21,13 @@ import { shownTables } from '../shown.ts'
 import type { TrainOptions, TrainResult } from '../train.ts'
 import type { JobCheckpoints } from '../worker-model.ts'
 import { agree } from './agreement.ts'
+import { meet } from './meet.ts'
 import type { ParallelHandle } from './parallel-handle.ts'
 import { agreeOnRanks } from './rank-input.ts'
 import { RankModel } from './rank-model.ts'
 import { rankPass } from './rank-pass.ts'
 import { rankSeed } from './ranks.ts'
-import { planTables } from './table-plan.ts'
+import { planTables, type TablePlan } from './table-plan.ts'
 
 export interface TrainRanksOptions extends TrainOptions {
   /** Stays the caller's to close: with the error, where this rejects. */
@@ -62,13 +66,15 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
     notice('The optimizer is taken as fleet.distributedOptimizer(optimizer): ranks step together.')
   if (config.runner.thread_num > 1)
     notice(`runner.thread_num ${config.runner.thread_num}: a rank trains on one thread; start more processes instead.`)
+  if (config.runner.global_shuffle) throw noShuffle()
   await agree(group, config, model)
   const inputs = await agreeOnRanks({ group, config, model, files, emit })
   const params = createParams(config, model, model, 1, true)
-  const plan = await planTables(config, model, params, files.train!)
+  // Ranks may read files of their own, whose sizes differ: the first decides.
+  const plans = await meet(group, await planTables(config, model, params, files.train!))
+  const plan = plans[0]!
   for (const message of plan.notices) notice(message)
-  const saveInference = inferenceSaver(config, model, params, files, emit)
-  if (saveInference && plan.sharded.includes(true)) throw noExport()
+  const saveInference = await inferenceOf(options, model, params, files, plan)
   const checkpoints = { config, params, program: programHash(model.train), files: files.train!, resume, emit }
   const whole = new RankModel(group, checkpoints, plan.sharded)
   const own = options.checkpoints
@@ -105,7 +111,9 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
       const { samples, seconds, metrics, interrupted } = trained
       result = { ...result, samples: result.samples + samples, seconds: result.seconds + seconds, metrics, interrupted }
       if (interrupted) {
-        emit({ kind: 'interrupted', epoch, batch: trained.lastBatch, samples })
+        const path = await whole.saveInterrupted(trained)
+        emit({ kind: 'interrupted', epoch, batch: trained.lastBatch, samples, ...(path !== undefined && { path }) })
+        notice(toldInterrupted(epoch, path))
         continue
       }
       if (own) await saveByFirst(group, own, params, epoch, trained)
@@ -141,12 +149,25 @@ function groupsOf({ train, slots, dygraph }: TracedModel, parameters: Parameters
   return tableGroups(train, sparse, shownTables(train.tables, parameters, slots))
 }
 
-function noExport(): UserError {
-  return new UserError(
-    'runner.use_inference: tables of this job are divided among the ranks, so none can export them',
-    {
-      code: 'COLLECTIVE_EXPORT',
-      hint: 'train with runner.use_inference: False and run oarfish export -m config.yaml afterwards, or raise runner.replicated_table_mb',
-    },
-  )
+/** Of divided tables no rank has all rows: the checkpoint that was just saved does. */
+async function inferenceOf(
+  { config: loaded, mode, emit }: TrainRanksOptions,
+  model: TracedModel,
+  params: LocalParams,
+  files: DataFiles,
+  { sharded }: TablePlan,
+): Promise<SaveInference | undefined> {
+  const { config } = loaded
+  const exported = config.runner.use_inference && mode === 'dygraph' ? await loadModel(loaded) : model
+  const save = inferenceSaver(config, exported, params, files, emit)
+  if (!save || !sharded.includes(true)) return save
+  const out = (epoch: number) => join(config.runner.model_save_path, String(epoch), INFERENCE_FOLDER)
+  return async (epoch) => void (await exportCheckpoint({ config: loaded, out: out(epoch), epoch, emit }))
+}
+
+function noShuffle(): UserError {
+  return new UserError('runner.global_shuffle: ranks do not exchange samples', {
+    code: 'COLLECTIVE_SHUFFLE',
+    hint: 'set runner.local_shuffle: True instead, or train with parameter servers (fleetrun), whose workers do',
+  })
 }

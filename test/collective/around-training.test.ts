@@ -1,0 +1,134 @@
+/** @file What surrounds training on ranks, with real processes: evaluation, stopping, exports, accessors, elastic jobs. */
+import { readFileSync } from 'node:fs'
+import { readFile, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { eventsOf, noneAlive, ofKind, run } from '../cluster/launch.testing.ts'
+import { inferTiny, tinyFolder, trainTiny } from '../train/tiny.testing.ts'
+import { freePorts } from './ranks.testing.ts'
+import { startRanks, trainTogether } from './training.testing.ts'
+
+vi.setConfig({ testTimeout: 240_000 })
+
+const ACCESSOR = `
+table_parameters:
+  ids:
+    entry: "show_click_entry::click"
+    accessor:
+      accessor_class: CtrCommonAccessor
+      embed_sgd_param: { name: SparseAdaGradSGDRule }
+      embedx_sgd_param: { name: SparseAdaGradSGDRule }
+`
+
+let folder: string
+beforeAll(async () => {
+  folder = await tinyFolder(320)
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const save = (name: string) => `runner.model_save_path=${folder}/${name}`
+const DIVIDED = 'runner.replicated_table_mb=0'
+
+test('oarfish infer on two ranks measures what one process does, each rank over its part', async () => {
+  await trainTiny(folder, [save('trained')])
+  const load = [`runner.infer_load_path=${folder}/trained`, 'runner.infer_end_epoch=1']
+  const { result } = await inferTiny(folder, load)
+  const ranks = await trainTogether({ folder, size: 2, command: ['infer'], overrides: load })
+  for (const { samples, metrics } of ranks) {
+    expect(samples).toBe(result.samples)
+    expect(metrics['auc']).toBeCloseTo(result.epochs[0]!.metrics['auc']!, 6)
+  }
+  expect(ranks[0]!.notices).toContainEqual(expect.stringContaining('chunks are dealt out'))
+})
+
+test('ranks of which one is told to stop save their weights, and --resume begins the epoch anew', async () => {
+  const overrides = [save('stopped'), DIVIDED, 'runner.epochs=100000', 'runner.print_interval=1']
+  const ranks = await startRanks({ folder, size: 2, overrides })
+  const until = Date.now() + 120_000
+  while (!ranks.every(({ events }) => events.some(({ kind }) => kind === 'batch'))) {
+    if (Date.now() > until) throw new Error('the ranks do not train')
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  ranks[1]!.child.kill('SIGINT')
+  for (const { ended, events } of ranks) {
+    const { code, err } = await ended
+    expect([0, 130], err).toContain(code)
+    expect(events.find(({ kind }) => kind === 'interrupted')).toMatchObject({
+      path: expect.stringMatching(/stopped\/interrupted$/),
+    })
+  }
+  const { epoch } = ranks[0]!.events.find(({ kind }) => kind === 'interrupted') as unknown as { epoch: number }
+  const more = [save('stopped'), `runner.epochs=${epoch + 1}`]
+  const again = await trainTogether({ folder, size: 2, overrides: more, flags: ['--resume'] })
+  expect(again[0]!.samples).toBe(240)
+  const { result } = await trainTiny(folder, [save('stopped'), `runner.epochs=${epoch + 2}`], { resume: true })
+  expect(result.samples).toBe(240)
+})
+
+test('a model for inference is written also where tables are divided: the same as where they are whole', async () => {
+  const inference = 'runner.use_inference=True'
+  await trainTogether({ folder, size: 2, overrides: [save('divided'), inference, DIVIDED] })
+  await trainTogether({ folder, size: 2, overrides: [save('whole'), inference] })
+  const manifest = (name: string) => JSON.parse(readFileSync(join(folder, name, '0/inference/manifest.json'), 'utf8'))
+  expect(Object.keys(manifest('divided').files).length).toBeGreaterThan(1)
+  expect(manifest('divided').files).toEqual(manifest('whole').files)
+  expect(manifest('divided').samples).toEqual(manifest('whole').samples)
+})
+
+test('accessors on ranks: tables divided or whole come to the same', async () => {
+  await writeFile(join(folder, 'accessor.yaml'), (await readFile(join(folder, 'config.yaml'), 'utf8')) + ACCESSOR)
+  const of = async (...overrides: string[]) =>
+    (
+      await trainTogether({ folder, size: 2, config: 'accessor.yaml', overrides: ['runner.epochs=2', ...overrides] })
+    )[0]!
+  const [whole, divided] = [await of(), await of(DIVIDED)]
+  expect(whole.samples).toBe(480)
+  expect(divided.digest).toBe(whole.digest)
+})
+
+test('global_shuffle is refused on ranks, with what to do', async () => {
+  const overrides = ['runner.reader_type=InmemoryDataset', 'runner.global_shuffle=True']
+  for (const { ended, events } of await startRanks({ folder, size: 2, overrides })) {
+    expect((await ended).code).not.toBe(0)
+    expect(JSON.stringify(events.at(-1))).toMatch(/ranks do not exchange samples/)
+  }
+})
+
+test('an elastic job trains alone, starts again when a second host comes, and goes on from the last checkpoint', async () => {
+  const master = `127.0.0.1:${(await freePorts(1))[0]}`
+  const overrides = [save('elastic'), 'runner.epochs=100000', 'runner.keep_checkpoints=2']
+  const node = (rank: number, onOutput: (all: string, end: () => void) => void) =>
+    run(
+      'oarfish',
+      [
+        ...[
+          'launch',
+          '--master',
+          master,
+          '--nnodes',
+          '1:2',
+          '--elastic_timeout',
+          '1',
+          '--rank',
+          String(rank),
+          '--json',
+        ],
+        ...['--log_dir', `log-${rank}`, 'tools/static_trainer.py', '-m', 'config.yaml', '-o', ...overrides],
+      ],
+      { cwd: folder, timeoutMs: 200_000, onOutput: (all, child) => onOutput(all, () => child.kill('SIGINT')) },
+    )
+  let second: ReturnType<typeof run> | undefined
+  const first = node(0, (all, end) => {
+    if (/Already save model in .*elastic\/1/.test(all)) second ??= node(1, () => undefined)
+    if (/2 ranks have read 240 samples/.test(all)) end()
+  })
+  const { out, mark } = await first
+  const other = await second!
+  expect(await noneAlive(mark, 5000)).toEqual([])
+  expect(await noneAlive(other.mark, 5000)).toEqual([])
+  expect(out).toContain('Starting again, 1 of 3 times: 127.0.0.1 has come.')
+  const lines = ofKind(eventsOf({ out: out.slice(0, out.lastIndexOf('\n') + 1) }), 'output').map(({ line }) => line)
+  const restarted = lines.slice(lines.findIndex((line) => /Rank 0 of 2/.test(line)))
+  const begun = restarted.find((line) => /epoch: (\d+), batch_id: 0/.test(line))!
+  expect(Number(/epoch: (\d+)/.exec(begun)![1])).toBeGreaterThanOrEqual(2)
+})
