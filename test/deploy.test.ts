@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { fluidEnv, readFluidPod } from '../src/kube/pod/fluid-env.ts'
+import { parseClusterConf } from '../src/ssh/index.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const JOB = readFileSync(at('deploy/kubernetes/ctr-paddlepaddle-on-volcano.yaml'), 'utf8')
@@ -93,4 +94,11 @@ describe('docs/env.md', () => {
     const told = fluidEnv(env, readFluidPod(env), [server], [trainer])
     expect(Object.keys(told).filter((name) => !listed.has(name))).toEqual([])
   })
+})
+
+test.skipIf(!SEEDS || !existsSync(SEEDS))("conf.py of cluster_train means what the guide's means", () => {
+  const guides = readdirSync(SEEDS!).map((name) => readFileSync(join(SEEDS!, name), 'utf8'))
+  const [, block] = /```python\n(HOSTS = [\s\S]*?)```/.exec(guides.find((text) => text.includes('PADDLE_NIC = '))!)!
+  const own = readFileSync(at('deploy/cluster_train/conf.py'), 'utf8')
+  expect(parseClusterConf('conf.py', own)).toEqual(parseClusterConf('conf.py', block!))
 })

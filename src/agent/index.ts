@@ -4,4 +4,5 @@ export { FAILURE, type LogSelection, readLogs, taggedFailure, untagged } from '.
 export { type MpiNodeOptions, runMpiNode } from './mpi.ts'
 export { MPI_STEPS, type MpiStep, runMpiStep } from './mpi-steps.ts'
 export { type NodeOptions, runNode } from './node.ts'
+export { exchanged, type NodeTask, type RemoteNodeOptions, runRemoteNode } from './remote.ts'
 export { type MeetOptions, meetSeats, type Seat, type Seats } from './seats.ts'

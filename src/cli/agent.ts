@@ -1,4 +1,7 @@
 /** @file `oarfish agent`: what runs where a submitted job has a place; started by what submits jobs, not by hand. */
+import { tmpdir } from 'node:os'
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
 import { Command } from 'commander'
 import { formatUserError, isUserError } from '../util/index.ts'
 import { ExitCode } from './exit.ts'
@@ -10,7 +13,26 @@ export function agentCommand(io: CliIo): Command {
     .command('kubernetes')
     .description('The pod that this runs in.')
     .action(() => kubernetes(io))
+  command
+    .command('ssh')
+    .description('The host that this runs on, driven over standard input.')
+    .action(() => overSsh(io))
   return command
+}
+
+async function overSsh(io: CliIo): Promise<void> {
+  const { runRemoteNode } = await import('../agent/index.ts')
+  const { plainSink } = await import('../launch/index.ts')
+  const stop = new AbortController()
+  io.onSignal(() => stop.abort())
+  const print = (line: string) => void io.out.write(line)
+  const code = await runRemoteNode({
+    ...{ print, env: io.env, emit: plainSink(print), signal: stop.signal },
+    input: createInterface({ input: Readable.from(io.input()) }),
+    folder: io.env['OARFISH_WORK'] ?? tmpdir(),
+  })
+  // Its input is still open: who drives it waits for this end.
+  io.exit(code ?? STOP_SIGNALS.SIGTERM)
 }
 
 async function kubernetes(io: CliIo): Promise<void> {

@@ -17,6 +17,7 @@ const EXECUTORS = {
   local: { name: 'local', kinds: ['_MPI'], atOnce: 1 },
   mpi: { name: 'mpi', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY },
   kubernetes: { name: 'kubernetes', kinds: ['_K8S'], atOnce: Number.POSITIVE_INFINITY, resumes: true },
+  ssh: { name: 'ssh', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY },
   slurm: { name: 'slurm', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY },
 } as const
 const MEBI = 1 << 20

@@ -58,7 +58,10 @@ async function runCluster(flags: ClusterFlags, passed: readonly string[], io: Cl
   try {
     await untilInterrupted(io, hooks, async (signal) => {
       code = await runClusterJob({
-        ...sshOptions(io, { install: flags.install ?? false, ...(connectSeconds !== undefined && { connectSeconds }) }),
+        ...(await sshOptions(io, {
+          install: flags.install ?? false,
+          ...(connectSeconds !== undefined && { connectSeconds }),
+        })),
         ...{ conf, files, trainerOptions, signal, emit: screen.emit, records: jobRecords(io) },
         now: new Date(),
         stopMs: stopSeconds * 1000,

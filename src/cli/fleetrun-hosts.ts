@@ -42,7 +42,7 @@ export async function fleetrunOnHosts(
     const command = commandOf({ script, oarfish: ['oarfish'], emit: screen.emit })
     await untilInterrupted(io, hooks, async (signal) => {
       code = await runFleetJob({
-        ...sshOptions(io, { install: typed.install ?? false }),
+        ...(await sshOptions(io, { install: typed.install ?? false })),
         ...{ hosts, command, signal, emit: screen.emit, records: jobRecords(io), variables: variablesOf(io) },
         ...countsOf(typed, collective),
         files: typed.dispatch === undefined ? { workspace: process.cwd() } : { dispatch: resolve(typed.dispatch) },

@@ -82,7 +82,7 @@ async function stopOverSsh(job: string, io: CliIo): Promise<boolean> {
   const record = readRecord(records, job)
   if (!record) return false
   const emit = () => undefined
-  const lines = await stopJob({ ...sshOptions(io), job, record, records, emit, stopMs: STOP_MS })
+  const lines = await stopJob({ ...(await sshOptions(io)), job, record, records, emit, stopMs: STOP_MS })
   io.out.write(`${lines.join('\n')}\n`)
   return true
 }

@@ -63,7 +63,7 @@ async function stage({ request, files, ini }: PreparedJob, { profile }: ClientOp
 
 async function runStaged(
   { id, folder, env }: Staged,
-  { executor, hostfile }: { executor: 'mpi' | 'slurm' | 'local'; hostfile: string | undefined },
+  { executor, hostfile }: { executor: 'mpi' | 'slurm' | 'ssh' | 'local'; hostfile: string | undefined },
   io: CliIo,
 ) {
   const { followOutcome, jobFolder, readOutcome, superviseCloudJob } = await import('../cloud/index.ts')

@@ -6,9 +6,9 @@ import { packageVersion } from './version.ts'
 
 const CONNECT_SECONDS = 10
 
-/** OARFISH_SSH may hold another command line, such as `ssh -F other_config`. */
-export function sshOptions(io: CliIo, { connectSeconds = CONNECT_SECONDS, install = false } = {}) {
-  const ssh = (io.env['OARFISH_SSH'] ?? 'ssh').split(/\s+/).filter((word) => word !== '')
+export async function sshOptions(io: CliIo, { connectSeconds = CONNECT_SECONDS, install = false } = {}) {
+  const { sshWords } = await import('../ssh/index.ts')
+  const ssh = sshWords(io.env)
   return { ssh, env: io.env, connectSeconds, install, version: packageVersion() }
 }
 

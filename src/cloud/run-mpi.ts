@@ -1,15 +1,15 @@
 /** @file A job by mpirun: one rank on each node, over a hostfile or within an allocation of Slurm. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { FAILURE, type MpiStep, untagged } from '../agent/index.ts'
 import type { Env } from '../config/index.ts'
-import type { Job } from '../submit/index.ts'
 import { addFailure, jobFolder, jobOfFolder, readRequest } from './job-folder.ts'
 import { sizeOf } from './jobs.ts'
 import { findMpirun, mpirunWords } from './mpirun.ts'
+import { withContent } from './with-content.ts'
 
 export interface RunMpiOptions {
   /** Of the job. */
@@ -65,13 +65,4 @@ function exitOf(child: ChildProcess): Promise<number> {
     child.once('error', fail)
     child.once('exit', (code) => done(code ?? 1))
   })
-}
-
-/** Files as text they can travel in. */
-function withContent(job: Job): Job {
-  const files = job.files.map(({ name, content }) => ({
-    name,
-    content: 'path' in content ? { base64: readFileSync(content.path).toString('base64') } : content,
-  }))
-  return { ...job, files }
 }

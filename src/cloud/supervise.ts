@@ -17,12 +17,13 @@ import {
 import { sizeOf } from './jobs.ts'
 import { runPods } from './kubernetes.ts'
 import { runMpirun } from './run-mpi.ts'
+import { runSsh } from './run-ssh.ts'
 import { runSlurm } from './slurm.ts'
 
 export interface SuperviseJobOptions {
   readonly folder: string
   readonly executor: ExecutorName
-  /** Of mpirun. */
+  /** Of mpirun and of ssh. */
   readonly hostfile?: string | undefined
   /** On Kubernetes: where jobs lie, whatever they say. */
   readonly namespace?: string | undefined
@@ -48,7 +49,7 @@ export async function superviseCloudJob(options: SuperviseJobOptions): Promise<v
   }
 }
 
-export const EXECUTOR_NAMES = ['local', 'mpi', 'slurm', 'kubernetes'] as const
+export const EXECUTOR_NAMES = ['local', 'mpi', 'slurm', 'ssh', 'kubernetes'] as const
 export type ExecutorName = (typeof EXECUTOR_NAMES)[number]
 
 type Run = (options: SuperviseJobOptions, emit: EventSink) => Promise<number | undefined>
@@ -69,6 +70,7 @@ const RUN: Readonly<Record<ExecutorName, Run>> = {
   },
   mpi: runMpirun,
   slurm: runSlurm,
+  ssh: async (options, emit) => await runSsh({ ...options, emit }),
   kubernetes: async (options, emit) => await runPods({ ...options, emit }),
 }
 

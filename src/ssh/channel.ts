@@ -13,6 +13,10 @@ export interface SshOptions {
   readonly connectSeconds: number
 }
 
+/** The words that run ssh: OARFISH_SSH may hold others, such as `ssh -F other_config`. */
+export const sshWords = (env: Env): readonly string[] =>
+  (env['OARFISH_SSH'] ?? 'ssh').split(/\s+/).filter((word) => word !== '')
+
 export interface Channel {
   readonly host: SshHost
   /** Starts a script of sh there; its streams are pipes. */

@@ -1,10 +1,12 @@
 /** @file The public face of ssh/: jobs on hosts that are reached by ssh. */
+export { sshWords } from './channel.ts'
 export { type ClusterJobOptions, runClusterJob } from './cluster.ts'
 export { type ClusterConf, loadClusterConf, parseClusterConf } from './conf.ts'
 export { type FleetJobOptions, runFleetJob } from './fleet-job.ts'
 export { parseHost, parseHosts, type SshHost } from './host.ts'
 export { type HostServiceOptions, serveHost } from './host-service.ts'
-export type { OpenHostsOptions } from './open-hosts.ts'
+export { type Hosts, type OpenHostsOptions, openHosts } from './open-hosts.ts'
 export { type JobRecord, readRecord } from './record.ts'
+export type { RemoteHost } from './remote-host.ts'
 export type { HostsJobOptions, Workspace } from './run-on-hosts.ts'
 export { type StopJobOptions, stopJob } from './stop-job.ts'

@@ -1,7 +1,8 @@
 /** @file A host as the launcher sees it: asked by requests, heard by notes. */
+import type { ChildProcess } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { fromPlainError, isUserError, UserError } from '../util/index.ts'
-import type { Channel } from './channel.ts'
+import { type Channel, quote } from './channel.ts'
 import { connectionLost } from './errors.ts'
 import type { SshHost } from './host.ts'
 import type { AnswerOf, FromHost, Hello, Note, OperationName, RequestOf } from './protocol.ts'
@@ -14,6 +15,8 @@ export interface RemoteHost {
   ask<K extends OperationName>(name: K, request: RequestOf<K>): Promise<AnswerOf<K>>
   /** Calls the listener at each note from now on. */
   onNote(listener: (note: Note) => void): void
+  /** Starts a command on it; its streams are pipes. */
+  spawn(command: readonly string[]): ChildProcess
   /** Settles when the host is gone without having been closed. */
   readonly lost: Promise<Error>
   /** Ends the service; what it started goes on. */
@@ -86,6 +89,7 @@ export async function openRemoteHost(channel: Channel, version: string): Promise
     hello,
     channel,
     lost,
+    spawn: (command) => channel.spawn(`${PATH}\nexec ${command.map(quote).join(' ')}`),
     close: () => void child.stdin!.end(),
     onNote: (listener) => void listeners.push(listener),
     ask: (name, request) =>

@@ -11,7 +11,7 @@ export interface FolderOptions {
   readonly server?: string | undefined
   /** Run by this command itself, without a job server. */
   readonly direct?:
-    | { readonly executor: 'mpi' | 'slurm' | 'kubernetes'; readonly hostfile?: string | undefined }
+    | { readonly executor: 'mpi' | 'slurm' | 'ssh' | 'kubernetes'; readonly hostfile?: string | undefined }
     | undefined
 }
 

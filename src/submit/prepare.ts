@@ -11,7 +11,6 @@ import {
   selectedRunners,
   withoutSecrets,
 } from '../config/index.ts'
-import { UserError } from '../util/index.ts'
 import { type Credentials, profileOf, reference, referred } from './credentials.ts'
 import { type TakenFile, takeFiles } from './files.ts'
 import { beforeHook, configIni, endHook, jobScript } from './folder.ts'
@@ -45,7 +44,6 @@ export function prepare(options: PrepareOptions): readonly Prepared[] {
     ...checkSubmission(backend, runner),
   }))
   const problems = checked.flatMap((submission) => submission.problems)
-  if (!SUBMITTED.includes(backend.backend.backend)) throw notYet(backend.backend.backend)
   const distinct = problems.filter(({ key }, i) => problems.findIndex((other) => other.key === key) === i)
   if (distinct.length > 0) throw new ConfigError(distinct, backend.source)
   return checked.map(({ runner, kind, warnings }) => {
@@ -56,14 +54,6 @@ export function prepare(options: PrepareOptions): readonly Prepared[] {
     return { job, credentials, plan: planOf(job, options), warnings: [...warnings, ...taken.notices] }
   })
 }
-
-const SUBMITTED: readonly string[] = ['PaddleCloud', 'MPI', 'Slurm', 'Kubernetes']
-
-const notYet = (name: string) =>
-  new UserError(`backend: ${name}: this build cannot submit there.`, {
-    code: 'SUBMIT_BACKEND',
-    hint: 'Use PaddleCloud with a job server (oarfish cloud serve), MPI, Slurm or Kubernetes.',
-  })
 
 /** cluster_train, and train where a cluster can take a single process. */
 export function clusterRunners({ config }: LoadedRunConfig, { cluster_type }: Backend): readonly RunnerV1[] {
@@ -113,8 +103,8 @@ function planOf(job: Job, { backend, backendFile, cwd, version, now }: PrepareOp
 }
 
 /** Those that need no job server. */
-const DIRECT: Partial<Readonly<Record<BackendName, 'mpi' | 'slurm' | 'kubernetes'>>> = {
-  ...{ MPI: 'mpi', Slurm: 'slurm', Kubernetes: 'kubernetes' },
+const DIRECT: Partial<Readonly<Record<BackendName, 'mpi' | 'slurm' | 'ssh' | 'kubernetes'>>> = {
+  ...{ MPI: 'mpi', Slurm: 'slurm', SSH: 'ssh', Kubernetes: 'kubernetes' },
 }
 
 /** YYYYmmddHHMM, local time. */

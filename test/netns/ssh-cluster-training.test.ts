@@ -24,18 +24,13 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: the recommendation demo on 
   afterAll(() => cluster?.close())
 
   test('trains as one machine does with four times the batch, each rating read once; the next dispatch uploads nothing', async () => {
-    const options = [
-      '--num_passes=2',
-      '--log_period=5',
-      '--dot_period=10',
-      '--use_gpu=0',
-      '--local=0',
-      '--ports_num_for_sparse=2',
-    ]
-    const run = () => {
-      const words = ['cluster', '--conf', cluster.conf(), '--job_dispatch_package=./workspace', ...options]
-      return cluster.oarfish([...words, '--config=./trainer_config.ts', '--config_args=size=8,batch_size=40'])
+    const env = {
+      CONF: cluster.conf(),
+      WORKSPACE: join(cluster.folder, 'workspace'),
+      NUM_PASSES: '2',
+      TRAINER_COUNT: '1',
     }
+    const run = () => cluster.sh([at('deploy/cluster_train/run.sh'), '--config_args=size=8,batch_size=40'], env)
     const first = await run().ended
     expect(first.code, first.out).toBe(0)
     const [, folder] = /, (\S+) on each/.exec(first.out)!

@@ -28,7 +28,9 @@ export interface TestCluster {
   /** Writes a conf and returns its path. */
   conf(values?: Readonly<Record<string, unknown>>): string
   /** Starts `oarfish` on the launching host. */
-  oarfish(args: readonly string[], env?: Readonly<Record<string, string>>): Run
+  oarfish(args: readonly string[], env?: Readonly<Record<string, string>>, cwd?: string): Run
+  /** Runs a script of sh there, with `oarfish` on its PATH. */
+  sh(args: readonly string[], env?: Readonly<Record<string, string>>): Run
   /** Puts a script on the PATH of one host, before all others. */
   program(host: string, name: string, script: string): void
   /** Process ids of a job on a host; of all jobs when it is not named. */
@@ -58,8 +60,6 @@ export async function openCluster(name: string, count: number): Promise<TestClus
     const launcher = network.hosts[count]!
     const ssh = await openSsh(hosts, { paths })
     const root = join(ssh.home, 'paddle')
-    const start = (command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-      launcher.spawn(command, args, { cwd: folder, env: { ...ownEnv(), ...env } })
     const ownEnv = () => ({
       ...Object.fromEntries(
         Object.entries(process.env).filter(([key]) => !/^(PADDLE|OARFISH|FLAGS)_|^POD_IP$/.test(key)),
@@ -83,7 +83,15 @@ export async function openCluster(name: string, count: number): Promise<TestClus
         writeFileSync(path, JSON.stringify(all))
         return path
       },
-      oarfish: (args, env) => watch(start(process.execPath, [BIN, ...args], env)),
+      oarfish: (args, env = {}, cwd = folder) =>
+        watch(launcher.spawn(process.execPath, [BIN, ...args], { cwd, env: { ...ownEnv(), ...env } })),
+      sh: (args, env = {}) =>
+        watch(
+          launcher.spawn('sh', args, {
+            cwd: folder,
+            env: { ...ownEnv(), PATH: [at('bin/path'), process.env['PATH']].join(delimiter), ...env },
+          }),
+        ),
       program: (host, name, script) => {
         mkdirSync(join(folder, 'programs', host), { recursive: true })
         writeFileSync(join(folder, 'programs', host, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })

@@ -1,11 +1,32 @@
 /** @file Today's trainers over ssh: `fleetrun --hosts`, typed once. */
-import { cpSync, mkdirSync, readFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { clusterTools, openCluster, type TestCluster } from './ssh-cluster.testing.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
+
+const RUN_CONFIG = `
+workspace: "./"
+mode: [one]
+dataset:
+- name: train
+  batch_size: 4
+  type: DataLoader
+  data_path: "{workspace}/train_data"
+  sparse_slots: "click ${Array.from({ length: 26 }, (_, i) => i + 1).join(' ')}"
+  dense_slots: "dense_var:13"
+hyper_parameters:
+  optimizer: {class: Adam, learning_rate: 0.001}
+  sparse_feature_number: 1000001
+  sparse_feature_dim: 9
+  fc_sizes: [16]
+runner:
+- {name: one, class: cluster_train, epochs: 1, device: cpu, fleet_mode: MODE, save_checkpoint_path: increment_dnn, phases: [phase1]}
+phase:
+- {name: phase1, model: "{workspace}/model.py", dataset_name: train, thread_num: 1}
+`
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 const lacking = clusterTools()
@@ -60,6 +81,32 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: fleetrun --hosts on two hos
     const logs = [0, 1].map((i) => readFileSync(join(cluster.folder, `log/workerlog.${i}`), 'utf8'))
     expect(logs[0]).toMatch(/epoch: 0 done/)
     expect(logs[1]).toContain('rank 1')
+  })
+
+  test.each([
+    ['ps', /^(?=[\s\S]*pserver\.1)[\s\S]*trainer\.1/],
+    ['collective', /trainer\.1/],
+  ])('backend: SSH runs a %s job of 1.x on the hosts of its hostfile', async (mode, logs) => {
+    const work = join(cluster.folder, `job-${mode}`)
+    const data = join(cluster.folder, `data-${mode}`)
+    cpSync(at('models/rank/dnn'), work, { recursive: true, filter: (path) => /(dnn|net\.ts|model\.ts)$/.test(path) })
+    mkdirSync(join(data, 'train'), { recursive: true })
+    for (const part of ['part-000', 'part-001']) {
+      const text = readFileSync(at(`models/rank/dnn/data/sample_data/train/${part}`), 'utf8')
+      writeFileSync(join(data, 'train', part), `${text.split('\n').slice(0, 60).join('\n')}\n`)
+    }
+    writeFileSync(join(work, 'hosts'), `# two of them\n${hosts.replace(',', ' slots=1\n')}\n`)
+    writeFileSync(join(work, 'config.yaml'), RUN_CONFIG.replace('MODE', mode))
+    const { submit, config } = {
+      submit: { files: './*.ts', nodes: 2, hostfile: 'hosts' },
+      config: { fs_name: `file://${data}`, train_data_path: '/train', output_path: '/out' },
+    }
+    writeFileSync(join(work, 'backend.yaml'), JSON.stringify({ backend: 'SSH', submit, config }))
+    const { code, out } = await cluster.oarfish(['run', '-m', 'config.yaml', '-b', 'backend.yaml'], {}, work).ended
+    expect([code, out]).toEqual([0, expect.stringContaining('succeeded')])
+    const written = readdirSync(join(data, 'out'), { recursive: true, encoding: 'utf8' }).join('\n')
+    expect(written).toMatch(logs)
+    expect(written).toMatch(/increment_dnn/)
   })
 
   test.each([

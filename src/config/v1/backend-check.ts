@@ -78,6 +78,7 @@ interface Check {
 
 const always = () => true
 const cloud = ({ backend }: Backend) => backend === 'PaddleCloud'
+const overSsh = ({ backend }: Backend) => backend === 'SSH'
 const onMpi = ({ cluster_type }: Backend) => cluster_type === 'mpi'
 const onPods = ({ cluster_type }: Backend) => cluster_type === 'k8s'
 
@@ -91,6 +92,7 @@ const CHECKS: readonly Check[] = [
   required(cloud, ['submit', 'sk'], KEYS, 'your secret key'),
   required(always, ['submit', 'files'], 'No -- files -- found in your backend.yaml, please check.', './*.py ./*.yaml'),
   required(onMpi, ['config', 'train_data_path'], TRAIN, '/user/your/path'),
+  required(overSsh, ['submit', 'hostfile'], 'no hosts: name a file that lists them, user@host:port each.', 'hosts'),
   required(cloud, ['submit', 'group'], 'no group: name the group whose resources the job uses.', 'paddle'),
   required(always, ['submit', 'start_cmd'], 'no command.', 'python -m paddlerec.run -m config.yaml'),
   {
