@@ -4,6 +4,7 @@ import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { Command } from 'commander'
 import { formatUserError, isUserError } from '../util/index.ts'
+import { plainSink } from './cloud.ts'
 import { ExitCode } from './exit.ts'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
 
@@ -21,15 +22,18 @@ export function agentCommand(io: CliIo): Command {
 }
 
 async function overSsh(io: CliIo): Promise<void> {
-  const { runRemoteNode } = await import('../agent/index.ts')
-  const { plainSink } = await import('../launch/index.ts')
+  const { runRemoteNode, taggedFailure } = await import('../agent/index.ts')
   const stop = new AbortController()
   io.onSignal(() => stop.abort())
   const print = (line: string) => void io.out.write(line)
   const code = await runRemoteNode({
-    ...{ print, env: io.env, emit: plainSink(print), signal: stop.signal },
+    ...{ print, env: io.env, emit: plainSink(io, taggedFailure), signal: stop.signal },
     input: createInterface({ input: Readable.from(io.input()) }),
     folder: io.env['OARFISH_WORK'] ?? tmpdir(),
+  }).catch((error: unknown) => {
+    if (!isUserError(error)) throw error
+    print(taggedFailure(formatUserError(error)))
+    return 1
   })
   // Its input is still open: who drives it waits for this end.
   io.exit(code ?? STOP_SIGNALS.SIGTERM)

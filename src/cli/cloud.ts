@@ -226,7 +226,7 @@ async function node(step: string | undefined, io: CliIo): Promise<void> {
 }
 
 /** What the node says, on the output that mpirun collects. */
-const plainSink = (io: CliIo, failure: (text: string) => string) => (event: Event) => {
+export const plainSink = (io: CliIo, failure: (text: string) => string) => (event: Event) => {
   if (event.kind === 'process') io.out.write(`${event.role} ${event.rank} (pid ${event.pid}): ${event.state}\n`)
   else if (event.kind === 'notice' || event.kind === 'warning') io.out.write(`${event.message}\n`)
   else if (event.kind === 'error')

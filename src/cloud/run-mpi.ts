@@ -1,14 +1,13 @@
 /** @file A job by mpirun: one rank on each node, over a hostfile or within an allocation of Slurm. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { appendFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { FAILURE, type MpiStep, untagged } from '../agent/index.ts'
+import type { MpiStep } from '../agent/index.ts'
 import type { Env } from '../config/index.ts'
-import { addFailure, jobFolder, jobOfFolder, readRequest } from './job-folder.ts'
+import { jobOfFolder, readRequest } from './job-folder.ts'
 import { sizeOf } from './jobs.ts'
 import { findMpirun, mpirunWords } from './mpirun.ts'
+import { keepLine } from './node-output.ts'
 import { withContent } from './with-content.ts'
 
 export interface RunMpiOptions {
@@ -33,7 +32,6 @@ export async function runMpirun(options: RunMpiOptions): Promise<number | undefi
 /** Rank 0 reads the job from its input, which mpirun hands on; logs come back as output. */
 async function mpirun({ folder, hostfile, env, signal }: RunMpiOptions, step?: MpiStep) {
   if (signal.aborted) return undefined
-  const { logs } = jobFolder(folder)
   const words = mpirunWords(
     {
       nodes: sizeOf(readRequest(folder)),
@@ -50,11 +48,7 @@ async function mpirun({ folder, hostfile, env, signal }: RunMpiOptions, step?: M
   child.stdin.on('error', () => undefined) // it ended before it had read the job, and says why
   child.stdin.end(step === undefined || step === 'prepare' ? JSON.stringify(withContent(jobOfFolder(folder))) : '')
   const sort = async (stream: Readable) => {
-    for await (const line of createInterface({ input: stream })) {
-      const { log, text } = untagged(line)
-      if (log === FAILURE) addFailure(folder, text)
-      appendFileSync(join(logs, `${log === FAILURE ? 'job' : log}.log`), `${text}\n`)
-    }
+    for await (const line of createInterface({ input: stream })) keepLine(folder, line)
   }
   const [code] = await Promise.all([exitOf(child), sort(child.stdout), sort(child.stderr)])
   return signal.aborted ? undefined : code

@@ -1,14 +1,14 @@
 /** @file A job over ssh: one node on each host of a hostfile, driven over the connection to it. */
-import { appendFileSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { exchanged, type NodeTask, untagged } from '../agent/index.ts'
+import { exchanged, type NodeTask } from '../agent/index.ts'
 import type { Env } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { openHosts, parseHosts, type RemoteHost, type SshHost, sshWords } from '../ssh/index.ts'
 import { UserError } from '../util/index.ts'
-import { jobFolder, jobOfFolder, readRequest } from './job-folder.ts'
+import { jobOfFolder, readRequest } from './job-folder.ts'
 import { sizeOf } from './jobs.ts'
+import { keepLine } from './node-output.ts'
 import { withContent } from './with-content.ts'
 
 export interface RunSshOptions {
@@ -36,7 +36,7 @@ export async function runSsh(options: RunSshOptions): Promise<number | undefined
   const driven = hosts.all.map((host, node) => {
     const secret = fsUgi === undefined ? {} : { fsUgi }
     const task = { job, node, nodes, jobId: env['OARFISH_JOB_ID'] ?? 'job', host: host.hello.address, ...secret }
-    return drive(host, task, jobFolder(folder).logs, (text) => meeting(node, text))
+    return drive(host, task, folder, (text) => meeting(node, text))
   })
   const stopAll = () => {
     for (const { stop } of driven) stop()
@@ -98,16 +98,15 @@ function meetingOf(nodes: number, tell: (texts: readonly string[]) => void) {
   }
 }
 
-function drive(host: RemoteHost, task: NodeTask, logs: string, onExchange: (text: string) => void) {
+function drive(host: RemoteHost, task: NodeTask, folder: string, onExchange: (text: string) => void) {
   const child = host.spawn(['oarfish', 'agent', 'ssh'])
   const send = (words: unknown) => void child.stdin!.write(`${JSON.stringify(words)}\n`)
   send(task)
   for (const stream of [child.stdout!, child.stderr!])
     createInterface({ input: stream }).on('line', (line) => {
       const given = exchanged(line)
-      if (given !== undefined) return onExchange(given)
-      const { log, text } = untagged(line)
-      appendFileSync(join(logs, `${log}.log`), `${text}\n`)
+      if (given === undefined) keepLine(folder, line)
+      else onExchange(given)
     })
   const ended = new Promise<number>((done) => {
     child.once('close', (code) => done(code ?? 1))
