@@ -37,7 +37,12 @@ async function main() {
   const seeds = at('..', 'shared', 'seeds') // the guides' own texts, where they are at hand
   if (existsSync(seeds)) process.env.OARFISH_SEEDS ??= seeds
   process.env.OARFISH_K8S = JSON.stringify({ ...cluster, testbed, image: `oarfish/oarfish:${version}` })
-  return await node(at('node_modules', 'vitest', 'vitest.mjs'), ['run', 'test/kube-real', ...process.argv.slice(2)])
+  return await node(at('node_modules', 'vitest', 'vitest.mjs'), [
+    'run',
+    'test/kube-real',
+    '--no-file-parallelism',
+    ...process.argv.slice(2),
+  ])
 }
 
 async function up() {
