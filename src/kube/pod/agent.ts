@@ -6,6 +6,7 @@ import type { Env } from '../../config/index.ts'
 import type { Event } from '../../event/index.ts'
 import type { Job, JobData } from '../../submit/index.ts'
 import type { KubeClient } from '../client.ts'
+import { patient } from './patience.ts'
 import { podSeats, readRenderedPod } from './rendered-pod.ts'
 import { terminationMessage, writeTermination } from './termination.ts'
 
@@ -33,7 +34,7 @@ export async function runAgent({
   const places = placesBelow(root)
   const job = readJob(places)
   linkData(places)
-  const client = await connect(pod.namespace)
+  const client = patient(await connect(pod.namespace), { say, signal })
   const seats = await podSeats(pod, { client, say, signal })
   const { role, rank } = seats.own[0]!
   // Files of trainer 0 are the job's; the others' lie in a folder for each.

@@ -17,6 +17,7 @@ export interface RestartOptions {
 }
 
 const LOOK_MS = 300
+const SETTLED_MS = 10_000
 const SLACK_MS = 2000 // the API knows whole seconds
 
 /** Resolves in a container's first life; otherwise asks Volcano to abort the job, where it may, and throws. */
@@ -49,13 +50,22 @@ async function becomesWhole({ isWhole, signal }: RestartOptions): Promise<boolea
 
 /** The kubelet reports a container a moment after it has started: until then the pod shows the life before this one. */
 async function settledPod({ client, podName, begunAt, signal }: RestartOptions): Promise<V1Pod> {
-  for (;;) {
+  for (const end = Date.now() + SETTLED_MS; ; await sleep(LOOK_MS, undefined, { signal })) {
     const { items } = await client.list<V1Pod>(RESOURCES.Pod, { fields: `metadata.name=${podName}` })
-    const started = items[0] && ownContainer(items[0])?.state?.running?.startedAt
-    if (started !== undefined && new Date(started).getTime() >= begunAt - SLACK_MS) return items[0]!
-    await sleep(LOOK_MS, undefined, { signal })
+    const [pod] = items
+    if (!pod) throw notHere(podName)
+    const started = ownContainer(pod)?.state?.running?.startedAt
+    const isThisLife = started !== undefined && new Date(started).getTime() >= begunAt - SLACK_MS
+    // A program that something else in the container started later is of this life too.
+    if (isThisLife || Date.now() > end) return pod
   }
 }
+
+const notHere = (podName: string) =>
+  new UserError(`There is no pod ${podName} in the namespace that NAMESPACE names.`, {
+    code: 'KUBE_POD',
+    hint: 'Set NAMESPACE and POD_NAME in the env of the pod template from metadata.namespace and metadata.name.',
+  })
 
 /** Training runs in the first container of a pod, as PaddlePaddle's operator has it too. */
 function ownContainer({ spec, status }: V1Pod): V1ContainerStatus | undefined {

@@ -6,6 +6,7 @@ import { translateLine } from '../../launch/index.ts'
 import type { KubeClient } from '../client.ts'
 import { RESOURCES } from '../paths.ts'
 import { type FluidPod, fluidEnv, type Peer, readFluidPod } from './fluid-env.ts'
+import { patient } from './patience.ts'
 import { runs, waitForPods } from './peers.ts'
 import { refuseRestart } from './restarted.ts'
 import { runEntry } from './run-entry.ts'
@@ -27,7 +28,7 @@ export interface StartFluidOptions {
 export async function startFluid(options: StartFluidOptions): Promise<number> {
   const { env, say, signal } = options
   const pod = readFluidPod(env)
-  const client = await options.connect(pod.namespace)
+  const client = patient(await options.connect(pod.namespace), options)
   const isWhole = () => hasAllPods(pod, client)
   await refuseRestart({ client, podName: pod.name, isWhole, begunAt: options.begunAt, say, signal })
   const wait = { client, say, signal }
