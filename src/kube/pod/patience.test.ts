@@ -8,7 +8,7 @@ const EMPTY = { metadata: {}, items: [] }
 function asked(failures: readonly Error[]) {
   const left = [...failures]
   const said: string[] = []
-  const list = async () => {
+  const list = async (_resource: unknown) => {
     const failure = left.shift()
     if (failure) throw failure
     return EMPTY as never
