@@ -70,6 +70,12 @@ export async function followJob({
       onStatus?.(now)
     })
     if (!status) return undefined
+    // The job's end may be known before that of its pods: what they printed last is not to be missed.
+    const { items: pods } = await client.list<V1Pod>(RESOURCES.Pod, jobSelection(job.name))
+    if (status !== DELETED) {
+      podLogs.follow(pods)
+      tell.changes({ jobs: [], pods, events: [] }, status)
+    }
     if (job.framework === 'job') await endOthers(client, job)
     await podLogs.settled(LOGS_MS)
     const reason = status.phase === 'failed' ? (tell.failure() ?? status.reason) : status.reason

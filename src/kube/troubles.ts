@@ -134,15 +134,18 @@ function ofContainer({
   ]
 }
 
-/** Of a pod that has been placed since, an event that it could not be is old news. */
+/** What an event said is old news once pods were placed, or made, since. */
 function isNew(pods: readonly V1Pod[]): (event: CoreV1Event) => boolean {
   const placed = new Set(pods.filter(({ spec }) => spec?.nodeName !== undefined).map(({ metadata }) => metadata?.name))
-  const anyPlaced = placed.size > 0
-  return ({ involvedObject, reason }) => {
-    const aboutPlacing = reason === 'Unschedulable' || reason === 'FailedScheduling' || reason === 'FailedCreate'
-    return !aboutPlacing || !(involvedObject.kind === 'Pod' ? placed.has(involvedObject.name) : anyPlaced)
+  const made = Math.max(...pods.map(({ metadata }) => timeOf(metadata?.creationTimestamp)))
+  return ({ involvedObject, reason, lastTimestamp }) => {
+    if (reason === 'FailedCreate') return timeOf(lastTimestamp) >= made
+    if (reason !== 'Unschedulable' && reason !== 'FailedScheduling') return true
+    return involvedObject.kind === 'Pod' ? !placed.has(involvedObject.name) : placed.size === 0
   }
 }
+
+const timeOf = (time: Date | string | undefined) => (time === undefined ? 0 : new Date(time).getTime())
 
 function ofEvent({ reason = '', message = '', involvedObject }: CoreV1Event): readonly Complaint[] {
   const who = involvedObject.kind === 'Pod' ? (involvedObject.name ?? 'a pod') : 'the job'

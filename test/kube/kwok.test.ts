@@ -15,9 +15,11 @@ describe.skipIf(!hasTestbed)('kubernetes-kwok', () => {
   }, 120_000)
   afterAll(() => bed?.close())
 
-  jobTests(() => bed)
-  troubleTests(() => bed)
-  refusalTests(() => bed)
-  commandTests(() => bed)
+  describe.concurrent('at once', () => {
+    jobTests(() => bed)
+    troubleTests(() => bed)
+    refusalTests(() => bed)
+    commandTests(() => bed)
+  })
   doctorTests(() => bed)
 })

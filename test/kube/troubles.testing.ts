@@ -5,12 +5,12 @@ import { type Bed, jobOf, pretending } from './bed.testing.ts'
 const LONG = { timeout: 60_000 }
 
 export function troubleTests(bed: () => Bed): void {
-  describe('trouble with a pod is one line with the fix:', () => {
+  describe.concurrent('trouble with a pod is one line with the fix:', () => {
     const image = {
       waiting: { reason: 'ImagePullBackOff', message: 'Back-off pulling image "registry.example/none:1"' },
     }
     const memory = { terminated: { reason: 'OOMKilled', exitCode: 137, startedAt: null, finishedAt: null } }
-    test.concurrent.each([
+    test.each([
       [
         'image',
         { phase: 'Pending', ...container(image) },
