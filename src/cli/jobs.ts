@@ -82,8 +82,8 @@ async function stopOverSsh(job: string, io: CliIo): Promise<boolean> {
   const record = readRecord(records, job)
   if (!record) return false
   const emit = () => undefined
-  const lines = await stopJob({ ...(await sshOptions(io)), job, record, records, emit, stopMs: STOP_MS })
-  io.out.write(`${lines.join('\n')}\n`)
+  const say = (line: string) => void io.out.write(`${line}\n`)
+  await stopJob({ ...(await sshOptions(io)), job, record, records, emit, say, stopMs: STOP_MS })
   return true
 }
 

@@ -38,9 +38,11 @@ export async function runOnHosts(
   job: HostsJob,
   options: HostsJobOptions,
 ): Promise<number | undefined> {
-  const { files, records, emit } = options
+  const { files, records, emit, signal } = options
   const manifest = 'dispatch' in files ? await manifestOf(files.dispatch) : undefined
-  const { all, close } = await openHosts(hosts, options)
+  const opened = await unlessAborted(signal, openHosts(hosts, options))
+  if (opened === undefined) return undefined
+  const { all, close } = opened
   let lost = false
   for (const host of all)
     void host.lost.then(() => {
@@ -55,11 +57,15 @@ export async function runOnHosts(
     try {
       const message = `${name}: ${all.length} hosts, ${folder} on each; oarfish stop ${name} ends it`
       emit({ kind: 'notice', message })
-      if ('dispatch' in files)
-        await dispatch({ hosts: all, from: files.dispatch, manifest: manifest!, root, folder, emit })
-      const numbered = (node: number) => (job.hasNodefile ? { node } : {})
-      await everyHost(all.map(async (host, node) => await host.ask('open', { folder, ...numbered(node) })))
-      const processes = await job.processes(all, addresses)
+      const prepare = async () => {
+        if ('dispatch' in files)
+          await dispatch({ hosts: all, from: files.dispatch, manifest: manifest!, root, folder, emit })
+        const numbered = (node: number) => (job.hasNodefile ? { node } : {})
+        await everyHost(all.map(async (host, node) => await host.ask('open', { folder, ...numbered(node) })))
+        return await job.processes(all, addresses)
+      }
+      const processes = await unlessAborted(signal, prepare())
+      if (processes === undefined) return undefined
       const code = await runJob({ ...options, job: name, folder, libraryPath: job.libraryPath, processes })
       const place = [folder, job.output].filter(Boolean).join('/')
       if (code === 0)
@@ -72,4 +78,13 @@ export async function runOnHosts(
   } finally {
     await close()
   }
+}
+
+/** Undefined when the signal comes first; the work then ends with the connections. */
+function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | undefined> {
+  const aborted = new Promise<undefined>((done) => {
+    if (signal.aborted) done(undefined)
+    else signal.addEventListener('abort', () => done(undefined), { once: true })
+  })
+  return Promise.race([work, aborted])
 }

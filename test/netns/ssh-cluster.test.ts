@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { newKey } from './ssh.testing.ts'
 import { clusterTools, openCluster, type Run, type TestCluster } from './ssh-cluster.testing.ts'
 
-vi.setConfig({ testTimeout: 60_000 })
+vi.setConfig({ testTimeout: 180_000 })
 
 const STAND_IN = fileURLToPath(new URL('./stand-in.mjs', import.meta.url))
 const OARFISH = fileURLToPath(new URL('../../bin/path/oarfish', import.meta.url))
@@ -145,7 +145,7 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: a job on four hosts', () =>
 
     second.child.kill('SIGKILL')
     await second.ended
-    await new Promise((done) => setTimeout(done, 500))
+    await expect.poll(() => cluster.launching(), { timeout: 5000 }).toBe(0)
     expect(everywhere(other)).toEqual([2, 2, 2, 2])
     const inUse = await start(cluster.conf({ PADDLE_PORT: 7364 }), [`--job_workspace=${cluster.root}/${other}`]).ended
     expect([inUse.code, inUse.out]).toEqual([2, expect.stringContaining(`${other} still runs in`)])
@@ -265,5 +265,9 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: a job on four hosts', () =>
     expect([0, 1, 2].map((i) => cluster.processes(i, job))).toEqual([[], [], []])
     const down = await start(cluster.conf(), [`--job_dispatch_package=${work}`, '--connect_timeout=1']).ended
     expect([down.code, down.out]).toEqual([2, expect.stringMatching(/^root@10\.77\.3\.2: it does not answer\.\n/)])
+    const quickly = { OARFISH_SSH: `ssh -F ${cluster.ssh.config} -o ConnectTimeout=1` }
+    const stopped = await cluster.oarfish(['stop', job], quickly).ended
+    expect([stopped.code, stopped.out]).toEqual([2, expect.stringContaining('root@10.77.0.2: 0 processes ended')])
+    expect(stopped.out).toContain('root@10.77.3.2: it does not answer.')
   })
 })

@@ -35,6 +35,8 @@ export interface TestCluster {
   program(host: string, name: string, script: string): void
   /** Process ids of a job on a host; of all jobs when it is not named. */
   processes(host: number, job?: string): readonly number[]
+  /** How many processes run on the launching host. */
+  launching(): number
   /** Runs a script on a host, over its sshd: in its home. */
   on(host: number, script: string): string
   close(): void
@@ -97,10 +99,10 @@ export async function openCluster(name: string, count: number): Promise<TestClus
         writeFileSync(join(folder, 'programs', host, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 })
       },
       processes: (host, job = '') => {
-        const { stdout } = spawnSync('ip', ['netns', 'pids', hosts[host]!.name], { encoding: 'utf8' })
         const belongs = (pid: number) => environOf(pid).includes(`OARFISH_JOB=${job}`)
-        return stdout.split('\n').filter(Boolean).map(Number).filter(belongs)
+        return pidsOf(hosts[host]!).filter(belongs)
       },
+      launching: () => pidsOf(launcher).length,
       on: (host, script) => {
         const words = ['netns', 'exec', launcher.name, 'ssh', '-F', ssh.config, hosts[host]!.name, `cd; ${script}`]
         const { status, stdout, stderr } = spawnSync('ip', words, { encoding: 'utf8' })
@@ -120,6 +122,11 @@ export async function openCluster(name: string, count: number): Promise<TestClus
     network.close()
     throw error
   }
+}
+
+function pidsOf({ name }: Host): readonly number[] {
+  const { stdout } = spawnSync('ip', ['netns', 'pids', name], { encoding: 'utf8' })
+  return stdout.split('\n').filter(Boolean).map(Number)
 }
 
 /** Empty where it has ended. */
