@@ -4,6 +4,7 @@ import { type Group, groupPlan, openGroup } from '../collective/index.ts'
 import type { Env } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { Job } from '../submit/index.ts'
+import { isUserError } from '../util/index.ts'
 
 export interface Meeting {
   readonly job: Job
@@ -28,6 +29,17 @@ export async function meetByMpi(env: Env, readJob: () => Promise<Job>, emit: Eve
     await group.close(error as Error).catch(() => undefined)
     throw error
   }
+}
+
+/**
+ * What a node throws is told and becomes its exit code: a rank that simply left would leave the others waiting. A bug keeps its stack in the
+ * node's own output.
+ */
+export function toldFailure(error: unknown, emit: EventSink): number {
+  const { message, stack = message } = error as Error
+  if (isUserError(error)) emit({ kind: 'error', code: error.code, message, ...(error.hint && { hint: error.hint }) })
+  else emit({ kind: 'error', code: 'AGENT_NODE', message: stack })
+  return isUserError(error) ? 2 : 1
 }
 
 const STOPPED = -1

@@ -2,13 +2,14 @@
  * @file A node of a collective job under mpirun. Its trainer is the rank itself, and a rank opens MPI once: so what comes before and after it runs
  * under an mpirun of its own.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Job } from '../submit/index.ts'
 import { type MpiNodeOptions, placeOf, printing, removeWork } from './mpi.ts'
-import { agreeOnEnd, meetByMpi } from './mpi-meeting.ts'
+import { agreeOnEnd, meetByMpi, toldFailure } from './mpi-meeting.ts'
 import { finishNode, prepareNode, runRoles } from './node.ts'
 import { meetSeats, type Seats } from './seats.ts'
+import { onDisk } from './stage.ts'
 
 export const MPI_STEPS = ['prepare', 'train', 'finish'] as const
 export type MpiStep = (typeof MPI_STEPS)[number]
@@ -35,17 +36,21 @@ async function prepare({ readJob, folder, env, emit, print }: MpiNodeOptions) {
   try {
     const { job, node, nodes, host, exchange } = meeting
     const { root, work, logs } = placeOf(folder, node)
+    const failed = (error: unknown) => toldFailure(error, emit)
     const code = await printing(logs, { role: 'before_hook' }, print, () =>
       prepareNode({ job, node, nodes, folder: work, logs, env, emit }),
-    )
+    ).catch(failed)
     const seats = await meetSeats({ job, node, host, exchange })
     const own = seats.own.map((seat) => ({ ...seat, sockets: [] }))
     for (const { sockets } of seats.own) for (const socket of sockets) socket.close()
     // Contents of files have been written; their names tell what the job was given.
     const named = job.files.map(({ name }) => ({ name, content: { text: '' } }))
     const prepared: Prepared = { job: { ...job, files: named }, nodes, seats: { ...seats, own } }
-    writeFileSync(join(root, 'prepared.json'), JSON.stringify(prepared), { mode: 0o600 })
-    return await agreeOnEnd(meeting, code)
+    const path = join(root, 'prepared.json')
+    const kept = await onDisk(path, async () => writeFileSync(path, JSON.stringify(prepared), { mode: 0o600 })).catch(
+      failed,
+    )
+    return await agreeOnEnd(meeting, code || (kept ?? 0))
   } finally {
     await meeting.close()
   }
@@ -61,6 +66,8 @@ async function train({ folder, env, emit, print, signal }: MpiNodeOptions) {
 async function finish({ folder, env, emit, print }: MpiNodeOptions) {
   const node = rankOf(env)
   const { work, logs, root } = placeOf(folder, node)
+  // It had no room even for that.
+  if (!existsSync(join(root, 'prepared.json'))) return 0
   const { job, nodes } = read(root)
   await printing(logs, { role: 'end_hook' }, print, () =>
     finishNode({ job, node, nodes, folder: work, logs, env, emit }),

@@ -5,7 +5,7 @@ import type { Env } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { Job } from '../submit/index.ts'
 import { type LogSelection, taggedLines } from './logs.ts'
-import { agreeOnEnd, meetByMpi } from './mpi-meeting.ts'
+import { agreeOnEnd, meetByMpi, toldFailure } from './mpi-meeting.ts'
 import { runNode } from './node.ts'
 import { meetSeats } from './seats.ts'
 
@@ -29,14 +29,31 @@ export async function runMpiNode({ readJob, print, ...options }: MpiNodeOptions)
     const { job, node, nodes, host, exchange } = meeting
     const own = placeOf(folder, node)
     const place = { folder: own.work, logs: own.logs }
-    const seats = () => meetSeats({ job, node, host, exchange })
+    let isReady = false
+    const seats = async () => {
+      isReady = true
+      const all = await exchange(READY)
+      if (all.some((word) => word !== READY)) throw new LeftError()
+      return await meetSeats({ job, node, host, exchange })
+    }
     const run = () => runNode({ job, node, nodes, seats, emit, signal, ...place, env: withoutMpi(env) })
-    const code = await printing(own.logs, {}, print, run)
+    const code = await printing(own.logs, {}, print, run).catch((error: unknown) =>
+      error instanceof LeftError ? undefined : toldFailure(error, emit),
+    )
+    // The others wait where they would have met this node.
+    if (!isReady) await exchange('failed')
     removeWork(own.root, job, emit)
     return await agreeOnEnd(meeting, code)
   } finally {
     await meeting.close()
   }
+}
+
+const READY = 'ready'
+
+/** Another node failed before all were ready; that node says why. */
+class LeftError extends Error {
+  override readonly name = 'LeftError'
 }
 
 export interface NodePlace {

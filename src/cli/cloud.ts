@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { PRIORITIES, type Priority } from '../config/index.ts'
 import type { Event } from '../event/index.ts'
-import { isUserError } from '../util/index.ts'
 import { ExitCode } from './exit.ts'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
 import { oneOf, wholeNumber } from './options.ts'
@@ -216,12 +215,7 @@ async function node(step: string | undefined, io: CliIo): Promise<void> {
     readJob: async () => JSON.parse(await text(Readable.from(io.input()))),
     folder: join(io.env['OARFISH_WORK'] ?? tmpdir(), `oarfish-${io.env['OARFISH_JOB_ID'] ?? process.pid}`),
   }
-  const run = () => (step === undefined ? runMpiNode(options) : runMpiStep(oneOf('--step', MPI_STEPS, step), options))
-  const code = await run().catch((error: unknown) => {
-    if (!isUserError(error)) throw error
-    options.emit({ kind: 'error', code: error.code, message: error.message, ...(error.hint && { hint: error.hint }) })
-    return 2
-  })
+  const code = await (step === undefined ? runMpiNode(options) : runMpiStep(oneOf('--step', MPI_STEPS, step), options))
   if (code !== 0) throw new ExitCode(code ?? STOP_SIGNALS.SIGTERM)
 }
 
