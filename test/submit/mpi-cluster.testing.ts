@@ -35,7 +35,9 @@ export interface MpiCluster {
   folder(): string
   begin(): void
   end(): void
-  /** Runs the command on the first host, in work/. */
+  /** Starts the command on the first host, in work/. */
+  start(...args: readonly string[]): ChildProcess
+  /** Runs it to its end. */
   oarfish(...args: readonly string[]): Promise<Finished>
   /** Starts a job server on the first host, by mpirun unless flags say otherwise; resolves to the keys of a user of group ctr. */
   serve(...flags: readonly string[]): Promise<{ ak: string; sk: string }>
@@ -80,6 +82,7 @@ export async function openMpiCluster(name: string): Promise<MpiCluster> {
       server?.kill('SIGKILL')
       rmSync(folder, { recursive: true, force: true })
     },
+    start: (...args) => start(args),
     oarfish,
     serve: async (...flags) => {
       const dir = join(folder, 'server')
@@ -136,7 +139,7 @@ dataset:
   sparse_slots: "click ${Array.from({ length: 26 }, (_, i) => i + 1).join(' ')}"
   dense_slots: "dense_var:13"
 runner:
-- {name: cluster, class: cluster_train, epochs: 2, device: cpu, fleet_mode: ${mode}, save_checkpoint_path: "increment_dnn", phases: [phase1]}
+- {name: cluster, class: cluster_train, epochs: 2, device: cpu, fleet_mode: ${mode}, print_interval: 1, save_checkpoint_path: "increment_dnn", phases: [phase1]}
 phase:
 - {name: phase1, model: "{workspace}/model.py", dataset_name: dataloader_train, thread_num: 1}
 \`\`\`
