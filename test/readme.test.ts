@@ -37,7 +37,7 @@ test('the table of folders in the README names every folder of the import table'
   expect(inReadme.sort()).toEqual(inArchitecture.sort())
 })
 
-test("the README's own model is valid, trains and learns", async () => {
+test("the README's own model is valid, trains and learns", { timeout: 120_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'oarfish-readme-'))
   try {
     await writeFile(join(folder, 'config.yaml'), codeOf('yaml'))

@@ -6,7 +6,7 @@ import type { CloudClient } from '../cloud/index.ts'
 import { writePrivate } from '../fs/index.ts'
 import { UserError } from '../util/index.ts'
 import type { CliIo } from './io.ts'
-import { credentialsFile } from './submit.ts'
+import { credentialsFile } from './user-places.ts'
 
 export interface ClientOptions {
   readonly ak?: string
@@ -45,13 +45,16 @@ export async function clientFor(options: ClientOptions, io: CliIo, job?: string)
   if (found.ak === undefined || found.sk === undefined) throw noKeys()
   const profile = given ? profileOf('paddlecloud', given) : named!
   if (given) await saveCredentials(file, profile, given)
-  const server = options.server ?? env['PADDLECLOUD_SERVER'] ?? known?.server ?? configuredServer(env) ?? DEFAULT_SERVER
+  const server = options.server ?? env['PADDLECLOUD_SERVER'] ?? known?.server ?? serverOf(env)
   const kept = 'fs_ugi' in found ? (found as { fs_ugi?: string }).fs_ugi : undefined
   const client = cloudClient(server, { ak: found.ak, sk: found.sk })
   const fsUgi = (written: string | undefined) =>
     env['OARFISH_FS_UGI'] ?? (referred(written) === undefined ? written : kept)
   return { ...client, server, profile, fsUgi }
 }
+
+/** Where a job server is, if nothing nearer says it. */
+export const serverOf = (env: CliIo['env']) => env['PADDLECLOUD_SERVER'] ?? configuredServer(env) ?? DEFAULT_SERVER
 
 /** Later commands need only the id. */
 export async function remember(id: string, { server, profile }: NamedClient, { env }: CliIo): Promise<void> {

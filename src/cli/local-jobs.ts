@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 import type { CloudClient, JobSummary } from '../cloud/index.ts'
 import { UserError } from '../util/index.ts'
 import type { CliIo } from './io.ts'
-import { environment } from './submit.ts'
+import { environment } from './user-places.ts'
 
 /** The folder that has one for each. */
 export const localJobs = (env: CliIo['env']) =>

@@ -11,7 +11,7 @@ import type { CliIo } from './io.ts'
 import { localJobs } from './local-jobs.ts'
 import { oneOf } from './options.ts'
 import { submitToKubernetes } from './run-kube.ts'
-import { credentialsFile, environment } from './submit.ts'
+import { credentialsFile, environment } from './user-places.ts'
 import { packageVersion } from './version.ts'
 
 export interface PreparedJob {

@@ -21,14 +21,14 @@ export {
   supervisorOf,
   writeRequest,
 } from './job-folder.ts'
-export type { JobRequest } from './jobs.ts'
+export { type JobRequest, sizeOf } from './jobs.ts'
 export { renderOptions, submitPods } from './kubernetes.ts'
-export { findMpirun } from './mpirun.ts'
+export { findMpirun, mpirunWords } from './mpirun.ts'
 export { openApi } from './openapi.ts'
 export { runMpirun } from './run-mpi.ts'
 export { createJobServer, type ServerOptions } from './server.ts'
 export type { Keys } from './sign.ts'
-export { findSlurm } from './slurm.ts'
+export { batchWords, findSlurm } from './slurm.ts'
 export { openStore, type Store } from './store.ts'
 export {
   EXECUTOR_NAMES,

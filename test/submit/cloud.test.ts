@@ -11,10 +11,11 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs'
-import { request as httpRequest } from 'node:http'
+import { createServer as createHttpServer, request as httpRequest } from 'node:http'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { addGroup, addUser, cloudClient, type JobRequest } from '../../src/cloud/index.ts'
@@ -153,6 +154,35 @@ test('an upload that breaks off goes on where it was', { timeout: 60_000 }, asyn
   } finally {
     relay.close()
   }
+})
+
+test('--dry-run prints the request that is then made, and touches nothing', { timeout: 60_000 }, async () => {
+  const requests: { path: string; body: Record<string, unknown> }[] = []
+  const recording = createHttpServer(async (asked, response) => {
+    requests.push({ path: asked.url!, body: (await json(asked)) as Record<string, unknown> })
+    response.writeHead(403).end(JSON.stringify({ error: 'Only recorded.', hint: 'none' }))
+  })
+  await new Promise<void>((done) => recording.listen(0, '127.0.0.1', done))
+  const address = `http://127.0.0.1:${(recording.address() as AddressInfo).port}`
+  writeFileSync(join(folder, 'config.yaml'), RUN_CONFIG)
+  writeFileSync(join(folder, 'model.ts'), '')
+  const fs = { fs_name: 'hdfs://name:9870', fs_ugi: 'user,secret-word', train_data_path: '/t', output_path: '/o' }
+  const submit = { ak: 'access', sk: 'secret-key', group: 'ctr', files: './*.py', nodes: 2, server: address }
+  const backend = { backend: 'PaddleCloud', cluster_type: 'mpi', config: fs, submit }
+  writeFileSync(join(folder, 'backend.yaml'), JSON.stringify(backend))
+  const command = ['run', '-m', 'config.yaml', '-b', 'backend.yaml']
+  const dry = await oarfish([...command, '--dry-run'], folder)
+  expect([dry.code, requests]).toEqual([0, []])
+  expect(readdirSync(folder).sort()).toEqual(['backend.yaml', 'config.yaml', 'model.ts'])
+  expect(dry.out).not.toMatch(/secret-(word|key)/)
+  const [head, text] = dry.out.split(/^POST /m)[1]!.split(/\n([\s\S]*)/) as [string, string]
+  await oarfish(command, folder, undefined, { OARFISH_CREDENTIALS: join(folder, 'credentials') })
+  recording.close()
+  const { files, ...body } = requests[0]!.body
+  const names = (files as { name: string }[]).map(({ name }) => name).sort()
+  const { fsUgi, ...printed } = JSON.parse(text) as Record<string, unknown>
+  expect([head, fsUgi]).toEqual([`${address}/v1/jobs`, '******'])
+  expect(printed).toEqual({ ...body, files: names })
 })
 
 test('without mpirun the server does not start, and says what to install', { timeout: 30_000 }, async () => {
