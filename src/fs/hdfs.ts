@@ -17,7 +17,7 @@ export function hdfsFiles(url: URL, { ugi = '' }: RemoteOptions): RemoteFiles {
     : `user.name=${encodeURIComponent(user || 'oarfish')}`
   const at = (path: string, query: string) => `${base}${encodePath(`${root}/${path}`)}?${query}&${who}`
   const ask = async (path: string, op: string) =>
-    await retried(async () => await exchange({ url: at(path, op) }), told(path))
+    await retried(async () => await exchange({ url: at(path, op) }), told(path), isPassing)
   const list = async (folder: string, below = ''): Promise<readonly RemoteFile[]> => {
     const { FileStatuses } = JSON.parse(
       await text(await ask([folder, below].filter((part) => part !== '').join('/'), 'op=LISTSTATUS')),
@@ -66,6 +66,7 @@ async function create(url: string, content: AsyncIterable<Uint8Array>): Promise<
   const first = await retried(
     async () => await exchange({ method: 'PUT', url, redirect: false }),
     (error) => error,
+    isPassing,
   )
   await drain(first)
   const { location } = first.headers
@@ -79,6 +80,12 @@ const encodePath = (path: string) =>
     .filter((part) => part !== '')
     .map((part) => `/${encodeURIComponent(part)}`)
     .join('') || '/'
+
+/** A name node that starts, is the second of two, or lets nobody write yet answers 403 as if it were for want of rights. */
+const isPassing = ({ body }: HttpStatusError) =>
+  ['RetriableException', 'StandbyException', 'SafeModeException'].includes(
+    parsed(body).RemoteException?.exception ?? '',
+  )
 
 interface RemoteException {
   readonly RemoteException?: { readonly exception?: string; readonly message?: string }
@@ -102,7 +109,7 @@ const told =
         hint: 'Check the path; it is below fs_name.',
         cause: error,
       })
-    const refused = error.status === 401 || error.status === 403
+    const refused = (error.status === 401 || error.status === 403) && !isPassing(error)
     return new UserError(`HDFS refused ${path}: ${message.split('\n')[0]}.`, {
       code: refused ? 'FS_FORBIDDEN' : 'FS_FAILED',
       hint: refused

@@ -93,14 +93,19 @@ export async function joined(pieces: AsyncIterable<Uint8Array>, length: number):
 const ATTEMPTS = 4
 const FIRST_WAIT_MS = 200
 
-/** Tries again after broken connections and answers that promise nothing for the next time; `tell` words the last failure. */
-export async function retried<T>(work: () => Promise<T>, tell: (error: Error) => Error): Promise<T> {
+/** Tries again after broken connections and answers that promise nothing for the next time, or that `isPassing`; `tell` words the last failure. */
+export async function retried<T>(
+  work: () => Promise<T>,
+  tell: (error: Error) => Error,
+  isPassing: (error: HttpStatusError) => boolean = () => false,
+): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()
     } catch (error) {
-      const passing = !(error instanceof HttpStatusError) || error.status === 429 || error.status >= 502
-      if (!passing || attempt === ATTEMPTS) throw tell(error as Error)
+      const mayPass =
+        !(error instanceof HttpStatusError) || error.status === 429 || error.status >= 502 || isPassing(error)
+      if (!mayPass || attempt === ATTEMPTS) throw tell(error as Error)
       await new Promise((done) => setTimeout(done, FIRST_WAIT_MS * 2 ** (attempt - 1)))
     }
   }
