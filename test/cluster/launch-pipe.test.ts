@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { alive, eventsOf, ofKind, run } from './launch.testing.ts'
+import { alive, eventsOf, ofKind, removeLeft, run } from './launch.testing.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
@@ -47,6 +47,6 @@ describe.skipIf(!hasPython)('fleetrun with a Python reader', () => {
     const lines = ofKind(eventsOf({ out }), 'output').map(({ line }) => line)
     expect(lines.some((line) => /epoch: 0 done, .*auc: 0\.\d+/.test(line))).toBe(true)
     expect(lines.some((line) => /Run Success, Exit\./.test(line))).toBe(true)
-    await rm('/train_result_dict.txt', { force: true })
+    removeLeft('/')
   })
 })

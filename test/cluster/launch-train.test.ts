@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { alive, eventsOf, ofKind, run } from './launch.testing.ts'
+import { alive, eventsOf, ofKind, removeLeft, run } from './launch.testing.ts'
 
 const CONFIG = fileURLToPath(new URL('../../models/rank/dnn/config.yaml', import.meta.url))
 let folder: string
@@ -13,7 +13,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
-  await rm('/train_result_dict.txt', { force: true }) // the tool leaves it where it runs
+  removeLeft('/')
 })
 
 const args = (...flags: string[]) => [

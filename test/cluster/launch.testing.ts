@@ -1,7 +1,8 @@
 /** @file The built launchers in processes of their own, and what of them is still alive. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Event, EventOf } from '../../src/event/index.ts'
 
@@ -11,6 +12,14 @@ const BINS = {
 }
 export const ACTOR = fileURLToPath(new URL('../fixtures/launch/actor.mjs', import.meta.url))
 const TIMEOUT_MS = 25_000
+
+/** Removes what static_ps_trainer leaves where it runs. */
+export function removeLeft(folder: string): void {
+  const left = readdirSync(folder).filter((name) =>
+    /^train_result_dict\.txt$|^\d+_worker_.*_program\.prototxt$/.test(name),
+  )
+  for (const name of left) rmSync(join(folder, name), { force: true })
+}
 
 export interface LaunchRun {
   readonly code: number | null
