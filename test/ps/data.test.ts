@@ -75,6 +75,11 @@ describe('every reader type trains the same model under the parameter server', (
   })
 })
 
+test('a job without sync_mode says that it trains in async', async () => {
+  const { notices } = await run({ workers: 1, servers: 1 })
+  expect(notices[0]).toContain('runner.sync_mode is not set: async is used')
+})
+
 describe('the split', () => {
   test.each(['sync', 'async'])('with more workers than files leaves one idle, and says so (%s)', async (mode) => {
     const overrides = [`runner.sync_mode=${mode}`, 'runner.split_file_list=True']

@@ -19,6 +19,7 @@ async function run(options: Omit<JobOptions, 'path'>) {
     await job.success()
     return job.processes.flatMap(({ events }) => events.filter(({ kind }) => kind === 'result')) as unknown as {
       samples: number
+      metrics: Record<string, number>
       evaluation: Record<string, number>
       digest: string
     }[]
@@ -74,6 +75,23 @@ describe('saving', () => {
     const wanted = [`runner.infer_load_path=${path}`, 'runner.infer_start_epoch=1', 'runner.infer_end_epoch=2']
     const { epochs } = (await inferTiny(folder, wanted)).result
     expect(epochs[0]!.metrics).toEqual(result!.evaluation)
+  })
+
+  test('a geo worker goes on from its first batch with what was saved', async () => {
+    const path = join(folder, 'geo-resumed')
+    const geo = [
+      'runner.sync_mode=geo',
+      'runner.geo_step=1000',
+      'runner.geo_dense_step=1000',
+      `runner.model_save_path=${path}`,
+    ]
+    const [saved] = await run({ workers: 1, servers: 2, overrides: [...geo, 'runner.epochs=3'] })
+    expect(saved!.evaluation['auc']).toBeGreaterThan(0.8)
+    const still = ['runner.epochs=4', 'runner.last_epoch=2', 'hyper_parameters.learning_rate=0']
+    const [resumed] = await run({ workers: 1, servers: 1, overrides: [...geo, ...still] })
+    // Nothing is learned any more: what the epoch measures is the model it began with.
+    expect(resumed!.metrics['auc']).toBeGreaterThan(0.8)
+    expect(resumed!.evaluation['auc']).toBe(saved!.evaluation['auc'])
   })
 
   test.each([1, 4])('a job of %i servers goes on bit for bit from what 2 servers saved', async (servers) => {

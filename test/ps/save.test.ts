@@ -63,7 +63,7 @@ describe('a saved epoch', () => {
     expect((await inferTiny(folder, load)).result.epochs[0]!.metrics).toEqual(alone.result.evaluation)
   })
 
-  test.each([3, 7])('saved on 4 servers, trains on bit for bit on %i', async (servers) => {
+  test.each([1, 3, 7])('saved on 4 servers, trains on bit for bit on %i', async (servers) => {
     const path = join(folder, `four-${servers}`)
     await run({ workers: 1, servers: 4, overrides: sync(path) })
     const more = sync(path, 'runner.epochs=2', 'runner.last_epoch=0')
