@@ -6,6 +6,7 @@ import {
   div,
   expand,
   greater,
+  type Initializer,
   maskedSoftmax,
   matmul,
   maximum,
@@ -68,15 +69,17 @@ export interface Conv1dOptions {
   readonly kernel: number
   /** 'same' keeps T by zeros around, 'valid' gives T - kernel + 1. @default 'same' */
   readonly padding?: 'same' | 'valid'
+  /** @default Xavier uniform */
+  readonly init?: Initializer
 }
 
 /** Convolution along T. The parameter `<name>.weight` is [kernel * d, out]: the kernel's positions one below the other. */
-export function conv1d(x: Tensor, { name, out, kernel, padding = 'same' }: Conv1dOptions): Tensor {
+export function conv1d(x: Tensor, { name, out, kernel, padding = 'same', init }: Conv1dOptions): Tensor {
   const before = Math.floor((kernel - 1) / 2)
   const padded = padding === 'same' ? pad(x, 1, before, kernel - 1 - before) : x
   const end = padded.shape[1]!
   const windows = Array.from({ length: kernel }, (_, i) => slice(padded, 1, i, subDims(end, kernel - 1 - i)))
-  return linear(concat(windows, -1), { name, out })
+  return linear(concat(windows, -1), { name, out, ...(init && { init }) })
 }
 
 /** `next` where the mask [B] is 1, else `previous`: a padded element leaves the state as it was. */

@@ -15,7 +15,16 @@ import {
   plainMeter,
 } from '../train/index.ts'
 import { planServers } from './endpoints.ts'
-import { type JobOptions, jobConfig, loadPass, readersOf, savePass, type TrainerJob } from './job.ts'
+import {
+  type JobOptions,
+  jobConfig,
+  loadPass,
+  PASS_OPTIONS,
+  type PassOptions,
+  readersOf,
+  savePass,
+  type TrainerJob,
+} from './job.ts'
 import { jobEnv, tellServers } from './set-up.ts'
 
 /** How trainers and servers of v1 work together. */
@@ -37,6 +46,9 @@ export async function openClusterJob(given: JobOptions & { readonly env: Env }):
   const program = { model, seed: options.seed, segments: SEGMENTS }
   const worker = await ConnectedWorker.open({ cluster, program, strategy: SYNC, emit })
   try {
+    const own = Object.fromEntries(PASS_OPTIONS.map((name) => [name, options[name]])) as PassOptions
+    // Only node 0 need be told where to save; others would go on while it waits for them.
+    const [first = own] = await worker.meet('options of node 0', own)
     const parts = await agreeOnFiles(worker, files, { index: rank, count: workerNum }, emit)
     // Threads make a step together, as trainers do: each takes its share of the node's batch.
     const job = jobConfig(config, options, Math.ceil(config.batchSize / threads))
@@ -73,6 +85,7 @@ export async function openClusterJob(given: JobOptions & { readonly env: Env }):
     }
     const alone = { worker, rank }
     return {
+      options: first,
       pass,
       load: (folder, whole) =>
         together(alone, `load(${folder})`, async () => {

@@ -45,9 +45,9 @@ export function listenHost(nics: string): string {
 }
 
 function withPort(host: string, port: number): string {
-  return /:\d+$/.test(host) && !/^[^[\]]*:[^[\]]*:/.test(host)
-    ? host
-    : `${host.includes(':') && !host.startsWith('[') ? `[${host}]` : host}:${port}`
+  const isBareIpv6 = host.split(':').length > 2 && !host.startsWith('[')
+  if (isBareIpv6) return `[${host}]:${port}`
+  return /:\d+$/.test(host) ? host : `${host}:${port}`
 }
 
 function split(endpoint: string): { readonly name: string; readonly port: number } {

@@ -20,7 +20,21 @@ export interface JobOptions {
   readonly onStep?: (report: StepReport) => void
 }
 
+/** What decides which passes there are and what is saved: the same for all trainers of a job. */
+export const PASS_OPTIONS = [
+  'job',
+  'start_pass',
+  'num_passes',
+  'test_pass',
+  'saving_period',
+  'save_dir',
+  'init_model_path',
+] as const satisfies readonly (keyof TrainerOptions)[]
+export type PassOptions = Pick<TrainerOptions, (typeof PASS_OPTIONS)[number]>
+
 export interface TrainerJob {
+  /** Those of node 0. */
+  readonly options: PassOptions
   pass(phase: 'train' | 'infer', pass: number): Promise<PassResult>
   /** Where a saved pass is loaded from: its weights, and with `whole` the optimizer's state too. */
   load(folder: string, whole: boolean): Promise<void>
@@ -42,6 +56,7 @@ export async function openLocalJob({ config, options, files, emit, signal, onSte
     readers: readersOf({ config, options, files }),
   })
   return {
+    options,
     pass: (phase, pass) =>
       runtime.pass(phase, pass, undefined, phase === 'train' && onStep ? { onReport: onStep } : {}),
     load: (folder, whole) => loadPass(folder, params, whole, emit),

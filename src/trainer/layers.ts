@@ -119,7 +119,9 @@ export function textConvPool(options: TextConvPoolOptions): LayerOutput {
   const config = underWay('textConvPool')
   const name = config.layerName('text_conv_pool', given)
   const { x, mask } = sequence(config, input, `text conv pool "${name}"`)
-  const y = ACTIVATIONS[act](conv1d(x, { name: `_${name}`, out: hiddenSize, kernel: contextLen }))
+  const y = ACTIVATIONS[act](
+    conv1d(x, { name: `_${name}`, out: hiddenSize, kernel: contextLen, init: { kind: 'lecun_normal' } }),
+  )
   return { kind: 'tensor', name, size: hiddenSize, x: POOLINGS[poolingType](y, mask) }
 }
 

@@ -30,7 +30,7 @@ export function checkTrainerOptions(
   return parseTrainerOptions(argv, program).problems
 }
 
-/** Both `--name=value` and `--name value`, one dash or two; of flags also `--name` and `--noname`, as the original took them. */
+/** Both `--name=value` and `--name value`, one dash or two; of flags also `--name` and `--noname`; the last of several wins, as in the original. */
 export function parseTrainerOptions(argv: readonly string[], program: TrainerProgram): ParsedTrainerOptions {
   const typed: Record<string, number | boolean | string> = {}
   const problems: OptionProblem[] = []
@@ -48,7 +48,6 @@ export function parseTrainerOptions(argv: readonly string[], program: TrainerPro
     const follows = option.type === 'flag' ? /^(?:0|1|true|false)$/i.test(argv[at + 1] ?? '') : isValue(argv[at + 1])
     const value = written ?? (known.negated ? '0' : follows ? argv[++at] : option.type === 'flag' ? '1' : undefined)
     if (!option.of.includes(program)) problems.push(otherProgram(known.name, program))
-    else if (known.name in typed) problems.push(twice(known.name))
     const read = readValue(known.name, value)
     if (typeof read === 'object') problems.push(read)
     else typed[known.name] = read
@@ -142,16 +141,30 @@ const CHECKS: readonly Check[] = [
     job === 'test' && test_pass === undefined
       ? { option: '--job', message: '--job=test needs the first pass to test.', hint: '--job=test --test_pass=0' }
       : undefined,
-  (_, { local, pservers, num_gradient_servers: trainers = 1 }) => {
-    if (!isLocal({ ...(local !== undefined && { local }), ...(pservers !== undefined && { pservers }) }))
-      return undefined
-    if (local !== true || trainers === 1) return undefined
-    return {
-      option: '--local',
-      message: `--local=1 is one trainer alone, and --num_gradient_servers=${trainers} means ${trainers}.`,
-      hint: 'Give --local=0 and --pservers=HOST,HOST, or leave out --num_gradient_servers.',
-    }
-  },
+  ({ job }, typed) =>
+    job === 'test' && !isLocal(typed)
+      ? {
+          option: '--job',
+          message: '--job=test works in one process, and --pservers names servers.',
+          hint: 'Leave out --pservers, --trainer_id and --num_gradient_servers; the saved passes are on node 0.',
+        }
+      : undefined,
+  ({ start_pass, save_dir, trainer_id }) =>
+    start_pass > 0 && save_dir === '' && trainer_id === 0
+      ? {
+          option: '--start_pass',
+          message: `--start_pass=${start_pass} goes on from pass ${start_pass - 1}, and --save_dir does not say where that is.`,
+          hint: `--start_pass=${start_pass} --save_dir=./output`,
+        }
+      : undefined,
+  (_, { local, num_gradient_servers: trainers = 1 }) =>
+    local && trainers > 1
+      ? {
+          option: '--local',
+          message: `--local=1 is one trainer alone, and --num_gradient_servers=${trainers} means ${trainers}.`,
+          hint: 'Give --local=0 and --pservers=HOST,HOST, or leave out --num_gradient_servers.',
+        }
+      : undefined,
   ({ pservers }, typed) => {
     if (typed.local === true || typed.pservers === undefined) return undefined
     const hosts = pservers.split(',').map((host) => host.trim())
@@ -197,9 +210,3 @@ function otherProgram(name: TrainerOptionName, program: TrainerProgram): OptionP
   const owner = TRAINER_OPTIONS[name].of[0]
   return { option: `--${name}`, message: `--${name} is an option of oarfish ${owner}, not of oarfish ${program}.` }
 }
-
-const twice = (name: TrainerOptionName): OptionProblem => ({
-  option: `--${name}`,
-  message: `--${name} is given twice.`,
-  hint: 'Leave one of them out.',
-})

@@ -5,17 +5,16 @@ import type { EventSink } from '../event/index.ts'
 import type { PassResult } from '../train/index.ts'
 import { configError } from './errors.ts'
 import type { TrainerJob } from './job.ts'
-import type { TrainerOptions } from './option-table.ts'
 
 export interface PassesOptions {
-  readonly options: TrainerOptions
   /** Whether there is a test list. */
   readonly tests: boolean
   readonly emit: EventSink
 }
 
 /** Resolves to whether it was interrupted. */
-export async function runPasses(job: TrainerJob, { options, tests, emit }: PassesOptions): Promise<boolean> {
+export async function runPasses(job: TrainerJob, { tests, emit }: PassesOptions): Promise<boolean> {
+  const { options } = job
   const { start_pass: first, num_passes: passes, saving_period: period, save_dir: folder } = options
   if (options.init_model_path !== '') await job.load(options.init_model_path, false)
   if (first > 0) await job.load(passFolder(folder, first - 1), true)
@@ -41,8 +40,8 @@ export async function runPasses(job: TrainerJob, { options, tests, emit }: Passe
 }
 
 /** --job=test: every saved pass from --test_pass on, as many as there are. */
-export async function testPasses(job: TrainerJob, { options, tests }: PassesOptions): Promise<boolean> {
-  const { test_pass: first = 0, save_dir: folder, num_passes: passes } = options
+export async function testPasses(job: TrainerJob, { tests }: PassesOptions): Promise<boolean> {
+  const { test_pass: first = 0, save_dir: folder, num_passes: passes } = job.options
   if (!tests)
     throw configError(
       'There is nothing to test: the configuration names no test list.',

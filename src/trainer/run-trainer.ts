@@ -37,8 +37,8 @@ export async function runTrainer(given: RunTrainerOptions): Promise<void> {
   const job = local ? await openLocalJob(common) : await openClusterJob({ ...common, env })
   emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
   try {
-    const run = options.job === 'test' ? testPasses : runPasses
-    await run(job, { options, tests: files.infer !== undefined, emit })
+    const run = job.options.job === 'test' ? testPasses : runPasses
+    await run(job, { tests: files.infer !== undefined, emit })
     await job.close()
   } catch (error) {
     await job.abort(error as Error)

@@ -2,7 +2,6 @@
  * @file How servers learn what they serve: they are started without a configuration, and every trainer tells every server
  * once who it is and what it trains. When all have come and agree, the servers make their parts of the model.
  */
-import { createHash } from 'node:crypto'
 import { type Env, jobSecrets } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { TracedModel } from '../model/index.ts'
@@ -185,11 +184,9 @@ function tooLate(trainers: number | undefined, here: number, timeoutMs: number):
   )
 }
 
-/** A process that has not been told of the others derives its secret from the ports, against mix-ups. */
+/** A server does not know the job's list yet, so nothing can be derived from it: without a token any trainer may come. */
 function identityOf(options: Ports, env: Env, role: 'worker' | 'server', rank: number): Identity {
-  const { ports_num, ports_num_for_sparse } = options
-  const ports = `${ports_num} + ${ports_num_for_sparse}`
-  const secret = createHash('sha256').update(ports).digest('hex')
-  const { jobId, token } = jobSecrets(jobEnv(env), { servers: [secret], workerNum: 0 })
+  const { jobId, token } = jobSecrets(jobEnv(env), { servers: [], workerNum: 0 })
+  const ports = `${options.ports_num} + ${options.ports_num_for_sparse}`
   return { jobId, token, role, rank, agreement: { 'number of ports (--ports_num + --ports_num_for_sparse)': ports } }
 }
