@@ -35,6 +35,8 @@ type Ports = Pick<TrainerOptions, 'port' | 'ports_num' | 'ports_num_for_sparse'>
 
 const SET_UP = 1
 const START_TIMEOUT_MS = 5 * 60 * 1000
+/** Both sides trace models and make tables meanwhile, and say nothing as long; who is gone closes its connection. */
+const BUSY_MS = 30_000
 
 /** The job's own names for what tells it from others. */
 export function jobEnv(env: Env): Env {
@@ -61,7 +63,7 @@ export async function tellServers({ plan, options, model, env, emit }: TellOptio
       greet: (fresh) => sayHello(fresh, who, identity),
       onWait: (reason) => emit({ kind: 'notice', message: `Waiting for ${who} (${reason}).` }),
     })
-    const peer = new Peer(connection, { who })
+    const peer = new Peer(connection, { who, deadAfterMs: BUSY_MS })
     const told: SetUp = {
       ...{ model, seed, trainers, servers, ranks: plan.ranks[host]! },
       ...(tableServers !== undefined && { tableServers }),
@@ -123,6 +125,7 @@ export function hearTrainers(given: HearOptions): Promise<SetUp> {
       here.add(rank)
       new Peer(connection, {
         who: `trainer[${rank}] ${connection.remote}`,
+        deadAfterMs: BUSY_MS,
         handle: (_, body) =>
           new Promise((answered, failed) => {
             const told = JSON.parse(Buffer.from(body).toString('utf8')) as SetUp
