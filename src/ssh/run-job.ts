@@ -86,6 +86,9 @@ async function trained(
   })
   if (servers.length > 0) await everyHost(reached)
   if (table.hasFailed() || signal.aborted) return await new Promise<never>(() => undefined)
+  const seconds = (performance.now() / 1000).toFixed(1) // since this process was started
+  if (servers.length > 0)
+    options.emit({ kind: 'notice', message: `all servers answer, ${seconds} s after the command` })
   await startAll(workers, table, options)
   await table.done(workers)
 }
