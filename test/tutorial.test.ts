@@ -1,0 +1,96 @@
+/** @file docs/tutorial.md: its commands are run in order, as they stand, in an empty folder; the Chinese page has the same ones. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+
+vi.setConfig({ testTimeout: 180_000 })
+
+const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
+const blocksOf = (name: string) =>
+  [...readFileSync(at(`docs/${name}`), 'utf8').matchAll(/^```(\w*)\n([\s\S]*?)^```/gm)].map(([, language, code]) => ({
+    language: language!,
+    code: code!,
+  }))
+const blocks = blocksOf('tutorial.md')
+const codeOf = (language: string) => blocks.find((block) => block.language === language)!.code
+/** The shell block with this text in it; instead of npx, PATH leads to the commands of this repository; the port is less likely to be taken. */
+const shell = (part: string) => {
+  const found = blocks.filter(({ language, code }) => language === 'sh' && code.includes(part))
+  expect(found, part).toHaveLength(1)
+  return found[0]!.code.replaceAll(/^npx /gm, '').replace('8080', '26380')
+}
+
+let cwd: string
+const environment = { ...process.env, PATH: `${at('bin/path')}${delimiter}${process.env['PATH']}` }
+const run = (part: string) =>
+  promisify(execFile)('sh', ['-e', '-c', shell(part)], { cwd, env: environment, timeout: 120_000 })
+const aucOf = (out: string) => Number(/done, loss: [\d.]+, auc: ([\d.]+)(?![\s\S]*done, loss)/.exec(out)?.[1])
+
+beforeAll(async () => {
+  cwd = await mkdtemp(join(tmpdir(), 'oarfish-tutorial-'))
+  await writeFile(join(cwd, 'config.yaml'), codeOf('yaml'))
+  await writeFile(join(cwd, 'static_model.ts'), codeOf('ts'))
+})
+afterAll(() => rm(cwd, { recursive: true, force: true }))
+
+test('the Chinese page has the code blocks of the English one', () => {
+  expect(blocksOf('tutorial.zh-CN.md')).toEqual(blocks)
+})
+
+test('data, check, train: the AUC of the text', async () => {
+  expect((await run('data criteo-like')).stdout).toContain('click:')
+  expect((await run('oarfish check')).stdout).toContain('config.yaml is valid.')
+  expect(aucOf((await run('train -m config.yaml\n')).stdout)).toBeCloseTo(0.708, 2)
+  expect(aucOf((await run('thread_num=2')).stdout)).toBeCloseTo(0.708, 2)
+})
+
+test('the answer to a mistyped key', async () => {
+  const mistyped = (await readFile(join(cwd, 'config.yaml'), 'utf8')).replace('train_batch_size', 'train_bath_size')
+  const folder = await mkdtemp(join(cwd, 'mistyped-'))
+  await writeFile(join(folder, 'config.yaml'), mistyped)
+  await writeFile(join(folder, 'static_model.ts'), codeOf('ts'))
+  await symlink(join(cwd, 'data'), join(folder, 'data'))
+  const { code, stderr } = await promisify(execFile)('oarfish', ['check', '-m', 'config.yaml'], {
+    cwd: folder,
+    env: environment,
+    timeout: 60_000,
+  }).catch((error) => error)
+  expect(code).toBe(2)
+  expect(stderr.trim()).toBe(codeOf('').trim())
+})
+
+test('two workers and two servers, evaluated by one process; two ranks', async () => {
+  await run('fleetrun --worker_num')
+  expect(aucOf((await run('oarfish infer')).stdout)).toBeCloseTo(0.708, 1)
+  expect(aucOf((await run('oarfish launch')).stdout)).toBeCloseTo(0.708, 2)
+})
+
+test('export, predict and serve', async () => {
+  await run('oarfish export')
+  expect((await readFile(join(cwd, 'scores.txt'), 'utf8')).trim().split('\n')).toHaveLength(10_000)
+  const server = spawn('sh', ['-c', `exec ${shell('oarfish serve')}`], { cwd, env: environment })
+  try {
+    await serving(server)
+    const { scores } = JSON.parse((await run('curl')).stdout)
+    expect(scores.length).toBeGreaterThan(0)
+  } finally {
+    server.kill('SIGTERM')
+  }
+})
+
+async function serving({ stdout, stderr }: ChildProcess): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const late = setTimeout(() => reject(new Error('the server did not start within 60 s')), 60_000)
+    stderr!.on('data', (text) => reject(new Error(String(text))))
+    stdout!.on('data', (text) => {
+      if (!String(text).includes('Serving')) return
+      clearTimeout(late)
+      resolve()
+    })
+  })
+}
