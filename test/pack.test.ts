@@ -1,11 +1,12 @@
 /** @file The package as a user gets it: packed, installed into an empty folder by the README's first line, training there. */
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { beforeHook } from '../src/submit/folder.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const INSTALL_MS = 3 * 60 * 1000 // onnxruntime-node is large
@@ -60,12 +61,32 @@ describe('the packed package', () => {
     },
     INSTALL_MS,
   )
+
+  test(
+    'before_hook.sh of a job installs it on a node where it is not, and does nothing where it is',
+    async () => {
+      const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+      const node = join(folder, 'node')
+      await mkdir(node)
+      await writeFile(join(node, 'before_hook.sh'), beforeHook({ version }))
+      const env = { ...process.env, OARFISH_PACKAGE: join(folder, packed.filename), PATH: SYSTEM_PATH }
+      expect(await run('sh', ['before_hook.sh'], node, env)).toMatch(/^Run before_hook.sh [\s\S]*End before_hook.sh/)
+      const own = join(node, '.oarfish', 'bin')
+      expect((await run(join(own, 'oarfish'), ['--version'], node)).trim()).toBe(version)
+      const again = await run('sh', ['before_hook.sh'], node, { ...env, PATH: [own, SYSTEM_PATH].join(delimiter) })
+      expect(again).toContain(`oarfish ${version} is there already`)
+    },
+    INSTALL_MS,
+  )
 })
 
+/** Without this package's commands. */
+const SYSTEM_PATH = [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter)
+
 /** Runs a program; what it printed is part of the error when it fails. */
-async function run(file: string, args: readonly string[], cwd: string): Promise<string> {
+async function run(file: string, args: readonly string[], cwd: string, env = process.env): Promise<string> {
   try {
-    return (await promisify(execFile)(file, args, { cwd })).stdout
+    return (await promisify(execFile)(file, args, { cwd, env })).stdout
   } catch (error) {
     const { stdout = '', stderr = '' } = error as { stdout?: string; stderr?: string }
     throw new Error(`${file} ${args.join(' ')} failed:\n${stdout}${stderr}`, { cause: error })

@@ -76,6 +76,21 @@ export async function newFiles(folder: string, given: ReadonlySet<string>): Prom
     .sort()
 }
 
+const ATTEMPTS = 3
+
+/** Sent again from its beginning where the connection breaks: a file appears whole or not at all. */
 export async function sendFile(files: RemoteFiles, from: string, to: string): Promise<void> {
-  await files.write(to, createReadStream(from, { highWaterMark: 1 << 20 }))
+  const { size } = await stat(from)
+  for (let attempt = 1; ; attempt++) {
+    const content = createReadStream(from, { highWaterMark: 1 << 20 })
+    try {
+      await files.write(to, content)
+      break
+    } catch (error) {
+      content.destroy()
+      if ((error as UserError).code !== 'FS_UNREACHABLE' || attempt === ATTEMPTS) throw error
+    }
+  }
+  const [there] = await files.list(to)
+  if (there?.bytes !== size) throw new Error(`${to} has ${there?.bytes ?? 0} bytes, ${size} were sent`)
 }
