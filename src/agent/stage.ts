@@ -82,15 +82,18 @@ const ATTEMPTS = 3
 export async function sendFile(files: RemoteFiles, from: string, to: string): Promise<void> {
   const { size } = await stat(from)
   for (let attempt = 1; ; attempt++) {
-    const content = createReadStream(from, { highWaterMark: 1 << 20 })
     try {
-      await files.write(to, content)
+      await files.write(to, piecesOf(from))
       break
     } catch (error) {
-      content.destroy()
       if ((error as UserError).code !== 'FS_UNREACHABLE' || attempt === ATTEMPTS) throw error
     }
   }
   const [there] = await files.list(to)
   if (there?.bytes !== size) throw new Error(`${to} has ${there?.bytes ?? 0} bytes, ${size} were sent`)
+}
+
+/** Opened when the first piece is asked for. */
+async function* piecesOf(path: string): AsyncGenerator<Uint8Array> {
+  yield* createReadStream(path, { highWaterMark: 1 << 20 })
 }
