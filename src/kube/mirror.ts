@@ -17,16 +17,17 @@ export interface MirrorOptions<T> {
 }
 
 const AGAIN_MS = 1000
+const SLOWEST_MS = 30_000 // a cluster may be away for days
 
 /** Until `signal`; rejects where the cluster refuses, as opposed to being away. */
 export async function mirror<T extends Partial<KubeObject>>(options: MirrorOptions<T>): Promise<void> {
   const { client, resource, selection, signal, onChange, onAway } = options
   const objects = new Map<string, T>()
-  let away = false
+  let away = 0 // tries since it was last there
   while (!signal.aborted) {
     try {
       const { items, metadata } = await client.list<T>(resource, selection)
-      away = false
+      away = 0
       objects.clear()
       for (const object of items) objects.set(object.metadata?.uid ?? '', object)
       onChange([...objects.values()])
@@ -39,9 +40,8 @@ export async function mirror<T extends Partial<KubeObject>>(options: MirrorOptio
     } catch (error) {
       if (signal.aborted) return
       if (!mayComeBack(error)) throw error
-      if (!away) onAway((error as Error).message)
-      away = true
-      await sleep(AGAIN_MS, undefined, { signal }).catch(() => undefined)
+      if (away++ === 0) onAway((error as Error).message)
+      await sleep(Math.min(AGAIN_MS * away, SLOWEST_MS), undefined, { signal }).catch(() => undefined)
     }
   }
 }

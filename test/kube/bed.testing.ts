@@ -1,7 +1,8 @@
 /** @file What tests on a testbed share: jobs, users, and a job from its submission to its end. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { supervisorOf } from '../../src/cloud/index.ts'
 import {
   applyJob,
   connectKube,
@@ -57,10 +58,18 @@ export async function openBed(): Promise<Bed> {
     asUser: async (name, token, namespace) =>
       await connectKube({ env: { KUBECONFIG: kubeconfigOf(name, token) }, namespace }),
     close: async () => {
+      for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' }))
+        if (basename(file) === 'started') endSupervisor(join(folder, dirname(file)))
       await testbed.down()
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** Of a job that a failed test has left behind. */
+function endSupervisor(job: string): void {
+  const supervisor = supervisorOf(job)
+  if (supervisor?.alive) process.kill(supervisor.pid, 'SIGKILL')
 }
 
 export const renderOf = (job: Job) => ({ job, files: [], version: '0', token: 't' })
