@@ -2,10 +2,10 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest, type RequestOptions } from 'node:https'
 import { text as readText } from 'node:stream/consumers'
-import type { KubeConfig, V1ListMeta, V1ObjectMeta } from '@kubernetes/client-node'
+import type { V1ListMeta, V1ObjectMeta } from '@kubernetes/client-node'
 import { UserError } from '../util/index.ts'
 import { type Asked, networkError, refusedError } from './errors.ts'
-import { type KubeOptions, loadKubeconfig } from './kubeconfig.ts'
+import { type Access, type KubeOptions, openAccess } from './kubeconfig.ts'
 import { pathOf, type Resource, resourceOf } from './paths.ts'
 
 export interface KubeObject {
@@ -69,11 +69,10 @@ const DEADLINE_MS = 30_000
 
 /** Reads the kubeconfig; nothing is asked of the cluster yet. */
 export async function connectKube(options: ConnectOptions): Promise<KubeClient> {
-  const config = await loadKubeconfig(options)
-  const { server, proxyUrl: proxy } = config.getCurrentCluster()!
-  const context = config.getCurrentContext()
-  const namespace = options.namespace ?? config.getContextObject(context)?.namespace ?? 'default'
-  const send = async (call: Call) => await sendRequest(config, { server, proxy }, call)
+  const access = await openAccess(options)
+  const { server, context, proxy } = access
+  const namespace = options.namespace ?? access.namespace ?? 'default'
+  const send = async (call: Call) => await sendRequest(access, call)
   const json = async <T>(call: Call) => JSON.parse(await readText(await send(call))) as T
   return {
     ...{ server, context, namespace, proxy },
@@ -129,8 +128,7 @@ interface Call {
 
 /** Resolves when the head of the answer is there; its body may go on for as long as it likes. */
 async function sendRequest(
-  config: KubeConfig,
-  { server, proxy }: { readonly server: string; readonly proxy: string | undefined },
+  { server, proxy, authorize }: Access,
   { method, path, query = {}, body, signal }: Call,
 ): Promise<IncomingMessage> {
   const asked: Asked = { server, proxy, request: `${method} ${path}` }
@@ -138,7 +136,7 @@ async function sendRequest(
   for (const [name, value] of Object.entries(query)) url.searchParams.set(name, value)
   const content = body === undefined ? undefined : JSON.stringify(body)
   const options: RequestOptions = { method, timeout: DEADLINE_MS, ...(signal && { signal }) }
-  await authorize(config, options)
+  await authorize(options).catch(unusable)
   options.headers = {
     ...options.headers,
     accept: 'application/json',
@@ -161,17 +159,12 @@ async function sendRequest(
   })
 }
 
-/** Certificates and tokens; a credential plug-in of the kubeconfig runs here. */
-async function authorize(config: KubeConfig, options: RequestOptions): Promise<void> {
-  try {
-    await config.applyToHTTPSOptions(options)
-  } catch (error) {
-    throw new UserError(`The credentials of the kubeconfig cannot be used: ${(error as Error).message}`, {
-      code: 'KUBE_CONFIG',
-      hint: 'The command or file that it names must be here: check users: in the kubeconfig.',
-      cause: error,
-    })
-  }
+function unusable(error: Error): never {
+  throw new UserError(`The credentials of the kubeconfig cannot be used: ${error.message}`, {
+    code: 'KUBE_CONFIG',
+    hint: 'The command or file that it names must be here: check users: in the kubeconfig.',
+    cause: error,
+  })
 }
 
 async function* linesOf(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<string> {

@@ -1,5 +1,6 @@
 /** @file Which cluster, and as whom: KUBECONFIG, ~/.kube/config, or the account of the pod this runs in. */
 import { existsSync, readFileSync } from 'node:fs'
+import type { RequestOptions } from 'node:https'
 import { isIPv6 } from 'node:net'
 import { delimiter, join } from 'node:path'
 import type { KubeConfig } from '@kubernetes/client-node'
@@ -17,11 +18,43 @@ export interface KubeOptions {
 
 const ACCOUNT = '/var/run/secrets/kubernetes.io/serviceaccount'
 
-/** The client library's description of one cluster and user; a proxy of the environment is used as kubectl uses it. */
-export async function loadKubeconfig(options: KubeOptions): Promise<KubeConfig> {
+/** One cluster, and how its requests are let in. */
+export interface Access {
+  readonly server: string
+  readonly proxy: string | undefined
+  readonly context: string
+  readonly namespace: string | undefined
+  /** Adds certificates and tokens; a credential plug-in of the kubeconfig runs here. */
+  readonly authorize: (options: RequestOptions) => Promise<void>
+}
+
+/** A proxy of the environment is used as kubectl uses it. */
+export async function openAccess(options: KubeOptions): Promise<Access> {
+  const files = filesOf(options)
+  // Programs of pods wait for this: the library takes half a second of a core to load, and an account needs none of it.
+  if (!files && proxyFor(accountServer(options.env), options.env) === undefined) return accountAccess(options.env)
+  const config = await loadKubeconfig(options, files)
+  const { server, proxyUrl: proxy } = config.getCurrentCluster()!
+  const context = config.getCurrentContext()
+  const namespace = config.getContextObject(context)?.namespace
+  return { server, proxy, context, namespace, authorize: async (request) => await config.applyToHTTPSOptions(request) }
+}
+
+function accountAccess(env: Env): Access {
+  const ca = readFileSync(join(ACCOUNT, 'ca.crt'))
+  return {
+    ...{ server: accountServer(env), proxy: undefined, context: 'pod', namespace: accountNamespace() },
+    authorize: async (request) => {
+      const token = readFileSync(join(ACCOUNT, 'token'), 'utf8').trim() // read again as it is renewed
+      Object.assign(request, { ca, headers: { ...request.headers, authorization: `Bearer ${token}` } })
+    },
+  }
+}
+
+/** The client library's description of one cluster and user. */
+async function loadKubeconfig(options: KubeOptions, files: readonly string[] | undefined): Promise<KubeConfig> {
   const client = await import('@kubernetes/client-node')
   const config = new client.KubeConfig()
-  const files = filesOf(options)
   if (files)
     for (const file of files) config.mergeConfig(read(new client.KubeConfig(), file), config.contexts.length > 0)
   else loadAccount(config, options.env)
@@ -65,17 +98,21 @@ function read(config: KubeConfig, file: string): KubeConfig {
 }
 
 function loadAccount(config: KubeConfig, env: Env): void {
-  const host = env['KUBERNETES_SERVICE_HOST'] ?? ''
-  const server = `https://${isIPv6(host) ? `[${host}]` : host}:${env['KUBERNETES_SERVICE_PORT'] ?? '443'}`
-  const namespace = readFileSync(join(ACCOUNT, 'namespace'), 'utf8').trim()
   const authProvider = { name: 'tokenFile', config: { tokenFile: join(ACCOUNT, 'token') } } // read again as it is renewed
   config.loadFromOptions({
-    clusters: [{ name: 'pod', server, caFile: join(ACCOUNT, 'ca.crt'), skipTLSVerify: false }],
+    clusters: [{ name: 'pod', server: accountServer(env), caFile: join(ACCOUNT, 'ca.crt'), skipTLSVerify: false }],
     users: [{ name: 'pod', authProvider }],
-    contexts: [{ name: 'pod', cluster: 'pod', user: 'pod', namespace }],
+    contexts: [{ name: 'pod', cluster: 'pod', user: 'pod', namespace: accountNamespace() }],
     currentContext: 'pod',
   })
 }
+
+function accountServer(env: Env): string {
+  const host = env['KUBERNETES_SERVICE_HOST'] ?? ''
+  return `https://${isIPv6(host) ? `[${host}]` : host}:${env['KUBERNETES_SERVICE_PORT'] ?? '443'}`
+}
+
+const accountNamespace = () => readFileSync(join(ACCOUNT, 'namespace'), 'utf8').trim()
 
 const noKubeconfig = (message: string) =>
   new UserError(message, {

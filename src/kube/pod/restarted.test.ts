@@ -9,17 +9,23 @@ const pod = (restartCount: number, startedAt: string) => ({
   },
   spec: { containers: [{ name: 'pserver' }] },
   status: {
+    ...{ phase: 'Running', podIP: '10.0.0.1' },
     containerStatuses: [
       {
         ...{ name: 'pserver', restartCount, state: { running: { startedAt } } },
-        lastState: { terminated: { exitCode: 1, message: 'General Error\nno room' } },
+        lastState: {
+          terminated: { exitCode: 1, message: 'General Error\nno room', finishedAt: '2026-01-01T00:00:08Z' },
+        },
       },
     ],
   },
 })
 
 /** Pods as looks at the API find them, one after the other; what was created. */
-function started(looks: readonly object[], { isWhole = true, end = new AbortController() } = {}) {
+function started(
+  looks: readonly object[],
+  { others = [] as readonly object[], podCount = 1, end = new AbortController() } = {},
+) {
   const created: Record<string, unknown>[] = []
   const left = [...looks]
   const list = async () => ({ metadata: {}, items: [left.length > 1 ? left.shift() : left[0]] }) as never
@@ -29,7 +35,7 @@ function started(looks: readonly object[], { isWhole = true, end = new AbortCont
   }
   const refused = refuseRestart({
     ...{ client: { list, create }, podName: 'ctr-pserver-0', begunAt: BEGUN, say: () => undefined, signal: end.signal },
-    isWhole: async () => isWhole,
+    ...{ pods: async () => [pod(1, ''), ...others] as never, podCount },
   })
   return { refused, created }
 }
@@ -47,16 +53,24 @@ test('what the API still shows of the life before is not taken for this one', as
   expect(created[0]).toMatchObject({
     reason: 'ProgramRestarted',
     involvedObject: { kind: 'Job', name: 'ctr' },
-    message:
-      'The program of ctr-pserver-0 was started again in its old pod; it had ended with exit code 1: General Error | no room',
+    message: 'The program of ctr-pserver-0 ended with exit code 1: General Error | no room',
   })
   expect(created[1]).toMatchObject({ action: 'AbortJob', target: { name: 'ctr' } })
 })
 
 test('while a pod of the job is missing, nothing is aborted: Volcano is about to start it anew', async () => {
   const end = new AbortController()
-  const { refused, created } = started([pod(1, '2026-01-01T00:00:10Z')], { isWhole: false, end })
+  const { refused, created } = started([pod(1, '2026-01-01T00:00:10Z')], { podCount: 2, end })
   setTimeout(() => end.abort(), 700)
   await expect(refused).rejects.toThrow()
   expect(created).toEqual([])
+})
+
+test('the event names the program that ended first, a killed one before the errors that followed', async () => {
+  const killed = structuredClone(pod(1, ''))
+  killed.metadata.name = 'ctr-pserver-1'
+  Object.assign(killed.status.containerStatuses[0]!.lastState.terminated, { exitCode: 137, message: 'Killed' })
+  const { refused, created } = started([pod(1, '2026-01-01T00:00:10Z')], { others: [killed], podCount: 2 })
+  await expect(refused).rejects.toThrow('The job ctr is being aborted.')
+  expect(created[0]).toMatchObject({ message: 'The program of ctr-pserver-1 ended with exit code 137: Killed' })
 })

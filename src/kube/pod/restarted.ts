@@ -4,12 +4,15 @@ import type { V1ContainerStatus, V1OwnerReference, V1Pod } from '@kubernetes/cli
 import { isUserError, UserError } from '../../util/index.ts'
 import type { KubeClient } from '../client.ts'
 import { RESOURCES } from '../paths.ts'
+import { runs } from './peers.ts'
 
 export interface RestartOptions {
   readonly client: Pick<KubeClient, 'list' | 'create'>
   readonly podName: string
-  /** Whether all pods of the job are there, and stay. */
-  readonly isWhole: () => Promise<boolean>
+  /** All pods of the job that are there, this one among them. */
+  readonly pods: () => Promise<readonly V1Pod[]>
+  /** How many there should be. */
+  readonly podCount: number
   /** When this process began, in milliseconds. */
   readonly begunAt: number
   readonly say: (line: string) => void
@@ -25,7 +28,8 @@ export async function refuseRestart(options: RestartOptions): Promise<void> {
   const pod = await settledPod(options)
   const restarts = ownContainer(pod)?.restartCount ?? 0
   if (restarts === 0) return
-  const aborted = (await becomesWhole(options)) ? await abortJob(pod, options) : STARTS_ANEW
+  const all = await wholeJob(options)
+  const aborted = all ? await abortJob(pod, all, options) : STARTS_ANEW
   const message =
     `This program was started again in its pod (restart ${restarts} of ${options.podName}); ` +
     'what the job had learned in it is gone, so it cannot go on.'
@@ -42,11 +46,15 @@ const WHOLE_MS = 30_000
  * When a pod is evicted, programs of the others end with errors and are started again before Volcano has begun the job anew. That is not to be
  * stopped: whoever sees a pod missing waits, and is ended with the rest.
  */
-async function becomesWhole({ isWhole, signal }: RestartOptions): Promise<boolean> {
-  for (const end = Date.now() + WHOLE_MS; Date.now() < end; await sleep(LOOK_MS, undefined, { signal }))
-    if (await isWhole()) return true
-  return false
+async function wholeJob({ pods, podCount, signal }: RestartOptions): Promise<readonly V1Pod[] | undefined> {
+  for (const end = Date.now() + WHOLE_MS; Date.now() < end; await sleep(LOOK_MS, undefined, { signal })) {
+    const all = await pods()
+    if (all.filter(stays).length >= podCount) return all
+  }
+  return undefined
 }
+
+const stays = (pod: V1Pod) => runs(pod) || pod.status?.phase === 'Succeeded'
 
 /** The kubelet reports a container a moment after it has started: until then the pod shows the life before this one. */
 async function settledPod({ client, podName, begunAt, signal }: RestartOptions): Promise<V1Pod> {
@@ -73,12 +81,12 @@ function ownContainer({ spec, status }: V1Pod): V1ContainerStatus | undefined {
 }
 
 /** Says what became of the job. Its pods go with it, and their logs: the reason stays as an event of the job. */
-async function abortJob(pod: V1Pod, { client, say }: RestartOptions): Promise<string> {
+async function abortJob(pod: V1Pod, all: readonly V1Pod[], { client, say }: RestartOptions): Promise<string> {
   const metadata = pod.metadata!
   const job = metadata.ownerReferences?.find(({ kind, apiVersion }) => `${apiVersion}/${kind}` === VOLCANO_JOB)
   if (!job) return 'The pod has no Volcano Job that could be stopped.'
   try {
-    await client.create(restartEvent(pod, job))
+    await client.create(restartEvent(pod, firstEnded(all) ?? pod, job))
     await client.create({
       ...{ apiVersion: RESOURCES.Command.apiVersion, kind: RESOURCES.Command.kind },
       metadata: { name: `${metadata.name}-restarted`, ownerReferences: [job] },
@@ -95,11 +103,19 @@ async function abortJob(pod: V1Pod, { client, say }: RestartOptions): Promise<st
 const VOLCANO_JOB = `${RESOURCES.VolcanoJob.apiVersion}/${RESOURCES.VolcanoJob.kind}`
 const EVENT_REASON = 'ProgramRestarted'
 
-function restartEvent(pod: V1Pod, job: V1OwnerReference) {
-  const { name, namespace, uid } = pod.metadata!
-  const before = ownContainer(pod)?.lastState?.terminated
-  const why = before?.message?.trim().split('\n').join(' | ') || before?.reason
-  const end = before ? `it had ended with exit code ${before.exitCode}: ${why}` : ''
+/** Where the trouble began: the others ended because this one had. A signal comes before errors of the same second. */
+function firstEnded(pods: readonly V1Pod[]): V1Pod | undefined {
+  const ended = pods.filter((pod) => (endOf(pod)?.exitCode ?? 0) !== 0)
+  const time = (pod: V1Pod) => new Date(endOf(pod)!.finishedAt ?? 0).getTime()
+  return ended.sort((a, b) => time(a) - time(b) || endOf(b)!.exitCode - endOf(a)!.exitCode)[0]
+}
+
+const endOf = (pod: V1Pod) => ownContainer(pod)?.lastState?.terminated ?? ownContainer(pod)?.state?.terminated
+
+function restartEvent({ metadata }: V1Pod, first: V1Pod, job: V1OwnerReference) {
+  const { name, namespace, uid } = metadata!
+  const end = endOf(first)
+  const why = end?.message?.trim().split('\n').join(' | ') || end?.reason
   const now = new Date().toISOString()
   return {
     ...{ apiVersion: RESOURCES.Event.apiVersion, kind: RESOURCES.Event.kind },
@@ -107,7 +123,10 @@ function restartEvent(pod: V1Pod, job: V1OwnerReference) {
     involvedObject: { apiVersion: job.apiVersion, kind: job.kind, name: job.name, uid: job.uid, namespace },
     type: 'Warning',
     reason: EVENT_REASON,
-    message: `The program of ${name} was started again in its old pod; ${end}`.slice(0, EVENT_CHARACTERS),
+    message: `The program of ${first.metadata!.name} ended with exit code ${end?.exitCode}: ${why}`.slice(
+      0,
+      EVENT_CHARACTERS,
+    ),
     ...{ source: { component: 'oarfish' }, firstTimestamp: now, lastTimestamp: now, count: 1 },
   }
 }

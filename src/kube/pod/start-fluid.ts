@@ -7,7 +7,7 @@ import type { KubeClient } from '../client.ts'
 import { RESOURCES } from '../paths.ts'
 import { type FluidPod, fluidEnv, type Peer, readFluidPod } from './fluid-env.ts'
 import { patient } from './patience.ts'
-import { runs, waitForPods } from './peers.ts'
+import { waitForPods } from './peers.ts'
 import { refuseRestart } from './restarted.ts'
 import { runEntry } from './run-entry.ts'
 import { terminationMessage, writeTermination } from './termination.ts'
@@ -29,8 +29,9 @@ export async function startFluid(options: StartFluidOptions): Promise<number> {
   const { env, say, signal } = options
   const pod = readFluidPod(env)
   const client = patient(await options.connect(pod.namespace), options)
-  const isWhole = () => hasAllPods(pod, client)
-  await refuseRestart({ client, podName: pod.name, isWhole, begunAt: options.begunAt, say, signal })
+  const pods = () => podsOf(pod, client)
+  const podCount = pod.servers + pod.trainers
+  await refuseRestart({ client, podName: pod.name, pods, podCount, begunAt: options.begunAt, say, signal })
   const wait = { client, say, signal }
   const selector = `paddle-job-pserver=${pod.job}`
   const servers = pod.role === 'WORKER' ? [] : await waitForPods({ ...wait, selector, count: pod.servers })
@@ -50,13 +51,11 @@ export async function startFluid(options: StartFluidOptions): Promise<number> {
   return code
 }
 
-async function hasAllPods({ job, servers, trainers }: FluidPod, client: Pick<KubeClient, 'list'>): Promise<boolean> {
-  const stay = async (labels: string) =>
-    (await client.list<V1Pod>(RESOURCES.Pod, { labels })).items.filter(stays).length
-  return (await stay(`paddle-job-pserver=${job}`)) >= servers && (await stay(`paddle-job=${job}`)) >= trainers
+async function podsOf({ job }: FluidPod, client: Pick<KubeClient, 'list'>): Promise<readonly V1Pod[]> {
+  const selectors = [`paddle-job-pserver=${job}`, `paddle-job=${job}`]
+  const found = await Promise.all(selectors.map((labels) => client.list<V1Pod>(RESOURCES.Pod, { labels })))
+  return found.flatMap(({ items }) => items)
 }
-
-const stays = (pod: V1Pod) => runs(pod) || pod.status?.phase === 'Succeeded'
 
 const FAILED_TRAINERS = 1
 const BEYOND_THRESHOLD = `Failed trainer count beyond the threshold:  ${FAILED_TRAINERS}`
