@@ -10,7 +10,7 @@ import {
   type PeerOptions,
   PROBE,
 } from '../net/index.ts'
-import { UserError } from '../util/index.ts'
+import { isUserError, UserError } from '../util/index.ts'
 import { workers as named, twoOfRank } from './errors.ts'
 import type { InspectAnswer, InspectRequest } from './inspect.ts'
 import { Links } from './links.ts'
@@ -43,6 +43,9 @@ export interface WorkerService {
   /** Tells all workers why it ends. */
   stop(reason: Error): void
 }
+
+/** A worker that said why it ends is about to: the launcher is to see it end before those who only heard of it. */
+const LAST_WORDS_MS = 1500
 
 export function serveWorkers(options: ServeOptions): WorkerService {
   const { server, workers, identity, emit, deadAfterMs, localPath, inspect, lanes = [] } = options
@@ -106,8 +109,9 @@ export function serveWorkers(options: ServeOptions): WorkerService {
     const onBye = () => bye(rank)
     const gone = (error: Error) => {
       const reason = onLost(rank, error)
-      if (reason) stop(reason)
-      else bye(rank)
+      if (!reason) bye(rank)
+      else if (isUserError(error) && error.code === 'NET_PEER_LOST') stop(reason)
+      else setTimeout(() => stop(reason), LAST_WORDS_MS)
     }
     const peer = serve(connection, rank, { onLost: gone, onBye, ...(deadAfterMs !== undefined && { deadAfterMs }) })
     peers.set(rank, { peer, remote: connection.remote })
