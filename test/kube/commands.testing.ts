@@ -10,7 +10,7 @@ import { filled } from '../submit/mpi-cluster.testing.ts'
 import { type Bed, nodeOf } from './bed.testing.ts'
 import { guideJob } from './guide.testing.ts'
 
-const LONG = { timeout: 90_000 }
+const LONG = { timeout: 180_000 }
 const BIN = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
 
 interface VolcanoJob extends KubeObject {

@@ -20,8 +20,8 @@ const REASON_AT = 64
 
 const LOOK_MS = 100
 const DEAD_AFTER_MS = 3500
-/** Some 100 microseconds: ranks that do equal work wait for each other less than that, and waking up may take longer. */
-const [LOOKS, PASSES] = [100, 100]
+/** Some 5 milliseconds: ranks that do equal work wait for each other less than that, and waking up, on a virtual machine above all, costs more. */
+const [LOOKS, PASSES] = [100, 5000]
 
 export function rendezvousBytes(size: number): number {
   return HEAD_BYTES + size * LINE_BYTES
