@@ -6,7 +6,7 @@ import type { Job } from '../../src/submit/index.ts'
 import { type Bed, jobOf, nodeOf, pretending, renderOf } from './bed.testing.ts'
 import { PADDLEJOB_CRD } from './paddlejob-crd.ts'
 
-const LONG = { timeout: 60_000 }
+const LONG = { timeout: 150_000 }
 
 export function jobTests(bed: () => Bed): void {
   describe.concurrent('a job', () => {
@@ -26,7 +26,8 @@ export function jobTests(bed: () => Bed): void {
           kinds.map(async (kind) => (await client.list(RESOURCES[kind], { labels: 'oarfish.dev/job' })).items),
         )
         expect(left.flat()).toEqual([])
-      }, 20_000)
+        // The garbage collector of a cluster that has just met Volcano takes its time.
+      }, 90_000)
     })
 
     test('whose pods do not all fit has none of them placed, says why, and runs when a node joins', LONG, async () => {
