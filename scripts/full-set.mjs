@@ -1,6 +1,6 @@
 /**
  * @file `npm run zoo`, `npm run chaos`: the tests of test/full-sets.json, which take minutes and are not part of `npm test`.
- * zoo trains on whole data sets (OARFISH_DATA names their folder); chaos kills processes at the worst moments.
+ * zoo trains on whole data sets (OARFISH_DATA names their folder); chaos has bad networks, hosts that come late and processes that are killed at the worst moments.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { at, install, node } from './setup.mjs'
