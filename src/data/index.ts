@@ -31,6 +31,7 @@ export { getRank, getWorldSize, rankAsked, tellRank } from './ranks.ts'
 export { readLines } from './read-lines.ts'
 export type { BatchReader, ReadOptions } from './reader.ts'
 export {
+  allowNoFiles,
   openReader,
   openReaderPool,
   type ReaderOptions,

@@ -101,3 +101,13 @@ async function* closing(reader: BatchReader, pool: ReaderPool) {
     await pool.close()
   }
 }
+
+/** For one of several processes: where there are fewer files than processes it takes part without samples. */
+export function allowNoFiles(pool: ReaderPool): ReaderPool {
+  const nothing: BatchReader = {
+    totalBytes: 0,
+    close: async () => undefined,
+    async *[Symbol.asyncIterator]() {},
+  }
+  return { ...pool, read: (options) => (options.files.length === 0 ? nothing : pool.read(options)) }
+}

@@ -1,7 +1,7 @@
 /** @file Passes of a program over a dataset: threads and sessions stay from one pass to the next. */
 import { availableParallelism } from 'node:os'
 import { programConfig } from '../config/index.ts'
-import type { BatchReader, ReaderPool } from '../data/index.ts'
+import { allowNoFiles } from '../data/index.ts'
 import type { Event, EventSink } from '../event/index.ts'
 import type { PassResult } from '../train/index.ts'
 import { Runtime } from '../train/index.ts'
@@ -110,7 +110,7 @@ async function openPasses(phase: Phase, { program, dataset, threads, printPeriod
     config: { ...config, table_parameters: program.fleet?.tableParameters ?? {} },
     ...{ slots, engine: 'ort' as const, signal: new AbortController().signal },
     files: { [phase]: await dataset.localFiles() },
-    readers: { [phase]: program.fleet?.worker ? orNothing(pool) : pool },
+    readers: { [phase]: program.fleet?.worker ? allowNoFiles(pool) : pool },
     emit: (event: Event) => events.listener(event),
   }
   const worker = program.fleet?.worker
@@ -133,16 +133,6 @@ async function openPasses(phase: Phase, { program, dataset, threads, printPeriod
       await (remote ?? local)!.close()
     },
   }
-}
-
-/** A worker may have no files, where there are fewer than workers: it takes part without samples. */
-function orNothing(pool: ReaderPool): ReaderPool {
-  const nothing: BatchReader = {
-    totalBytes: 0,
-    close: async () => undefined,
-    async *[Symbol.asyncIterator]() {},
-  }
-  return { ...pool, read: (options) => (options.files.length === 0 ? nothing : pool.read(options)) }
 }
 
 function localOptions(program: Program, threads: number) {

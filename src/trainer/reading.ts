@@ -1,6 +1,6 @@
 /** @file How a job of trainers reads: pools that run the provider in reader threads and keep a pass in memory. */
 import { availableParallelism } from 'node:os'
-import { type BatchReader, openMemoryPool, type ReaderPool } from '../data/index.ts'
+import { allowNoFiles, openMemoryPool, type ReaderPool } from '../data/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { CacheType, type DataProvider } from './provider.ts'
 import type { ProviderReader } from './provider-dataset.ts'
@@ -26,7 +26,7 @@ export function openProviderPool(phase: 'train' | 'infer', { slots, reader, prov
       shuffle: phase === 'train' && provider.shouldShuffle ? 'local' : undefined,
       keepZeros: true,
     })
-  return orNothing(provider.cache === CacheType.NO_CACHE ? anew(open) : open())
+  return allowNoFiles(provider.cache === CacheType.NO_CACHE ? anew(open) : open())
 }
 
 /** A user's generator is slower than text, but each thread loads the configuration. */
@@ -49,14 +49,4 @@ function anew(open: () => ReaderPool): ReaderPool {
     },
     close,
   }
-}
-
-/** A trainer may have no files of its own, where there are fewer than trainers: it takes part without samples. */
-function orNothing(pool: ReaderPool): ReaderPool {
-  const nothing: BatchReader = {
-    totalBytes: 0,
-    close: async () => undefined,
-    async *[Symbol.asyncIterator]() {},
-  }
-  return { ...pool, read: (options) => (options.files.length === 0 ? nothing : pool.read(options)) }
 }

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { PROTOCOL_VERSION, socketTransport } from '../../src/net/index.ts'
 import { tinyFolder } from '../train/tiny.testing.ts'
 import { type Job, type JobOptions, startJob, training } from './job.testing.ts'
+import { othersEnd } from './others-end.testing.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -259,11 +260,7 @@ describe('a process that falls silent', () => {
       while (of(job, 'worker 0', after).length === seen) await new Promise((resolve) => setTimeout(resolve, 5))
       const at = Date.now()
       job.named(name).child.kill(signal)
-      for (const other of job.processes.filter((one) => one.name !== name)) {
-        expect(await other.ended, `${other.name}: ${other.err}`).toBe(1)
-        expect(Date.now() - at, other.name).toBeLessThan(5500)
-        expect(of(job, other.name, 'failed')[0]?.message, other.name).toMatch(message)
-      }
+      await othersEnd(job, name, at, message)
     } finally {
       job.kill()
     }

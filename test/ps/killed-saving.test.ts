@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { inferTiny, tinyFolder } from '../train/tiny.testing.ts'
 import { type Job, startJob } from './job.testing.ts'
+import { othersEnd } from './others-end.testing.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
 
@@ -61,12 +62,7 @@ test.each([
       await untilSaving(job, saves)
       const killed = Date.now()
       job.named(name).child.kill('SIGKILL')
-      for (const other of job.processes.filter((one) => one.name !== name)) {
-        expect(await other.ended, `${other.name}: ${other.err}`).toBe(1)
-        expect(Date.now() - killed, other.name).toBeLessThan(5500)
-        const failure = other.events.find(({ kind }) => kind === 'failed')
-        expect(failure?.['message'], other.name).toMatch(message)
-      }
+      await othersEnd(job, name, killed, message)
     } finally {
       job.kill()
     }
