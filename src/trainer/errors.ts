@@ -3,11 +3,9 @@ import { UserError } from '../util/index.ts'
 import type { OptionProblem } from './options.ts'
 
 export function badOptions(program: string, problems: readonly OptionProblem[]): UserError {
-  const lines = problems.map(({ message, hint }) => (hint ? `${message}\n  ${hint}` : message))
-  return new UserError(lines.join('\n'), {
-    code: 'TRAINER_OPTION',
-    hint: `oarfish ${program} --help lists all options.`,
-  })
+  const all = `oarfish ${program} --help lists all options.`
+  const lines = problems.map(({ message, hint = all }) => (hint === all ? message : `${message}\n  ${hint}`))
+  return new UserError(lines.join('\n'), { code: 'TRAINER_OPTION', hint: all })
 }
 
 export function configError(message: string, hint: string): UserError {
