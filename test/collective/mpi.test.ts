@@ -65,6 +65,14 @@ describe.skipIf(missing)(`mpi${missing ? ` (skipped: ${missing})` : ''}`, () => 
     })
   }
 
+  test('UCX leaves the heap of Node alone, unless the user wants its hooks', async () => {
+    const [mpich] = STARTERS.filter(({ name }) => name === 'MPICH')
+    const hooks = async (env?: NodeJS.ProcessEnv) =>
+      (await startMpi(mpich!, 2, 'environment', env).ended).lines.map(({ hooks }) => hooks)
+    expect(await hooks()).toEqual(['no', 'no'])
+    expect(await hooks({ UCX_MEM_EVENTS: 'yes' })).toEqual(['yes', 'yes'])
+  })
+
   test('a library that is none is refused', async () => {
     const { lines } = await startMpi(STARTERS[0]!, 2, 'cases', { OARFISH_MPI_LIBRARY: 'libm.so.6' }).ended
     expect(lines[0]).toMatchObject({

@@ -36,6 +36,8 @@ const works = {
       worker.once('exit', resolve)
     })
   },
+  /** What libraries of this process see. */
+  environment: async (group) => say({ rank: group.rank, hooks: process.env.UCX_MEM_EVENTS }),
   /** Reduces for ever; the test kills a rank. */
   forever: async (group) => {
     const values = new Float32Array(100_000)

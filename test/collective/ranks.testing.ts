@@ -14,6 +14,7 @@ export interface Line {
   readonly digest?: string
   readonly error?: string
   readonly running?: number
+  readonly hooks?: string
   readonly closed?: boolean
   readonly failure?: string
   readonly code?: string

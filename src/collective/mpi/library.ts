@@ -16,14 +16,29 @@ export interface MpiLibrary {
   call(name: string, types: readonly string[]): MpiCall
 }
 
+/**
+ * UCX, under MPICH and some Open MPI, tries its memory hooks at start by moving the end of the heap up and down, and takes
+ * memory away that another thread of Node has just got. They serve the registration of memory with network cards, which
+ * works without them. Its signal handler would hide V8's own. What the user has set stays.
+ */
+const UCX_BESIDE_NODE = { UCX_MEM_EVENTS: 'no', UCX_ERROR_SIGNALS: '' }
+
 /** The first of `paths` that the system has. */
 export function loadMpi(paths: readonly string[]): MpiLibrary {
+  setDefaults(UCX_BESIDE_NODE)
   const problems: string[] = []
   for (const path of paths) {
     const library = tryLoad(path, problems)
     if (library) return recognise(library, path)
   }
   throw noLibrary(paths, problems)
+}
+
+/** In the environment that libraries see: a thread's process.env is only a copy of it. */
+function setDefaults(variables: Readonly<Record<string, string>>): void {
+  if (process.platform === 'win32') return
+  const setenv = loadKoffi().load(null).func('int setenv(const char *name, const char *value, int overwrite)')
+  for (const [name, value] of Object.entries(variables)) setenv(name, value, 0)
 }
 
 /** Global symbols, since Open MPI's own plug-ins look for them there. */
