@@ -1,5 +1,9 @@
 /** @file Programs that tests need and Debian has: which are missing, and installing them where that is possible. */
 import { spawnSync } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const LOCK = join(tmpdir(), 'oarfish-apt.lock')
 
 /** Of a table from command to package, the packages whose command is not there. */
 export function lacking(packages) {
@@ -14,11 +18,8 @@ export function installed(packages) {
   const missing = lacking(packages)
   if (missing.length === 0 || process.platform !== 'linux' || process.getuid() !== 0) return missing
   const options = { encoding: 'utf8', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
-  // One apt at a time: several test files may ask for the same.
-  const apt = (...words) => spawnSync('apt-get', ['-o', 'DPkg::Lock::Timeout=120', '-q', ...words], options)
-  if (apt('install', '-y', ...missing).status !== 0) {
-    apt('update')
-    apt('install', '-y', ...missing)
-  }
+  // One at a time: several test files may ask for the same. What others hold is waited for as well.
+  const install = `apt-get -o DPkg::Lock::Timeout=120 -q install -y ${missing.join(' ')}`
+  spawnSync('flock', [LOCK, 'sh', '-c', `${install} || { apt-get -q update; ${install}; }`], options)
   return lacking(packages)
 }

@@ -84,7 +84,7 @@ describe('shared memory', () => {
     return {
       near,
       frames,
-      arrived: (count: number) => expect.poll(() => frames.length).toBe(count),
+      arrived: (count: number) => expect.poll(() => frames.length, { interval: 1 }).toBe(count),
       close: () => {
         near.close()
         far?.close()

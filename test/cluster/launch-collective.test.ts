@@ -81,17 +81,22 @@ test.each<[string[], RegExp]>([
 const ELASTIC = fileURLToPath(new URL('../fixtures/launch/elastic.mjs', import.meta.url))
 
 /** Launchers of an elastic job at one master; `wanted`: the number of ranks with which it ends. */
-async function elasticNode(master: string, name: string, wanted: number, ...more: string[]) {
-  const flags = ['--master', master, '--nnodes', '1:3', '--elastic_timeout', '1', '--log_dir', name, '--json', ...more]
-  return await run('oarfish', ['launch', ...flags, process.execPath, ELASTIC, String(wanted)], { cwd })
+async function elasticNode(master: string, name: string, wanted: number, rank: string, onRunning = () => {}) {
+  const flags = ['--master', master, '--nnodes', '1:3', '--elastic_timeout', '1', '--log_dir', name, '--json']
+  const onOutput = (all: string) => {
+    if (all.includes('"state":"running"')) onRunning()
+  }
+  const args = ['launch', ...flags, '--rank', rank, process.execPath, ELASTIC, String(wanted)]
+  return await run('oarfish', args, { cwd, onOutput })
 }
 
 test('an elastic job starts with the hosts that came, and again when another comes', async () => {
   const master = `127.0.0.1:${(await freePorts(1))[0]}`
-  const first = elasticNode(master, 'one', 2, '--rank', '0')
-  await new Promise((resolve) => setTimeout(resolve, 5000))
-  const second = elasticNode(master, 'two', 2, '--rank', '1')
-  const ended = await Promise.all([first, second])
+  let second: ReturnType<typeof elasticNode> | undefined
+  const first = await elasticNode(master, 'one', 2, '0', () => {
+    second ??= elasticNode(master, 'two', 2, '1')
+  })
+  const ended = [first, await second!]
   expect(
     ended.map(({ code }) => code),
     ended.map(({ out, err }) => out + err).join('\n'),
@@ -103,7 +108,7 @@ test('an elastic job starts with the hosts that came, and again when another com
 
 test('an elastic job goes on with those who stay when a host goes', async () => {
   const master = `127.0.0.1:${(await freePorts(1))[0]}`
-  const first = elasticNode(master, 'one', 1, '--rank', '0')
+  const first = elasticNode(master, 'one', 1, '0')
   let killed = false
   const second = run(
     'oarfish',

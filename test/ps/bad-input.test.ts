@@ -25,7 +25,7 @@ const of = (job: Job, name: string, kind: string) =>
   job.named(name).events.filter((event) => event['kind'] === kind) as { code?: string; message: string }[]
 const LONG = ['runner.epochs=100000', 'runner.print_interval=1']
 
-describe('the environment', () => {
+describe('the environment', { concurrent: true }, () => {
   const SERVERS = '127.0.0.1:7001,127.0.0.1:7002'
   const WORKER = {
     PADDLE_PSERVERS_IP_PORT_LIST: SERVERS,
@@ -146,7 +146,7 @@ describe('a stranger', () => {
   })
 })
 
-describe('waiting', () => {
+describe('waiting', { concurrent: true }, () => {
   test('for a server names it and what it was asked', async () => {
     // In sync the server cannot answer worker 0 before worker 1, whose reader is late, has pushed.
     const overrides = [

@@ -82,7 +82,7 @@ test('a killed server loses no job and starts none twice', { timeout: 120_000 },
       const sent = await client.submit({ request: request({ command }), files: [] }).catch(() => undefined)
       if (!sent) break
       ids.push(sent.jobId)
-      if (ids.length > 8 * (round + 1)) break
+      if (ids.length > 3 * (round + 1)) break
     }
     await killed
     client = await started()
