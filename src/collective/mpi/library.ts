@@ -34,7 +34,7 @@ export function loadMpi(paths: readonly string[]): MpiLibrary {
   throw noLibrary(paths, problems)
 }
 
-/** In the environment that libraries see: a thread's process.env is only a copy of it. */
+/** In the environment that libraries see: what Node shows a thread is only a copy of it. */
 function setDefaults(variables: Readonly<Record<string, string>>): void {
   if (process.platform === 'win32') return
   const setenv = loadKoffi().load(null).func('int setenv(const char *name, const char *value, int overwrite)')
