@@ -1,5 +1,6 @@
 import type { BlockingGroup, Operations } from '../../src/collective/index.ts'
 
-export const cases: Readonly<
-  Record<string, (group: BlockingGroup | Operations<'promise'>) => Promise<Uint8Array | undefined>>
->
+type Cases = Readonly<Record<string, (group: BlockingGroup | Operations<'promise'>) => Promise<Uint8Array | undefined>>>
+
+export const cases: Cases
+export const someCases: Cases

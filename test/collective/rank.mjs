@@ -1,24 +1,23 @@
 /**
  * @file One rank of a group in a process of its own. Argument: JSON `{ plan, work }`; without a plan the environment says it. Prints one JSON line per case, and
- * `failure` when the group fails. Work: `cases` in the main thread, `cases-in-thread` in a thread that blocks, or a trial of failure.
+ * `failure` when the group fails. Work: `cases` in the main thread, `cases-of-both` also in a thread that blocks, or a trial of failure.
  */
 import { createHash } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { agree, groupPlan, openGroup, openSeat } from '../../dist/collective/index.js'
-import { cases } from './cases.mjs'
+import { cases, someCases } from './cases.mjs'
 
 const say = (line) => writeSync(1, `${JSON.stringify(line)}\n`)
 
-async function runCases(group, chosen = () => true) {
-  for (const [name, run] of Object.entries(cases)) {
-    if (!chosen(name)) continue
+async function runCases(group, chosen = cases) {
+  for (const [name, run] of Object.entries(chosen)) {
     try {
       const result = await run(group)
       const digest = result && createHash('sha256').update(result).digest('hex').slice(0, 16)
-      say({ rank: group.rank, case: name, ok: true, digest })
+      say({ rank: group.rank, case: name, inThread: !isMainThread, ok: true, digest })
     } catch (error) {
-      say({ rank: group.rank, case: name, ok: false, error: String(error) })
+      say({ rank: group.rank, case: name, inThread: !isMainThread, ok: false, error: String(error) })
       throw error
     }
   }
@@ -26,15 +25,12 @@ async function runCases(group, chosen = () => true) {
 
 const works = {
   cases: (group) => runCases(group),
-  /** Where every call crosses hosts, and cores are few. */
-  'some-cases': (group) => runCases(group, (name) => /float32 by sum|int64, sizes|same bits/.test(name)),
-  'cases-in-thread': (group) => {
+  'some-cases': (group) => runCases(group, someCases),
+  'cases-of-both': async (group) => {
+    await runCases(group)
     const handle = group.seat()
     const worker = new Worker(new URL(import.meta.url), { workerData: { handle }, transferList: [handle.port] })
-    return new Promise((resolve, reject) => {
-      worker.once('error', reject)
-      worker.once('exit', resolve)
-    })
+    await new Promise((resolve, reject) => worker.once('error', reject).once('exit', resolve))
   },
   /** What libraries of this process see. */
   environment: async (group) => say({ rank: group.rank, hooks: process.env.UCX_MEM_EVENTS }),

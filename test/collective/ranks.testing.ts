@@ -10,6 +10,7 @@ export const RANK_PROGRAM = fileURLToPath(new URL('./rank.mjs', import.meta.url)
 export interface Line {
   readonly rank?: number
   readonly case?: string
+  readonly inThread?: boolean
   readonly ok?: boolean
   readonly digest?: string
   readonly error?: string

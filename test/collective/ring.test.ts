@@ -4,6 +4,7 @@ import type { RingPlan } from '../../src/collective/index.ts'
 import { testGroup } from '../contracts/group.ts'
 import { type Ended, startRing } from './ranks.testing.ts'
 
+const works = { 2: 'cases', 3: 'cases-of-both', 4: 'some-cases', 5: 'cases' } as const
 const run = (more: Partial<RingPlan>) => async (size: number, work: string) => {
   const ranks = await startRing(size, work, more)
   return await Promise.all(ranks.map(({ ended }) => ended))
@@ -11,19 +12,20 @@ const run = (more: Partial<RingPlan>) => async (size: number, work: string) => {
 
 testGroup({
   name: 'the ring over sockets',
-  sizes: [2, 3, 4, 5],
+  works,
   run: run({ within: 'sockets' }),
   description: /ring of \d over sockets/,
 })
 testGroup({
   name: 'the ring over shared memory',
-  sizes: [2, 3, 4, 5],
+  works,
   run: run({}),
   description: /ring of \d over shared memory/,
 })
 
 describe.each(['sockets', 'memory'] as const)('failures of the ring over %s', (within) => {
-  test('a rank killed inside a call is named by all others, which stop within 5 seconds', async () => {
+  // These wait for most of their time, so they do it together.
+  test.concurrent('a rank killed inside a call is named by all others, which stop within 5 seconds', async () => {
     const ranks = await startRing(3, 'forever', { within })
     await Promise.all(ranks.map((rank) => rank.until(({ running }) => running !== undefined)))
     const killed = performance.now()
@@ -37,7 +39,7 @@ describe.each(['sockets', 'memory'] as const)('failures of the ring over %s', (w
     expect(performance.now() - killed).toBeLessThan(5000)
   })
 
-  test('a rank that does not answer any more is named within 5 seconds', async () => {
+  test.concurrent('a rank that does not answer any more is named within 5 seconds', async () => {
     const ranks = await startRing(3, 'forever', { within })
     await Promise.all(ranks.map((rank) => rank.until(({ running }) => running !== undefined)))
     const stopped = performance.now()
@@ -51,6 +53,12 @@ describe.each(['sockets', 'memory'] as const)('failures of the ring over %s', (w
     await ranks[2]!.ended
   })
 
+  test.concurrent('the reason is told also when a thread of that rank waits in a call', async () => {
+    const ranks = await startRing(2, 'fails-in-call', { within })
+    const [{ lines }] = (await Promise.all(ranks.map((rank) => rank.ended))) as [Ended, Ended]
+    expect(lines.at(-1)!.failure).toMatch(/rank 1 .* stopped: the disk of this rank is full/)
+  })
+
   test('the reason for which a rank stops is told to all others', async () => {
     const ranks = await startRing(3, 'fails', { within })
     const ended = await Promise.all(ranks.map((rank) => rank.ended))
@@ -59,12 +67,6 @@ describe.each(['sockets', 'memory'] as const)('failures of the ring over %s', (w
         code: 'COLLECTIVE_RANK_STOPPED',
         failure: expect.stringMatching(/rank 2 .* stopped: the data of this rank is broken/),
       })
-  })
-
-  test('the reason is told also when a thread of that rank waits in a call', async () => {
-    const ranks = await startRing(2, 'fails-in-call', { within })
-    const [{ lines }] = (await Promise.all(ranks.map((rank) => rank.ended))) as [Ended, Ended]
-    expect(lines.at(-1)!.failure).toMatch(/rank 1 .* stopped: the disk of this rank is full/)
   })
 
   test('ranks that make different calls are told who is where', async () => {
