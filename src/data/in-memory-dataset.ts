@@ -8,6 +8,7 @@ import { pipeChanged } from './pipe-errors.ts'
 import type { ReadOptions } from './reader.ts'
 import { openReaderPool, type ReaderPool, type ReaderPoolOptions } from './reader-pool.ts'
 import { createSampleStore, drawnOrder, type SampleStore, type StoreView } from './sample-store.ts'
+import { type ChunkRun, spreadOrder } from './spread-order.ts'
 
 export interface InMemoryDatasetOptions extends Omit<ReaderPoolOptions, 'dropZeros' | 'leadingFields'> {
   readonly files?: readonly string[]
@@ -42,6 +43,7 @@ export class InMemoryDataset {
   readonly #pool: ReaderPool
   #files: readonly string[]
   #store: SampleStore | undefined
+  #runs: ChunkRun[] = []
   #loading: Promise<void> | undefined
   #leading: (readonly string[])[] = []
   #order: Uint32Array | undefined
@@ -75,6 +77,10 @@ export class InMemoryDataset {
       ...(onNotice && { onNotice }),
       ...options,
       batchSize: LOAD_BATCH,
+      onChunk: (place, of, samples) => {
+        this.#runs.push({ place, samples })
+        options.onChunk?.(place, of, samples)
+      },
       onLeading: (texts) => this.#leading.push(...texts),
     })
     for await (const batch of reader) store.add(batch)
@@ -96,6 +102,12 @@ export class InMemoryDataset {
   localShuffle(round: number = this.#shuffles): void {
     this.#order = drawnOrder(this.#loaded().samples, this.#options.seed ?? 0, `shuffle ${round}`)
     this.#shuffles = round + 1
+  }
+
+  /** As localShuffle, but with samples of all files in every stretch: see spreadOrder. Not after a global shuffle. */
+  spreadShuffle(round: number): void {
+    this.#loaded()
+    this.#order = spreadOrder(this.#runs, this.#options.seed ?? 0, round)
   }
 
   /** Over all workers of `exchange`; a process that trains alone has all samples, so without it this is localShuffle. */
@@ -124,6 +136,7 @@ export class InMemoryDataset {
 
   releaseMemory(): void {
     this.#store = undefined
+    this.#runs = []
     this.#leading = []
     this.#order = undefined
     this.#slotOrders = new Map()

@@ -7,8 +7,8 @@ import type { BatchReader, ReadOptions } from './reader.ts'
 import type { ReaderPool } from './reader-pool.ts'
 
 export interface MemoryPoolOptions extends Omit<InMemoryDatasetOptions, 'batchSize' | 'files'> {
-  /** A new order for each epoch, drawn from (seed, epoch); `global`: over all workers. @default none */
-  readonly shuffle?: 'local' | 'global' | undefined
+  /** A new order for each epoch, drawn from (seed, epoch); `spread`: of all files alike; `global`: over all workers. @default none */
+  readonly shuffle?: 'local' | 'spread' | 'global' | undefined
   /** How a global shuffle reaches the other workers. */
   readonly exchange?: Exchange
 }
@@ -31,6 +31,7 @@ export function openMemoryPool({ shuffle, exchange, ...options }: MemoryPoolOpti
       const batches = async function* (): AsyncGenerator<Batch, void> {
         const dataset = await datasetOf(read)
         if (shuffle === 'global') await dataset.globalShuffle(read.epoch, exchange)
+        else if (shuffle === 'spread') dataset.spreadShuffle(read.epoch)
         else if (shuffle === 'local') dataset.localShuffle(read.epoch)
         yield* dataset.batches({ epoch: read.epoch, ...(read.start && { start: read.start }) })
       }

@@ -35,8 +35,8 @@ export interface ReadOptions {
    * Asked again with `idle` once everything claimed so far is parsed; none then is the end.
    */
   readonly claim?: (idle: boolean, of: number) => Promise<number | undefined>
-  /** Is told each chunk that was read to its end: its place in the plan of all, and how many there are. */
-  readonly onChunk?: (place: number, of: number) => void
+  /** Is told each chunk that was read to its end: its place in the plan of all, how many there are, and its samples. */
+  readonly onChunk?: (place: number, of: number, samples: number) => void
   /** Is told the texts before the slots of each sample, part by part in order, where the data has them. */
   readonly onLeading?: (texts: readonly (readonly string[])[]) => void
   /** Leaves out the last batch where it is smaller than the others. @default false */
@@ -210,7 +210,7 @@ export class Reader implements BatchReader {
           bytes += part.bytes
         }
         if (sample < skip && this.#state !== 'closed') throw pipeChanged(chunk.file, skip)
-        if (this.#state !== 'closed') this.#options.onChunk?.(chunk.place, this.#plan.length)
+        if (this.#state !== 'closed') this.#options.onChunk?.(chunk.place, this.#plan.length, sample)
         bytesBefore += chunk.to - chunk.from
       }
       const last = assembler.finish()

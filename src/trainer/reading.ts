@@ -11,7 +11,10 @@ export interface ReadingOptions {
   readonly provider: DataProvider
 }
 
-/** Samples in a new order for each pass of training, in the files' order for tests. */
+/**
+ * Samples in a new order for each pass of training, in the files' order for tests. Steps have samples of all files alike, so that
+ * nodes to which equal files are dealt out make together the steps of one machine.
+ */
 export function openProviderPool(phase: 'train' | 'infer', { slots, reader, provider }: ReadingOptions): ReaderPool {
   const open = () =>
     openMemoryPool({
@@ -23,7 +26,7 @@ export function openProviderPool(phase: 'train' | 'infer', { slots, reader, prov
         ours: true,
         config: reader,
       },
-      shuffle: phase === 'train' && provider.shouldShuffle ? 'local' : undefined,
+      shuffle: phase === 'train' && provider.shouldShuffle ? 'spread' : undefined,
       keepZeros: true,
     })
   return allowNoFiles(provider.cache === CacheType.NO_CACHE ? anew(open) : open())

@@ -4,6 +4,7 @@ import { cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { testCosts } from '../trainer/job.testing.ts'
 import { clusterTools, openCluster, type TestCluster } from './ssh-cluster.testing.ts'
 
 vi.setConfig({ testTimeout: 180_000 })
@@ -57,11 +58,9 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: the recommendation demo on 
       0,
       `cd ${folder} && oarfish trainer --config=./trainer_config.ts --config_args=size=8,batch_size=160 --num_passes=2 --log_dir=alone`,
     )
-    const [together, one] = [first.out, alone].map((text) =>
-      Number([...text.matchAll(/Test samples=240 cost=(\S+)/g)].at(-1)?.[1]),
-    )
-    expect(together).toBeGreaterThan(0)
-    expect(Math.sqrt(together!)).toBeCloseTo(Math.sqrt(one!), 1)
+    const [together, one] = [first.out, alone].map(testCosts)
+    expect(together).toHaveLength(2)
+    for (const [pass, cost] of one!.entries()) expect(together![pass]).toBeCloseTo(cost, 3)
 
     const again = run()
     await again.printed(/on 4 hosts, 0 uploaded \(0 B\)/)

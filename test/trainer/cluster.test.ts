@@ -7,7 +7,6 @@ import { freePorts } from '../collective/ranks.testing.ts'
 import {
   type JobOptions,
   openWorkspace,
-  rmse,
   type StartedJob,
   start,
   startJob,
@@ -50,8 +49,9 @@ describe('jobs over the sample', () => {
     expect(readFileSync(join(workspace.folder, 'log/server-3/paddle_pserver2.INFO'), 'utf8')).toBe(servers[3]!.out)
     const alone = start('trainer', [...small(240), '--num_passes=3', '--log_dir=log/alone'], workspace.folder)
     expect(await alone.ended).toBe(0)
-    const best = (out: string) => rmse(Math.min(...testCosts(out)))
-    expect(Math.abs(best(alone.out) - best(trainers[0]!.out))).toBeLessThan(0.05)
+    // The steps have the same samples: only the order of additions differs.
+    for (const [pass, cost] of testCosts(alone.out).entries())
+      expect(testCosts(trainers[0]!.out)[pass]).toBeCloseTo(cost, 3)
   })
 
   test('however weights lie on ports, and whether there are servers, a trainer makes the same steps', async () => {
