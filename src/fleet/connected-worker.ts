@@ -39,6 +39,8 @@ export interface WorkerJob {
   readonly program: TrainingProgram
   readonly strategy: SettledStrategy
   readonly emit: EventSink
+  /** Aborting ends it with its reason, also while it still connects. */
+  readonly signal?: AbortSignal
   /** How long a live server may take to answer. @default 3 minutes */
   readonly requestTimeoutMs?: number
 }
@@ -71,7 +73,7 @@ export class ConnectedWorker implements FleetWorker {
 
   /** Connects to every server, waiting for those that are not up yet, and meets the other workers. */
   static async open(job: WorkerJob): Promise<ConnectedWorker> {
-    const { cluster, program, strategy, emit, requestTimeoutMs } = job
+    const { cluster, program, strategy, emit, signal, requestTimeoutMs } = job
     const runtimes = new Set<Runtime>()
     const servers = await ServerGroup.open({
       servers: cluster.servers,
@@ -82,6 +84,7 @@ export class ConnectedWorker implements FleetWorker {
       onLost: (error) => {
         for (const runtime of runtimes) runtime.fail(error)
       },
+      ...(signal && { signal }),
       ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
     })
     const worker = new ConnectedWorker(job, servers, runtimes)

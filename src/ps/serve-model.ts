@@ -6,7 +6,7 @@ import type { TracedModel } from '../model/index.ts'
 import { type Identity, newLocalPath, socketTransport, splitEndpoint, type Transport } from '../net/index.ts'
 import { denseLayout } from '../params/index.ts'
 import { refuseAccessors, type TablesParameters } from '../table/index.ts'
-import { UserError } from '../util/index.ts'
+import { isUserError, UserError } from '../util/index.ts'
 import { ADDING } from './geo-changes.ts'
 import { type InspectRequest, inspectStore } from './inspect.ts'
 import { KernelStore } from './kernel-store.ts'
@@ -69,7 +69,10 @@ export interface ServeStoreOptions {
   readonly serverThreads?: number
   readonly identity: Identity
   readonly emit: EventSink
-  /** Aborting gives workers, which mostly are told to stop as well, a moment to leave; then the server ends without them. */
+  /**
+   * Aborting gives workers, which mostly are told to stop as well, a moment to leave; then the server ends without them. With a
+   * UserError as its reason everybody is told that, at once.
+   */
   readonly signal?: AbortSignal
   readonly transport?: Transport
   /** How long workers may take to come up. @default 5 minutes */
@@ -128,9 +131,11 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
   })
   const stopped = new UserError(`server[${cluster.rank}] was told to stop`, { code: 'PS_STOPPED' })
   const stop = () => {
-    setTimeout(() => service.stop(stopped), STOP_GRACE_MS).unref()
+    if (isUserError(signal.reason)) service.stop(signal.reason)
+    else setTimeout(() => service.stop(stopped), STOP_GRACE_MS).unref()
   }
   signal.addEventListener('abort', stop)
+  if (signal.aborted) stop()
   try {
     await service.done(startTimeoutMs)
   } finally {

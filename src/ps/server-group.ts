@@ -39,6 +39,8 @@ export interface ServerGroupOptions {
   readonly idle?: boolean
   readonly deadAfterMs?: number
   readonly onNotice?: (message: string) => void
+  /** Aborting ends the group with its reason, also while it still connects. */
+  readonly signal?: AbortSignal
   /** Called once when a process of the job is gone. */
   readonly onLost?: (error: Error) => void
 }
@@ -69,6 +71,7 @@ export class ServerGroup {
   readonly #options: ServerGroupOptions
   #peers: readonly Peer[] = []
   #failure: Error | undefined
+  readonly #ending = new AbortController()
   /** By server: when it was last said that it is slow. */
   readonly #toldSlow: number[] = []
   readonly #toTell: ((reason: Error) => void)[] = []
@@ -82,12 +85,16 @@ export class ServerGroup {
   /** Connects to every server; waits for those that are not up yet. */
   static async open(options: ServerGroupOptions): Promise<ServerGroup> {
     const group = new ServerGroup(options)
+    const { signal } = options
+    signal?.addEventListener('abort', () => group.abort(signal.reason as Error))
+    if (signal?.aborted) throw signal.reason
     const peers = await Promise.allSettled(options.servers.map((endpoint, rank) => group.#connect(endpoint, rank)))
     group.#peers = peers.flatMap((peer) => (peer.status === 'fulfilled' ? [peer.value] : []))
     const failed = peers.find((peer) => peer.status === 'rejected')
     if (failed) {
-      group.abort(failed.reason as Error)
-      throw failed.reason
+      const reason = group.#failure ?? (failed.reason as Error)
+      group.abort(reason)
+      throw reason
     }
     return group
   }
@@ -164,6 +171,7 @@ export class ServerGroup {
   /** Tells every server why the job ends. */
   abort(reason: Error): void {
     this.#failure ??= reason
+    this.#ending.abort()
     for (const peer of [...this.#peers, ...this.#lanes.flat()]) peer.abort(reason)
     for (const tell of this.#toTell) tell(reason)
   }
@@ -175,7 +183,7 @@ export class ServerGroup {
     const onWait = (reason: string) => onNotice?.(`Waiting for ${who} (${reason}).`)
     const over = async (facts: Readonly<Record<string, string>> = {}) =>
       reach({
-        ...{ transport, endpoint, who, timeoutMs, onWait },
+        ...{ transport, endpoint, who, timeoutMs, onWait, signal: this.#ending.signal },
         greet: (connection) => sayHello(connection, who, identity, facts),
       })
     const local =

@@ -14,7 +14,7 @@ import {
   type PlainMeter,
   plainMeter,
 } from '../train/index.ts'
-import { planServers } from './endpoints.ts'
+import type { ServerPlan } from './endpoints.ts'
 import {
   type JobOptions,
   jobConfig,
@@ -25,7 +25,8 @@ import {
   savePass,
   type TrainerJob,
 } from './job.ts'
-import { jobEnv, tellServers } from './set-up.ts'
+import { jobEnv } from './set-up.ts'
+import type { ServerCalls } from './tell-servers.ts'
 
 /** How trainers and servers of v1 work together. */
 export const SYNC = { mode: 'sync', geoStep: 1, tableParameters: {} } as const
@@ -34,17 +35,23 @@ export const SEGMENTS = 4
 
 type Phase = 'train' | 'infer'
 
-export async function openClusterJob(given: JobOptions & { readonly env: Env }): Promise<TrainerJob> {
-  const { config, options, files, emit, signal, onStep, env } = given
+export interface ClusterJobOptions extends JobOptions {
+  readonly env: Env
+  readonly plan: ServerPlan
+  readonly calls: ServerCalls
+}
+
+export async function openClusterJob(given: ClusterJobOptions): Promise<TrainerJob> {
+  const { config, options, files, emit, signal, onStep, env, plan, calls } = given
   const { trainer_id: rank, num_gradient_servers: workerNum, trainer_count: threads } = options
   const { model } = config
-  const plan = planServers(options)
   const { servers, tableServers } = plan
-  await tellServers({ plan, options, model, env, emit })
+  await calls.tell(model)
   const tables = tableServers !== undefined && { tableServers }
   const cluster = namedCluster({ role: 'worker', rank, servers, workerNum, ...tables }, jobEnv(env))
   const program = { model, seed: options.seed, segments: SEGMENTS }
-  const worker = await ConnectedWorker.open({ cluster, program, strategy: SYNC, emit })
+  const worker = await ConnectedWorker.open({ cluster, program, strategy: SYNC, emit, signal: calls.lost })
+  await calls.leave()
   try {
     const own = Object.fromEntries(PASS_OPTIONS.map((name) => [name, options[name]])) as PassOptions
     // Only node 0 need be told where to save; others would go on while it waits for them.
@@ -86,6 +93,7 @@ export async function openClusterJob(given: JobOptions & { readonly env: Env }):
     const alone = { worker, rank }
     return {
       options: first,
+      tests: files.infer !== undefined,
       pass,
       load: (folder, whole) =>
         together(alone, `load(${folder})`, async () => {

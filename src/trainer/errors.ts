@@ -39,6 +39,12 @@ export function noInterface(name: string, known: readonly string[]): UserError {
   })
 }
 
+/** `trainer 2`, `trainers 0, 2 and 3`. */
+export function trainersText(ranks: readonly number[]): string {
+  const [last, ...others] = ranks.toReversed()
+  return others.length === 0 ? `trainer ${last}` : `trainers ${others.toReversed().join(', ')} and ${last}`
+}
+
 export function setUpError(message: string, hint: string, cause?: unknown): UserError {
   return new UserError(message, { code: 'TRAINER_JOIN', hint, ...(cause !== undefined && { cause }) })
 }

@@ -35,6 +35,8 @@ export type PassOptions = Pick<TrainerOptions, (typeof PASS_OPTIONS)[number]>
 export interface TrainerJob {
   /** Those of node 0. */
   readonly options: PassOptions
+  /** Whether there is a test list. */
+  readonly tests: boolean
   pass(phase: 'train' | 'infer', pass: number): Promise<PassResult>
   /** Where a saved pass is loaded from: its weights, and with `whole` the optimizer's state too. */
   load(folder: string, whole: boolean): Promise<void>
@@ -57,6 +59,7 @@ export async function openLocalJob({ config, options, files, emit, signal, onSte
   })
   return {
     options,
+    tests: files.infer !== undefined,
     pass: (phase, pass) =>
       runtime.pass(phase, pass, undefined, phase === 'train' && onStep ? { onReport: onStep } : {}),
     load: (folder, whole) => loadPass(folder, params, whole, emit),

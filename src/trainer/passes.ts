@@ -6,15 +6,9 @@ import type { PassResult } from '../train/index.ts'
 import { configError } from './errors.ts'
 import type { TrainerJob } from './job.ts'
 
-export interface PassesOptions {
-  /** Whether there is a test list. */
-  readonly tests: boolean
-  readonly emit: EventSink
-}
-
 /** Resolves to whether it was interrupted. */
-export async function runPasses(job: TrainerJob, { tests, emit }: PassesOptions): Promise<boolean> {
-  const { options } = job
+export async function runPasses(job: TrainerJob, emit: EventSink): Promise<boolean> {
+  const { options, tests } = job
   const { start_pass: first, num_passes: passes, saving_period: period, save_dir: folder } = options
   if (options.init_model_path !== '') await job.load(options.init_model_path, false)
   if (first > 0) await job.load(passFolder(folder, first - 1), true)
@@ -40,9 +34,9 @@ export async function runPasses(job: TrainerJob, { tests, emit }: PassesOptions)
 }
 
 /** --job=test: every saved pass from --test_pass on, as many as there are. */
-export async function testPasses(job: TrainerJob, { tests }: PassesOptions): Promise<boolean> {
+export async function testPasses(job: TrainerJob): Promise<boolean> {
   const { test_pass: first = 0, save_dir: folder, num_passes: passes } = job.options
-  if (!tests)
+  if (!job.tests)
     throw configError(
       'There is nothing to test: the configuration names no test list.',
       "defineDataSources('data/train.list', 'data/test.list', process)",

@@ -5,9 +5,10 @@ import { fleetIdentity } from '../fleet/index.ts'
 import { openStore, serveStore } from '../ps/index.ts'
 import { SEGMENTS, SYNC } from './cluster-job.ts'
 import { listenHost } from './endpoints.ts'
+import { hearTrainers } from './hear-trainers.ts'
 import type { TypedTrainerOptions } from './option-table.ts'
 import { fillTrainerOptions } from './options.ts'
-import { hearTrainers, jobEnv, type SetUp } from './set-up.ts'
+import { jobEnv, type SetUp } from './set-up.ts'
 
 export interface RunPserverOptions {
   /** Of which nothing is wrong. */
@@ -35,7 +36,7 @@ export async function runPserver(given: RunPserverOptions): Promise<void> {
     servePart(setUp, rank, `${host}:${options.port + i}`, {
       env,
       emit,
-      signal: AbortSignal.any([signal, failure.signal]),
+      signal: AbortSignal.any([signal, failure.signal, setUp.lost]),
     }),
   )
   // One part that fails ends the others: each trainer needs all of them.

@@ -4,13 +4,15 @@ import type { Env } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { StepReport } from '../train/index.ts'
 import { openClusterJob } from './cluster-job.ts'
+import { planServers } from './endpoints.ts'
 import { configError } from './errors.ts'
 import { readFileList } from './file-list.ts'
-import { openLocalJob } from './job.ts'
+import { type JobOptions, openLocalJob, type TrainerJob } from './job.ts'
 import { loadTrainerConfig, locate, type TrainerConfig } from './load-config.ts'
-import { TRAINER_OPTIONS, type TypedTrainerOptions } from './option-table.ts'
+import { TRAINER_OPTIONS, type TrainerOptions, type TypedTrainerOptions } from './option-table.ts'
 import { fillTrainerOptions, isLocal } from './options.ts'
 import { runPasses, testPasses } from './passes.ts'
+import { callServers } from './tell-servers.ts'
 
 export interface RunTrainerOptions {
   /** Of which nothing is wrong. */
@@ -27,23 +29,46 @@ export async function runTrainer(given: RunTrainerOptions): Promise<void> {
   const { typed, env, emit, signal = new AbortController().signal, onStep } = given
   const started = performance.now()
   const filled = fillTrainerOptions(typed)
-  const options = { ...filled, config: locate(filled.config) }
   emit({ kind: 'start', command: 'train', model: 'oarfish trainer', settings: { ...typed } })
   for (const message of noticesOf(typed)) emit({ kind: 'notice', message })
-  const local = isLocal(typed)
-  const config = await loadTrainerConfig(options.config, options.config_args, local ? 1 : options.num_gradient_servers)
-  const files = filesOf(config, options.job === 'test')
-  const common = { config, options, files, emit, signal, ...(onStep && { onStep }) }
-  const job = local ? await openLocalJob(common) : await openClusterJob({ ...common, env })
+  const more = { emit, signal, ...(onStep && { onStep }) }
+  const job = isLocal(typed)
+    ? await openLocalJob({ ...(await loadJob(filled, 1)), ...more })
+    : await openTogether(filled, { ...more, env })
   emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
   try {
     const run = job.options.job === 'test' ? testPasses : runPasses
-    await run(job, { tests: files.infer !== undefined, emit })
+    await run(job, emit)
     await job.close()
   } catch (error) {
     await job.abort(error as Error)
     throw error
   }
+}
+
+/** Calls the servers before anything else: should this trainer fail from then on, the others of the job hear of it. */
+async function openTogether(
+  options: TrainerOptions,
+  more: Pick<JobOptions, 'emit' | 'signal' | 'onStep'> & { readonly env: Env },
+): Promise<TrainerJob> {
+  const plan = planServers(options)
+  const calls = callServers({ plan, options, env: more.env, emit: more.emit })
+  try {
+    return await openClusterJob({ ...(await loadJob(options, options.num_gradient_servers)), ...more, plan, calls })
+  } catch (error) {
+    await calls.abort(error as Error)
+    throw error
+  }
+}
+
+/** `nodes` take part in each step. */
+async function loadJob(
+  options: TrainerOptions,
+  nodes: number,
+): Promise<Pick<JobOptions, 'config' | 'options' | 'files'>> {
+  const located = { ...options, config: locate(options.config) }
+  const config = await loadTrainerConfig(located.config, options.config_args, nodes)
+  return { config, options: located, files: filesOf(config, options.job === 'test') }
 }
 
 function filesOf({ sources, trains }: TrainerConfig, onlyTest: boolean) {

@@ -36,7 +36,7 @@ describe('jobs over the sample', () => {
     // As on hosts: only node 0 is told where to save.
     const options = (i: number) => [...small(60), '--num_passes=3', ...(i === 0 ? ['--save_dir=output'] : [])]
     const { trainers, servers, ended } = await run({ trainers: 4, servers: 4, ports: 2, sparsePorts: 1, options })
-    expect(await ended()).toEqual(new Array(8).fill(0))
+    expect(await ended(), trainers.map(({ err }) => err).join()).toEqual(new Array(8).fill(0))
     const dealt = 'train.list: all 4 trainers have the same 16 files: they are dealt out'
     for (const { out } of trainers) {
       expect(out).toContain(dealt)
