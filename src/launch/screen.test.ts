@@ -61,6 +61,28 @@ test('a terminal shows one row a process, with lines that stay above them', () =
   ])
 })
 
+test('hosts keep the order of the job, whichever starts first', () => {
+  const { screen, stream } = terminal(80)
+  const sink = rowsSink(stream)
+  const at = (rank: number, process: EventOf<'process'>): Event => ({
+    ...process,
+    rank,
+    host: `root@10.0.0.${9 - rank}`,
+  })
+  for (const event of [at(2, SERVER), at(0, SERVER), at(1, SERVER), at(1, PROCESS), at(0, PROCESS), at(2, PROCESS)])
+    sink(event)
+  sink.close()
+  expect(screen.map((row) => row.slice(0, 29))).toEqual([
+    'root@10.0.0.9        server 0',
+    'root@10.0.0.9        worker 0',
+    'root@10.0.0.8        server 1',
+    'root@10.0.0.8        worker 1',
+    'root@10.0.0.7        server 2',
+    'root@10.0.0.7        worker 2',
+    '',
+  ])
+})
+
 test('rows are cut to the terminal, without what would move the cursor; more than fit are counted', () => {
   const row = (text: string) => ({ process: PROCESS, line: text })
   const [cut] = rowTexts([row('2026-11-15 22:00:12,071 - INFO - \x1b[31mred\x1b[0m\tand long')], {

@@ -38,7 +38,7 @@ export function rowsSink(stream: RowStream): ScreenSink {
     timer = undefined
     const { columns = DEFAULT_SIZE.columns, rows = DEFAULT_SIZE.rows } = stream
     const before = home()
-    shown = rowTexts([...processes.values()], { columns, rows })
+    shown = rowTexts(inOrder([...processes.values()]), { columns, rows })
     const above = kept === '' ? '' : `${kept.replaceAll('\n', '\x1b[K\n')}\x1b[K\n`
     stream.write(`${before}${above}${shown.map((row) => `${row}\x1b[K`).join('\n')}\x1b[J`)
   }
@@ -74,6 +74,20 @@ interface Row {
 
 function rowOf(event: EventOf<'process' | 'output'>): Row {
   return event.kind === 'process' ? { process: event } : { line: event.line }
+}
+
+/** Hosts by their lowest rank, which is their order in the job; of each its servers, then its workers. The order in which they happen to start means nothing. */
+function inOrder(rows: readonly Row[]): readonly Row[] {
+  const lowest = new Map<string | undefined, number>()
+  for (const { process } of rows)
+    if (process) lowest.set(process.host, Math.min(process.rank, lowest.get(process.host) ?? process.rank))
+  const places = rows.map((row, i) => {
+    const { host, role = '', rank = i } = row.process ?? {}
+    return { row, place: [lowest.get(host) ?? Number.POSITIVE_INFINITY, role, rank] as const }
+  })
+  return places
+    .sort(({ place: a }, { place: b }) => a[0] - b[0] || a[1].localeCompare(b[1]) || a[2] - b[2])
+    .map(({ row }) => row)
 }
 
 /** What stays above the rows, or is a line of its own without them. */

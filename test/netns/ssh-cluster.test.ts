@@ -154,6 +154,25 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: a job on four hosts', () =>
     expect(everywhere(other)).toEqual([0, 0, 0, 0])
   })
 
+  test('a second Ctrl+C ends at once, and with it processes that would not end', async () => {
+    plan('deaf')
+    const run = start(cluster.conf(), [`--job_dispatch_package=${work}`, '--stop_timeout=100'])
+    const job = await jobOf(run)
+    const log = (i: number) => cluster.on(i, `cat ${cluster.root}/${job}/log/train.log 2>/dev/null || true`)
+    for (const i of cluster.hosts.keys())
+      await expect.poll(() => log(i), { timeout: 20_000 }).toContain('a line of stderr')
+    run.child.kill('SIGINT')
+    await run.printed(/in 100 s, or by another Ctrl\+C, its processes are killed/)
+    // The hosts have asked: nobody has ended by that.
+    await new Promise((later) => setTimeout(later, 2000))
+    expect(everywhere(job)).toEqual([2, 2, 2, 2])
+    const again = performance.now()
+    run.child.kill('SIGINT')
+    await run.ended
+    expect(performance.now() - again).toBeLessThan(3000)
+    await expect.poll(() => everywhere(job), { timeout: 10_000 }).toEqual([0, 0, 0, 0])
+  })
+
   test('an interface that one host lacks', async () => {
     for (const i of [0, 1, 2])
       cluster.on(

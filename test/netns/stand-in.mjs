@@ -22,8 +22,9 @@ function serve() {
   for (let i = 0; i < ports; i++) createServer((socket) => socket.destroy()).listen(Number(options.port) + i, address)
 }
 
-/** `done`, `wait`, or `fail N`: node N fails, the others wait. */
+/** `done`, `wait`, `deaf`: waits and does not end by signals, or `fail N`: node N fails, the others wait. */
 function train(plan) {
+  if (plan === 'deaf') for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => undefined)
   // All servers answer by now, or starting was too early.
   for (const host of options.pservers.split(','))
     connect(Number(options.port), host)
