@@ -90,6 +90,9 @@ test('rows are cut to the terminal, without what would move the cursor; more tha
     rows: 24,
   })
   expect(cut).toBe('worker 0   pid 4711    running   red and lon')
+  expect(
+    rowTexts([row('I1116 07:15:33.361000 2208 trainer]  Pass=0 samples=90000')], { columns: 50, rows: 24 })[0],
+  ).toBe('worker 0   pid 4711    running   Pass=0 samples=9')
   expect(rowTexts([row('训练轮次训练轮次')], { columns: 39, rows: 24 })[0]).toBe(
     'worker 0   pid 4711    running   训练',
   )

@@ -120,8 +120,8 @@ function rowText({ process, line = '' }: Row): string {
 
 const HOST_COLUMNS = 20 // `root@192.168.100.17`; what is longer takes its room
 
-/** PaddleRec's `time - LEVEL - ` before every line, of which a row has no room for more than one thing. */
-const PREFIX = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - [A-Z]+ - /
+/** PaddleRec's `time - LEVEL - ` or the first trainer's `I1115 time pid trainer] ` before every line: a row has no room for them. */
+const PREFIX = /^(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} - [A-Z]+ - |[A-Z]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ \w+\] +)/
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed
 const ESCAPES = /\x1b\[[\d;?]*[A-Za-z]/g

@@ -75,6 +75,15 @@ export const connectionLost = (host: SshHost, said: string) =>
     hint: 'Its processes may go on: when it is back, oarfish stop JOB ends them.',
   })
 
+export const noSuchJob = (job: string, known: readonly string[]) =>
+  new UserError(`${job}: no such job over ssh runs that was started from here by this user.`, {
+    code: 'SSH_JOB',
+    hint:
+      known.length > 0
+        ? `Those are ${known.join(', ')}.`
+        : 'There is none: a job that is done or was stopped needs no end.',
+  })
+
 /** One error of what is wrong with several hosts; every host is named. */
 export function together(errors: readonly UserError[]): UserError {
   const [first] = errors as [UserError]

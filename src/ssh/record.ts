@@ -1,6 +1,7 @@
 /** @file Jobs that were started from here and have not ended: what `oarfish stop` needs to find them again. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { noSuchJob } from './errors.ts'
 import type { SshHost } from './host.ts'
 
 export interface JobRecord {
@@ -27,14 +28,19 @@ export function writeRecord(records: string, name: string, record: JobRecord): v
   writeFileSync(pathOf(records, name), `${JSON.stringify(record)}\n`, { mode: 0o600 })
 }
 
-/** Undefined where no such job was started from here. */
+/** Undefined for names that no job over ssh has; throws where such a job was not started from here, or has ended. */
 export function readRecord(records: string, name: string): JobRecord | undefined {
   if (!/^JOB\d+$/.test(name)) return undefined
   try {
     return JSON.parse(readFileSync(pathOf(records, name), 'utf8')) as JobRecord
   } catch {
-    return undefined
+    throw noSuchJob(name, knownJobs(records))
   }
+}
+
+function knownJobs(records: string): readonly string[] {
+  if (!existsSync(records)) return []
+  return readdirSync(records).map((file) => file.replace(/\.json$/, ''))
 }
 
 export function removeRecord(records: string, name: string): void {

@@ -13,6 +13,7 @@ import {
   type PassResult,
   type PlainMeter,
   plainMeter,
+  type StepReport,
 } from '../train/index.ts'
 import type { ServerPlan } from './endpoints.ts'
 import {
@@ -59,8 +60,15 @@ export async function openClusterJob(given: ClusterJobOptions): Promise<TrainerJ
     const parts = await agreeOnFiles(worker, files, { index: rank, count: workerNum }, emit)
     // Threads make a step together, as trainers do: each takes its share of the node's batch.
     const job = jobConfig(config, options, Math.ceil(config.batchSize / threads))
+    // The batches of its threads are one of the node, in lines and dots too.
+    const ofNode: EventSink = (event) =>
+      emit(event.kind === 'batch' ? { ...event, batch: Math.floor(event.batch / threads) } : event)
+    let reports = 0
+    const onReport = (report: StepReport) => {
+      if (++reports % threads === 0) onStep?.(report)
+    }
     const runtime = await worker.openRuntime({
-      ...{ config: job, files, emit, signal, engine: 'ort', readers: readersOf({ config, options, files }) },
+      ...{ config: job, files, emit: ofNode, signal, engine: 'ort', readers: readersOf({ config, options, files }) },
     })
     const pass = async (phase: Phase, number: number): Promise<PassResult> => {
       const part = parts[phase]
@@ -72,7 +80,7 @@ export async function openClusterJob(given: ClusterJobOptions): Promise<TrainerJ
       let stopped = false
       const result = await runtime.pass(phase, number, {
         ...(part && { part, onChunk }),
-        ...(phase === 'train' && onStep && { onReport: onStep }),
+        ...(phase === 'train' && { onReport }),
         together: async (own) => {
           const all = await worker.meet<Measured>(`end of ${phase}`, {
             meter: plainMeter(own),
@@ -144,7 +152,9 @@ async function agreeOnFiles(
     const count = own[phase].length
     const message = difference
       ? `${names[phase]}: the trainers have different files (${difference.file} of trainer[${difference.worker}]): each reads all of its own, trainer[${part.index}] has ${count}.`
-      : `${names[phase]}: all ${part.count} trainers have the same ${count} files: they are dealt out, trainer[${part.index}] reads its part.`
+      : count === 1
+        ? `${names[phase]}: all ${part.count} trainers have the same file, which trainer[0] reads.`
+        : `${names[phase]}: all ${part.count} trainers have the same ${count} files: they are dealt out, trainer[${part.index}] reads its part.`
     emit({ kind: 'notice', message })
     if (!difference && phase === 'train' && part.index >= count)
       emit({

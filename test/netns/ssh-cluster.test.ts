@@ -152,6 +152,8 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: a job on four hosts', () =>
     const stopped = await cluster.oarfish(['stop', other]).ended
     expect([stopped.code, stopped.out]).toEqual([0, expect.stringContaining('root@10.77.3.2: 2 processes ended')])
     expect(everywhere(other)).toEqual([0, 0, 0, 0])
+    const gone = await cluster.oarfish(['stop', other]).ended
+    expect([gone.code, gone.out]).toEqual([2, expect.stringContaining(`${other}: no such job over ssh runs`)])
   })
 
   test('a second Ctrl+C ends at once, and with it processes that would not end', async () => {
