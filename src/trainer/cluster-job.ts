@@ -96,7 +96,7 @@ export async function openClusterJob(given: ClusterJobOptions): Promise<TrainerJ
           return mergeMeters(all.map(({ meter }) => meter))
         },
       })
-      return { ...result, interrupted: stopped }
+      return { ...result, lastBatch: Math.floor(result.lastBatch / threads), interrupted: stopped }
     }
     const alone = { worker, rank }
     return {

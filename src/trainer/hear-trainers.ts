@@ -145,8 +145,9 @@ export function hearTrainers(given: HearOptions): Promise<HeardSetUp> {
 }
 
 function failedBefore(who: string, error: Error): Error {
+  const withoutStack = error.message.replaceAll(/\n\s+at .*/g, '')
   return setUpError(
-    `${who} ended before the job had begun: ${error.message}`,
+    `${who} ended before the job had begun: ${withoutStack}`,
     'Its own output and log have more; start the job again when it is mended.',
     error,
   )
