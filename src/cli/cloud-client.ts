@@ -32,25 +32,45 @@ const DEFAULT_SERVER = 'http://127.0.0.1:8180'
 /** `job`: an id whose server and keys are known from its submission. */
 export async function clientFor(options: ClientOptions, io: CliIo, job?: string): Promise<NamedClient> {
   const { cloudClient } = await import('../cloud/index.ts')
-  const { findCredentials, profileOf, referred, saveCredentials } = await import('../submit/index.ts')
+  const { referred } = await import('../submit/index.ts')
   const { env } = io
   const known = job === undefined ? lastOf(readJobs(env)) : (readJobs(env)[job] ?? lastOf(readJobs(env)))
-  const file = credentialsFile(env)
-  const ak = options.ak ?? env['OARFISH_AK']
-  const sk = options.sk ?? env['OARFISH_SK']
-  const named = options.profile ?? (ak === undefined ? known?.profile : undefined)
-  const given = ak !== undefined && sk !== undefined && options.profile === undefined ? { ak, sk } : undefined
-  if (!given && named === undefined) throw noKeys()
-  const found = given ?? { ...(await findCredentials(file, named!)) }
-  if (found.ak === undefined || found.sk === undefined) throw noKeys()
-  const profile = given ? profileOf('paddlecloud', given) : named!
-  if (given) await saveCredentials(file, profile, given)
+  const { profile, ak, sk, fs_ugi: kept } = await keysFor(options, known?.profile, env)
   const server = options.server ?? env['PADDLECLOUD_SERVER'] ?? known?.server ?? serverOf(env)
-  const kept = 'fs_ugi' in found ? (found as { fs_ugi?: string }).fs_ugi : undefined
-  const client = cloudClient(server, { ak: found.ak, sk: found.sk })
   const fsUgi = (written: string | undefined) =>
-    env['OARFISH_FS_UGI'] ?? (referred(written) === undefined ? written : kept)
-  return { ...client, server, profile, fsUgi }
+    (referred(written) === undefined ? written : kept) || env['OARFISH_FS_UGI']
+  return { ...cloudClient(server, { ak, sk }), server, profile, fsUgi }
+}
+
+interface Keys {
+  readonly profile: string
+  readonly ak: string
+  readonly sk: string
+  readonly fs_ugi?: string | undefined
+}
+
+/** Those of the command line, else of the profile it names, else of the environment, else of the last job. */
+async function keysFor(options: ClientOptions, remembered: string | undefined, env: CliIo['env']): Promise<Keys> {
+  const { findCredentials, hasCredentials, profileOf, saveCredentials } = await import('../submit/index.ts')
+  const file = credentialsFile(env)
+  const given = { ak: options.ak ?? env['OARFISH_AK'], sk: options.sk ?? env['OARFISH_SK'] }
+  const isStored = options.profile !== undefined && (await hasCredentials(file, options.profile))
+  if (isPair(given) && (options.ak !== undefined || !isStored)) {
+    const profile = options.profile ?? profileOf('paddlecloud', given)
+    await saveCredentials(file, profile, given)
+    return { profile, ...given }
+  }
+  const profile = options.profile ?? remembered
+  if (profile === undefined) throw noKeys()
+  const found = await findCredentials(file, profile)
+  if (!isPair(found)) throw noKeys()
+  return { profile, ...found }
+}
+
+function isPair<T extends { ak?: string | undefined; sk?: string | undefined }>(
+  keys: T,
+): keys is T & { ak: string; sk: string } {
+  return keys.ak !== undefined && keys.sk !== undefined
 }
 
 /** Where a job server is, if nothing nearer says it. */
@@ -78,9 +98,25 @@ const lastOf = (jobs: Readonly<Record<string, Remembered>>) => Object.values(job
 function configuredServer(env: CliIo['env']): string | undefined {
   const file = join(dirname(credentialsFile(env)), 'cloud.yaml')
   if (!existsSync(file)) return undefined
-  const { server } = (parse(readFileSync(file, 'utf8')) ?? {}) as { server?: unknown }
-  return typeof server === 'string' ? server : undefined
+  const { server } = parsed(file)
+  if (server === undefined) throw badPlace(file, 'there is no "server" in it')
+  if (/^https?:\/\/./.test(String(server))) return String(server)
+  throw badPlace(file, `server is ${JSON.stringify(server)}, expected an address like ${DEFAULT_SERVER}`)
 }
+
+function parsed(file: string): { readonly server?: unknown } {
+  try {
+    return parse(readFileSync(file, 'utf8')) ?? {}
+  } catch (cause) {
+    throw badPlace(file, `it cannot be read as yaml: ${(cause as Error).message.split('\n')[0]}`)
+  }
+}
+
+const badPlace = (file: string, what: string) =>
+  new UserError(`${file}: ${what}.`, {
+    code: 'SUBMIT_SERVER',
+    hint: `Write "server: ${DEFAULT_SERVER}" there, with the job server's address, or remove the file.`,
+  })
 
 const noKeys = () =>
   new UserError('There are no keys for the job server.', {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { Command } from 'commander'
 import { UserError } from '../util/index.ts'
-import { type ClientOptions, clientFor, remember } from './cloud-client.ts'
+import { type ClientOptions, clientFor, remember, serverOf } from './cloud-client.ts'
 import type { CliIo } from './io.ts'
 import { wholeNumber } from './options.ts'
 import { runHere } from './run-here.ts'
@@ -128,7 +128,8 @@ async function train(flags: TrainOptions, options: ClientOptions, io: CliIo): Pr
     files.map(({ name }) => name),
   )
   if (flags.executor !== undefined) return await runHere({ request, files, ini }, flags, options, io)
-  const client = await clientFor(options, io)
+  // Never that of an earlier job, which only commands about jobs ask.
+  const client = await clientFor({ ...options, server: options.server ?? serverOf(io.env) }, io)
   const admitted = () => void io.out.write('Congratulations! Job configuration check passed!\n')
   const job = await client.submit({ request, files, fsUgi: client.fsUgi(ini.fsUgi), onAdmitted: admitted })
   await remember(job.jobId, client, io)

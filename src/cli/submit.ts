@@ -15,9 +15,9 @@ export interface SubmitRun {
 }
 
 export async function submitRun({ model, backend: backendFile, dryRun, force }: SubmitRun, io: CliIo): Promise<void> {
-  const { loadBackend, loadRunConfig } = await import('../config/index.ts')
+  const { loadBackend, loadRunConfig, withSecretsOf } = await import('../config/index.ts')
   const { describePlan, prepare, submit } = await import('../submit/index.ts')
-  const [config, backend] = [loadRunConfig({ path: model }), loadBackend(backendFile)]
+  const [config, backend] = [loadRunConfig({ path: model }), withSecretsOf(io.env, loadBackend(backendFile))]
   const cwd = process.cwd()
   const prepared = prepare({ config, backend, backendFile, cwd, version: packageVersion(), now: new Date() })
   const warnings = [...config.warnings, ...backend.warnings, ...prepared.flatMap((one) => one.warnings)]

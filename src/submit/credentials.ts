@@ -32,6 +32,8 @@ export async function saveCredentials(file: string, profile: string, credentials
   await writePrivate(file, text)
 }
 
+export const hasCredentials = async (file: string, profile: string) => (await readProfiles(file)).has(profile)
+
 export async function findCredentials(file: string, profile: string): Promise<Credentials> {
   const found = (await readProfiles(file)).get(profile)
   if (found) return found

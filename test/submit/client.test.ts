@@ -27,7 +27,8 @@ beforeAll(async () => {
 }, 120_000)
 afterAll(() => {
   server?.kill('SIGKILL')
-  rmSync(root, { recursive: true, force: true })
+  // Jobs go on without it, and may be writing.
+  rmSync(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 })
 })
 beforeEach(() => {
   work = join(root, `work-${runs++}`)
@@ -102,7 +103,53 @@ test('nothing at the address: what to start, and where the address comes from', 
   expect(text).not.toContain('end submit')
 })
 
-function prepareRun(): void {
+test('the address is that of ~/.config/oarfish/cloud.yaml where nothing nearer says one', TIMEOUT, async () => {
+  prepareRun()
+  const home = join(work, 'home')
+  mkdirSync(join(home, '.config/oarfish'), { recursive: true })
+  const ownHome = { HOME: home, PADDLECLOUD_SERVER: undefined }
+  const cloudYaml = (text: string) => writeFileSync(join(home, '.config/oarfish/cloud.yaml'), text)
+  cloudYaml(`server: ${url}\n`)
+  const { code, text } = await submit(ownHome)
+  expect([code, text]).toEqual([0, expect.stringContaining('"jobId"')])
+  cloudYaml('server: http://127.0.0.1:9\n')
+  expect((await submit(ownHome)).text).toContain('127.0.0.1:9')
+  expect((await submit({ ...ownHome, PADDLECLOUD_SERVER: url })).code).toBe(0)
+  for (const [content, says] of [
+    ['server: 127.0.0.1\n', /cloud\.yaml: server is "127\.0\.0\.1", expected an address like http:/],
+    ['sever: http://a\n', /cloud\.yaml: there is no "server" in it/],
+    ['server: [\n', /cloud\.yaml: it cannot be read as yaml/],
+  ] as const) {
+    cloudYaml(content)
+    expect(await submit(ownHome)).toEqual({ code: 2, text: expect.stringMatching(says) })
+  }
+})
+
+test(
+  'keys from the environment stand for those of backend.yaml and of a profile that is not here',
+  TIMEOUT,
+  async () => {
+    prepareRun({ ak: '', sk: '' })
+    const home = { HOME: join(work, 'home') }
+    const lacks = await submit(home)
+    expect([lacks.code, lacks.text]).toEqual([2, expect.stringMatching(/AK or SK[\s\S]*OARFISH_AK/)])
+    const ours = { ...home, OARFISH_AK: keys.ak, OARFISH_SK: keys.sk }
+    const { code, text } = await submit(ours)
+    expect([code, text]).toEqual([0, expect.stringContaining('"jobId"')])
+    const folder = /folder is generated at (.*)/.exec(text)![1]!
+    for (const name of readdirSync(folder)) expect(readFileSync(join(folder, name), 'utf8')).not.toContain(keys.sk)
+
+    // The folder on another machine: its profile is unknown there.
+    const elsewhere = { HOME: join(work, 'elsewhere') }
+    const unknown = await sh('sh', folder, elsewhere)
+    expect([unknown.code, unknown.text]).toEqual([2, expect.stringMatching(/no credentials called[\s\S]*OARFISH_AK/)])
+    expect((await sh('sh', folder, { ...ours, ...elsewhere })).code).toBe(0)
+    // A profile that is there comes before the environment.
+    expect((await sh('sh', folder, { ...elsewhere, OARFISH_AK: 'other', OARFISH_SK: 'other' })).code).toBe(0)
+  },
+)
+
+function prepareRun(values = {}): void {
   const slots = 'sparse_slots: "click 1", dense_slots: "dense_var:1"'
   writeFileSync(
     join(work, 'config.yaml'),
@@ -124,7 +171,7 @@ phase:
     train_data_path: '/t',
     output_path: '/o',
   }
-  const submission = { ...keys, group: 'ctr', files: './*.py', start_cmd: 'true' }
+  const submission = { ...keys, group: 'ctr', files: './*.py', start_cmd: 'true', ...values }
   const backend = { backend: 'PaddleCloud', cluster_type: 'mpi', config, submit: submission }
   writeFileSync(join(work, 'backend.yaml'), JSON.stringify(backend))
 }
@@ -143,7 +190,8 @@ const env = (more: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({
 const run = (args: readonly string[], cwd: string, more: NodeJS.ProcessEnv = {}) =>
   finished(spawn(process.execPath, [bin('oarfish.js'), ...args], { cwd, env: env(more) }))
 
-const sh = (shell: string, cwd: string) => finished(spawn(shell, ['job.sh'], { cwd, env: env({}) }))
+const sh = (shell: string, cwd: string, more: NodeJS.ProcessEnv = {}) =>
+  finished(spawn(shell, ['job.sh'], { cwd, env: env(more) }))
 
 async function finished(child: ChildProcess): Promise<{ code: number; text: string }> {
   let text = ''

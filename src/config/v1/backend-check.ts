@@ -83,7 +83,8 @@ const onMpi = ({ cluster_type }: Backend) => cluster_type === 'mpi'
 const onPods = ({ cluster_type }: Backend) => cluster_type === 'k8s'
 
 const FS = 'No -- FS_UGI or FS_NAME -- found in your backend.yaml, please check.'
-const KEYS = 'No -- AK or SK -- found in your backend.yaml, please check.'
+const KEYS =
+  'No -- AK or SK -- found in your backend.yaml, please check (OARFISH_AK and OARFISH_SK may stand for them).'
 const TRAIN = 'No -- TRAIN_DATA_PATH -- found in your backend.yaml, please add train_data_path in your backend yaml.'
 const CHECKS: readonly Check[] = [
   required(cloud, ['config', 'fs_name'], FS, 'hdfs://namenode:9870'),

@@ -12,7 +12,7 @@ export {
   PRIORITY_ORDER,
   type Priority,
 } from './backend-schema.ts'
-export { withoutSecrets } from './backend-secrets.ts'
+export { withoutSecrets, withSecretsOf } from './backend-secrets.ts'
 export { checkRun, readsSlots, selectedRunners } from './files.ts'
 export { flattenRunConfig } from './flatten.ts'
 export { type PhaseJob, phaseJob } from './job.ts'
