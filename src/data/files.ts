@@ -3,6 +3,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { anyFiles, isRemotePath, listRemote } from '../fs/index.ts'
 import { isUserError, UserError } from '../util/index.ts'
+import { noteRowGroups } from './parquet-plan.ts'
 
 /**
  * The data files of a folder in name order; hidden files and markers such as _SUCCESS are left out, subfolders are not entered.
@@ -19,6 +20,7 @@ export async function listDataFiles(folder: string, key = 'runner.train_data_dir
     })
   })
   const data = files.filter((file) => !/^[._]/.test(basename(file)))
+  await noteRowGroups(data)
   if (data.length > 0) return data
   throw new UserError(`${key}: the folder holds no data files.`, {
     code: 'DATA_FOLDER',
@@ -48,6 +50,7 @@ async function listRemoteTree(folder: string, key: string): Promise<readonly str
   const files = await listRemote(folder, shown).catch((cause) => {
     throw isUserError(cause) ? atKey(cause, folder, key) : cause
   })
+  await noteRowGroups(files)
   return files.length > 0 ? files : await listDataFiles(folder, key)
 }
 

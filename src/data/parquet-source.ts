@@ -1,20 +1,25 @@
 /** @file A row group of a Parquet file as a source. */
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { type AsyncBuffer, type Compressors, type FileMetaData, parquetRead, parquetSchema } from 'hyparquet'
-import { anyFiles, type ReadFile } from '../fs/index.ts'
+import { anyFiles } from '../fs/index.ts'
 import { isUserError, suggest, UserError } from '../util/index.ts'
-import { readMetadata } from './parquet-plan.ts'
+import { asyncBuffer, readMetadata } from './parquet-plan.ts'
 import type { Chunk } from './plan.ts'
 import type { RowWriter } from './row-writer.ts'
 import type { Source } from './text-source.ts'
 
 export function createParquetSource(writer: RowWriter): (chunk: Chunk) => Source {
+  // Of the file that was read last: most chunks are of the same one.
+  let known: { readonly file: string; readonly bytes: number; readonly metadata: FileMetaData } | undefined
   return async function* (chunk) {
     const { file, rowGroup = 0 } = chunk
     const opened = await anyFiles.open(file)
     let row = 0
     try {
-      const metadata = readMetadata(file, opened.bytes)
+      const { bytes } = opened
+      if (known?.file !== file || known.bytes !== bytes)
+        known = { file, bytes, metadata: await readMetadata(file, opened) }
+      const { metadata } = known
       checkColumns(file, writer.columns, columnNames(metadata))
       const rows = metadata.row_groups.map(({ num_rows }) => Number(num_rows))
       row = rows.slice(0, rowGroup).reduce((sum, count) => sum + count, 0)
@@ -64,17 +69,6 @@ async function readColumns(
 const COMPRESSORS: Compressors = {
   GZIP: (input) => new Uint8Array(gunzipSync(input)),
   BROTLI: (input) => new Uint8Array(brotliDecompressSync(input)),
-}
-
-function asyncBuffer(file: ReadFile): AsyncBuffer {
-  return {
-    byteLength: file.bytes,
-    slice: async (start, end = file.bytes) => {
-      const bytes = new Uint8Array(end - start)
-      await file.read(bytes, start)
-      return bytes.buffer
-    },
-  }
 }
 
 function columnNames(metadata: FileMetaData): readonly string[] {

@@ -11,6 +11,7 @@ import { type Bed, nodeOf } from './bed.testing.ts'
 import { guideJob } from './guide.testing.ts'
 
 const LONG = { timeout: 180_000 }
+const SUBMIT = ['run', '-m', 'config.yaml', '-b', 'backend.yaml']
 const BIN = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
 
 interface VolcanoJob extends KubeObject {
@@ -103,7 +104,7 @@ export function commandTests(bed: () => Bed): void {
         const dry = await run('PS', direct, ['--dry-run'])
         expect(dry.text).toMatch(/^kind: Job\nmetadata:\n {2}name: paddlerec-ctr\n/m)
         expect(dry.text).toMatch(/OARFISH_RUN_TOKEN: "\*\*\*"/)
-        expect((await own.list(RESOURCES.VolcanoJob)).items).toEqual([])
+        expect((await own.list<VolcanoJob>(RESOURCES.VolcanoJob)).items).toEqual([])
         const first = await run('PS', direct)
         expect([first.code, first.text]).toEqual([0, expect.stringMatching(/Follow it with: oarfish logs job-\w+ -f/)])
         const second = await run('PS', direct)
@@ -126,6 +127,28 @@ export function commandTests(bed: () => Bed): void {
       },
     )
 
+    test('asks on a terminal before it replaces a job', LONG, async () => {
+      const own = await bed().testbed.namespace('asked')
+      const direct = {
+        group: 'default',
+        backend: 'Kubernetes',
+        k8s_namespace: 'asked',
+        afs_remote_mount_point: '/data',
+      }
+      expect((await run('PS', direct)).code).toBe(0)
+      const uids = async () =>
+        (await own.list<VolcanoJob>(RESOURCES.VolcanoJob)).items.map(({ metadata }) => metadata.uid!)
+      const first = await uids()
+      const answered = async (answer: string) => await onTerminal(prepared('PS', direct), answer)
+      const question = 'There is a job paddlerec-ctr in namespace asked already. Delete it and submit this one? [y/N]'
+      const kept = await answered('no')
+      expect([kept.code, kept.text]).toEqual([2, expect.stringContaining(question)])
+      expect(await uids()).toEqual(first)
+      const replaced = await answered('y')
+      expect([replaced.code, replaced.text]).toEqual([0, expect.stringContaining('Follow it with: oarfish logs job-')])
+      expect(await uids()).toEqual([expect.not.stringMatching(first[0]!)])
+    })
+
     const make = async (object: object) => await bed().testbed.kubectl(['create', '-f', '-'], object)
     const madeOf = async (id: string) => {
       const { items } = await client.list<VolcanoJob>(RESOURCES.VolcanoJob)
@@ -146,11 +169,25 @@ export function commandTests(bed: () => Bed): void {
       return { code, text: textOf(child) }
     }
 
-    async function run(
+    /** As a person would: `script` is a terminal. */
+    async function onTerminal(cwd: string, answer: string) {
+      const command = [process.execPath, BIN, ...SUBMIT].map((word) => `'${word}'`).join(' ')
+      const words = ['--quiet', '--return', '--flush', '--command', command, '/dev/null']
+      const child = gathering(spawn('script', words, { cwd, env: environment(), stdio: 'pipe' }))
+      await vi.waitFor(() => expect(textOf(child)).toContain('[y/N] '), 60_000)
+      child.stdin.write(`${answer}\n`)
+      const code = await new Promise<number | null>((done) => child.once('close', done))
+      return { code, text: textOf(child) }
+    }
+
+    const run = async (
       kind: 'PS' | 'COLLECTIVE',
       values: Readonly<Record<string, string>>,
       more: readonly string[] = [],
-    ) {
+    ) => await oarfish([...SUBMIT, ...more], prepared(kind, values))
+
+    /** A folder with one of the guide's jobs. */
+    function prepared(kind: 'PS' | 'COLLECTIVE', values: Readonly<Record<string, string>>): string {
       const cwd = mkdtempSync(join(bed().folder, 'job-'))
       const { config, backend } = guideJob(kind)
       const { backend: where = 'PaddleCloud', ...rest } = values
@@ -163,7 +200,7 @@ export function commandTests(bed: () => Bed): void {
       writeFileSync(join(cwd, 'config.yaml'), config)
       writeFileSync(join(cwd, 'backend.yaml'), whole.replace(/"(\d+)"$/gm, '$1'))
       writeFileSync(join(cwd, 'model.ts'), 'export {}\n')
-      return await oarfish(['run', '-m', 'config.yaml', '-b', 'backend.yaml', ...more], cwd)
+      return cwd
     }
 
     async function submitted(kind: 'PS' | 'COLLECTIVE', values: Readonly<Record<string, string>>): Promise<string> {

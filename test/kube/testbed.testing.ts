@@ -31,7 +31,11 @@ export async function startTestbed(): Promise<Testbed> {
     kubeconfig,
     kubectl,
     namespace: async (name) => {
-      await kubectl(['create', 'namespace', name])
+      await kubectl(['create', 'namespace', name]).catch(async () => {
+        // Left by the first try of a test.
+        await kubectl(['delete', 'namespace', name])
+        await kubectl(['create', 'namespace', name])
+      })
       return await connectKube({ env: { KUBECONFIG: kubeconfig }, namespace: name })
     },
     down: async () => void (await promisify(execFile)(TOOL, ['down', '--dir', dir, '--purge'])),

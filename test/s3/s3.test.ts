@@ -1,13 +1,16 @@
 /** @file S3 against a server of its protocol: objects whole and in parts, listed, read, refused. Signatures are tested beside s3.ts. */
 import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { parquetWriteBuffer } from 'hyparquet-writer'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type RemoteFiles, remoteFiles } from '../../src/fs/index.ts'
+import { listDataFiles, openReader } from '../../src/data/index.ts'
+import { type RemoteFiles, remoteFiles, tellFileAccess } from '../../src/fs/index.ts'
+import { collect, SLOTS } from '../contracts/reader.ts'
 
 const script = fileURLToPath(new URL('../../scripts/s3-server.mjs', import.meta.url))
 const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8' })
@@ -67,6 +70,35 @@ describe.skipIf(lacking)(`S3 ${lacking ?? ''}`, { timeout: 60_000 }, () => {
     expect(Buffer.from(await files.readRange('large', last, 100)).equals(content.subarray(last))).toBe(true)
   })
 
+  test('Parquet is read where it lies: the samples of the same files here, by row groups', async () => {
+    const rows = Array.from({ length: 230 }, (_, i) => i)
+    const local = mkdtempSync(join(folder, 'table-'))
+    const ids = ['click', '1', '2'].map((name, k) => ({
+      name,
+      data: rows.map((i) => i % (k + 2)),
+      type: 'INT32' as const,
+    }))
+    const values = ['x', 'y', 'z'].map((name, k) => ({
+      name,
+      data: rows.map((i) => i / 8 + k),
+      type: 'FLOAT' as const,
+    }))
+    const columnData = [...ids, ...values]
+    for (const part of ['part-0.parquet', 'part-1.parquet']) {
+      const content = new Uint8Array(parquetWriteBuffer({ columnData, rowGroupSize: 50 }))
+      writeFileSync(join(local, part), content)
+      await files.write(`table/${part}`, pieces(content))
+    }
+    await files.write('broken/part.parquet', pieces(Buffer.from('no Parquet at all')))
+    tellFileAccess({ name: name.replace('/jobs?', '?'), ugi: 'S3RVER,S3RVER' })
+    const far = await listDataFiles('s3://bucket/jobs/table')
+    expect(far).toEqual(['s3://bucket/jobs/table/part-0.parquet', 's3://bucket/jobs/table/part-1.parquet'])
+    const [there, here] = [await samplesOf(far), await samplesOf(await listDataFiles(local))]
+    expect([there.length, there]).toEqual([460, here])
+    expect(there[7]).toEqual([[1n], [1n], [3n], [0.875, 1.875, 2.875]])
+    await expect(listDataFiles('s3://bucket/jobs/broken')).rejects.toMatchObject({ code: 'DATA_PARQUET' })
+  })
+
   test('an unknown key and a bucket that is not there are told', async () => {
     const by = (ugi: string) => remoteFiles(name, { ugi }).list('out')
     await expect(by('nobody,S3RVER')).rejects.toMatchObject({ code: 'FS_FORBIDDEN' })
@@ -84,4 +116,10 @@ async function all(content: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const found: Uint8Array[] = []
   for await (const piece of content) found.push(piece)
   return Buffer.concat(found)
+}
+
+async function samplesOf(files: readonly string[]) {
+  const columns = { columns: { dense_feature: ['x', 'y', 'z'] } }
+  const options = { slots: SLOTS, threads: 2, batchSize: 32, epoch: 0, table: 'parquet', columns } as const
+  return (await collect(openReader({ files, ...options }))).flatMap(({ samples }) => samples)
 }
