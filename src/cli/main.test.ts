@@ -10,6 +10,16 @@ test('without arguments it prints help with examples and succeeds', async () => 
   expect(out).toContain('oarfish train -m models/rank/dnn/config.yaml -o runner.epochs=2')
 })
 
+test('every command of the help is found by its name alone', async () => {
+  const { out } = await capture(['--help'])
+  const names = [...out.matchAll(/^ {2}(?!help|oarfish)([a-z_]+) /gm)].map(([, name]) => name!)
+  expect(names).toHaveLength(25)
+  for (const name of names) {
+    const { code, out } = await capture([name, '--help'])
+    expect([name, code, out]).toEqual([name, 0, expect.stringContaining(`Usage: oarfish ${name}`)])
+  }
+})
+
 test('--version prints the version of the package', async () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'))
   expect(await capture(['--version'])).toEqual({ code: 0, out: `${version}\n`, err: '' })

@@ -75,7 +75,7 @@ export function createDense({
   const wholeGradients = HEADER_BYTES + 4 * layout.floats * (1 + states) + 4 * CHUNK_FLOATS * threads
   const memory = createDenseMemory(wholeGradients + (together ? 4 * layout.floats * threads : 0))
   const values = new Float32Array(memory.buffer, DENSE_BASE + HEADER_BYTES, layout.floats * (1 + states))
-  values.set(initialDense(program, whole, seed).subarray(from, to))
+  values.set(initialDense(program, whole, seed, { from, to }))
   if (states > 0) values.fill(stateInit, layout.floats, 2 * layout.floats)
   return { layout, optimizer, memory, locked, together, wholeGradientsAt: DENSE_BASE + wholeGradients }
 }
@@ -283,11 +283,20 @@ export function denseLayout(program: Program, optimizer: OptimizerSpec): DenseLa
   return { entries, floats, trainable: fixed ? fixed.at : floats }
 }
 
-/** Every weight and state value at its beginning, as the layout has them. */
-export function initialDense(program: Program, { entries, floats }: DenseLayout, seed: number): Float32Array {
-  const values = new Float32Array(floats)
+/** Every weight and state value at its beginning, as the layout has them; or floats [from, to) of these, made without the others. */
+export function initialDense(
+  program: Program,
+  { entries, floats }: DenseLayout,
+  seed: number,
+  { from, to } = { from: 0, to: floats },
+): Float32Array {
+  const values = new Float32Array(to - from)
   const inits = new Map([...program.parameters, ...program.state].map(({ name, init }) => [name, init]))
-  for (const { name, shape, at } of entries) values.set(initialValues(inits.get(name)!, shape, seed, name), at)
+  for (const { name, shape, at, size } of entries) {
+    const [first, last] = [Math.max(at, from), Math.min(at + size, to)]
+    if (first >= last) continue
+    values.set(initialValues(inits.get(name)!, shape, seed, name).subarray(first - at, last - at), first - from)
+  }
   return values
 }
 

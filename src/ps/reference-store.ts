@@ -47,7 +47,7 @@ export class ReferenceStore implements ParamStore {
     )
     this.#dense.fill(0)
     if (states > 0) this.#dense.fill(stateInit, this.denseSize, 2 * this.denseSize)
-    this.#dense.set(initialDense(program, denseLayout(program, optimizer), seed).subarray(slice.from, slice.to))
+    this.#dense.set(initialDense(program, denseLayout(program, optimizer), seed, slice))
   }
 
   pull({ groups, tableGroups }: SignGroups, insert: boolean): Float64Array[] {

@@ -1,4 +1,4 @@
-/** @file The processes of a job on all hosts, from start to end: servers, then workers when these answer; who failed first; nobody stays behind. */
+/** @file The processes of a job on all hosts, from start to end: servers, workers that wait for these, who failed first; nobody stays behind. */
 import type { EventSink, ProcessState } from '../event/index.ts'
 import { UserError } from '../util/index.ts'
 import { everyHost } from './open-hosts.ts'
@@ -76,21 +76,33 @@ async function trained(
   table: Table,
   options: RunJobOptions,
 ): Promise<void> {
-  const { signal } = options
   await startAll(servers, table, options)
-  const endpoints = servers.flatMap((server) => server.endpoints)
-  // Asked from where they will be needed: a firewall between two hosts shows here.
-  const reached = [...new Set(workers.map(({ host }) => host))].map(async (host) => {
-    const { missing } = await host.ask('reach', { endpoints, timeoutMs: ANSWER_MS })
-    if (missing.length > 0 && !table.hasFailed()) throw notReached(host, missing)
-  })
-  if (servers.length > 0) await everyHost(reached)
-  if (table.hasFailed() || signal.aborted) return await new Promise<never>(() => undefined)
-  const seconds = (performance.now() / 1000).toFixed(1) // since this process was started
-  if (servers.length > 0)
-    options.emit({ kind: 'notice', message: `all servers answer, ${seconds} s after the command` })
-  await startAll(workers, table, options)
+  // From here to the requests nothing waits: a stop that comes later finds the workers.
+  if (table.hasFailed() || options.signal.aborted) return await new Promise<never>(() => undefined)
+  // Workers load their models while servers come up; each waits for its servers before its first request.
+  await Promise.all([startAll(workers, table, options), answered(servers, workers, table, options)])
   await table.done(workers)
+}
+
+/** Asked from where servers are needed: a firewall between two hosts shows here. */
+async function answered(
+  servers: readonly JobProcess[],
+  workers: readonly JobProcess[],
+  table: Table,
+  { emit, signal }: RunJobOptions,
+): Promise<void> {
+  if (servers.length === 0) return
+  const endpoints = servers.flatMap((server) => server.endpoints)
+  const hosts = [...new Set(workers.map(({ host }) => host))]
+  await everyHost(
+    hosts.map(async (host) => {
+      const { missing } = await host.ask('reach', { endpoints, timeoutMs: ANSWER_MS })
+      if (missing.length > 0 && !table.hasFailed()) throw notReached(host, missing)
+    }),
+  )
+  if (table.hasFailed() || signal.aborted) return
+  const seconds = (performance.now() / 1000).toFixed(1) // since this process was started
+  emit({ kind: 'notice', message: `all servers answer, ${seconds} s after the command` })
 }
 
 async function startAll(processes: readonly JobProcess[], table: Table, { job, folder, libraryPath }: RunJobOptions) {
@@ -168,9 +180,9 @@ function watch({ processes, emit, folder }: RunJobOptions, hosts: readonly Remot
       report(process, 'running')
     },
     stopping: (some: readonly JobProcess[]) => {
-      for (const process of some.filter((each) => pids.has(each) && !ends.has(each))) {
-        asked.add(process)
-        report(process, 'stopping')
+      for (const process of some.filter((each) => !ends.has(each))) {
+        asked.add(process) // also one that is being started
+        if (pids.has(process)) report(process, 'stopping')
       }
     },
     /** All have ended well. */
