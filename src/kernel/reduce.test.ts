@@ -18,9 +18,9 @@ test.each(Object.keys(TYPES) as (keyof typeof TYPES)[])('%s is reduced as a plai
       const sources = [1, 2, 3].map((seed) => given(type, length, seed))
       const expected = plain(sources, reduction)
       const into = new TYPES[type](length)
-      reducer.reduce(bytes(into), sources.map(bytes), type, reduction)
+      reducer.reduce([bytes(into)], sources.map(bytes), type, reduction)
       expect(into).toEqual(expected)
-      reducer.reduce(bytes(sources[0]!), sources.map(bytes), type, reduction)
+      reducer.reduce([bytes(sources[0]!)], sources.map(bytes), type, reduction)
       expect(sources[0]).toEqual(expected)
     }
   }

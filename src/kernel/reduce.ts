@@ -27,18 +27,23 @@ export class Reducer {
     this.#loops = { sum: loops('sum'), max: loops('max') }
   }
 
-  /** `into` = all of `sources` reduced, in their order; `into` may be one of them. All are bytes of numbers of `type`, equally long. */
-  reduce(into: Uint8Array, sources: readonly Uint8Array[], type: ReducedType, reduction: 'sum' | 'max'): void {
+  /** Each of `targets` = all of `sources` reduced, in their order; a target may be a source. All are bytes of numbers of `type`, equally long. */
+  reduce(
+    targets: readonly Uint8Array[],
+    sources: readonly Uint8Array[],
+    type: ReducedType,
+    reduction: 'sum' | 'max',
+  ): void {
     const loop = this.#loops[reduction][type]
     const [first, ...others] = sources as [Uint8Array, ...Uint8Array[]]
-    for (let at = 0; at < into.length; at += BLOCK_BYTES) {
-      const end = Math.min(into.length, at + BLOCK_BYTES)
+    for (let at = 0; at < first.length; at += BLOCK_BYTES) {
+      const end = Math.min(first.length, at + BLOCK_BYTES)
       this.#into.set(first.subarray(at, end))
       for (const source of others) {
         this.#from.set(source.subarray(at, end))
         loop(0, BLOCK_BYTES, end - at)
       }
-      into.set(this.#into.subarray(0, end - at), at)
+      for (const target of targets) target.set(this.#into.subarray(0, end - at), at)
     }
   }
 }

@@ -55,20 +55,26 @@ export class MemoryRing implements Backend {
     this.#slots = [0, 1].map((area) => Array.from({ length: size + 1 }, (_, i) => slot(area, i)))
   }
 
+  /**
+   * Every rank sums up its share of a chunk. Slots are read between the two meetings and results after the second, so all
+   * chunks use one area, which stays in the caches.
+   */
   allReduce(values: Numbers, reduction: Pairwise): void {
     const type = this.#begin('all-reduce', values)
     const bytes = bytesOf(values)
+    const slots = this.#nextArea()
+    const [own, result] = [slots[this.rank]!, slots[this.size]!]
     for (let at = 0; at < bytes.length; at += this.#chunk) {
       const piece = bytes.subarray(at, at + this.#chunk)
-      const slots = this.#nextArea()
-      slots[this.rank]!.set(piece)
-      this.#meet()
       const [from, to] = this.#share(piece.length, ELEMENT_BYTES[type])
-      const parts = slots.slice(0, this.size).map((slot) => slot.subarray(from, to))
-      const result = slots[this.size]!
-      this.#reducer.reduce(result.subarray(from, to), parts, type, reduction)
+      copyAround(own, piece, from, to)
       this.#meet()
-      piece.set(result.subarray(0, piece.length))
+      const parts = slots
+        .slice(0, this.size)
+        .map((slot, rank) => (rank === this.rank ? piece : slot).subarray(from, to))
+      this.#reducer.reduce([piece.subarray(from, to), result.subarray(from, to)], parts, type, reduction)
+      this.#meet()
+      copyAround(piece, result, from, to)
     }
     if (bytes.length === 0) this.#meet()
   }
@@ -85,7 +91,7 @@ export class MemoryRing implements Backend {
       const [from, to] = [Math.max(start, at), Math.min(end, at + this.#chunk)]
       if (from >= to) continue
       const parts = slots.slice(0, this.size).map((slot) => slot.subarray(from - at, to - at))
-      this.#reducer.reduce(bytes.subarray(from, to), parts, type, reduction)
+      this.#reducer.reduce([bytes.subarray(from, to)], parts, type, reduction)
     }
     if (bytes.length === 0) this.#meet()
   }
@@ -205,4 +211,11 @@ function bytesOfParts(values: Numbers, counts: readonly number[], elementBytes: 
     const at = offsets[rank]! * elementBytes
     return bytes.subarray(at, at + count * elementBytes)
   })
+}
+
+/** All but [from, to): what others sum up, or have summed up. */
+function copyAround(into: Uint8Array, source: Uint8Array, from: number, to: number): void {
+  const length = Math.min(into.length, source.length)
+  into.set(source.subarray(0, from))
+  into.set(source.subarray(to, length), to)
 }

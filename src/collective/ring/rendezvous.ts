@@ -20,8 +20,14 @@ const REASON_AT = 64
 
 const LOOK_MS = 100
 const DEAD_AFTER_MS = 3500
-/** Some 5 milliseconds: ranks that do equal work wait for each other less than that, and waking up, on a virtual machine above all, costs more. */
-const [LOOKS, PASSES] = [100, 5000]
+/**
+ * Ranks that do equal work come within a moment of each other. Who lets others run meanwhile is itself back late, and the others wait
+ * for it at the next meeting: so first it only looks.
+ */
+const LOOKS = 100
+const LOOK_ONLY_MS = 0.2
+/** Some 5 milliseconds: waking up, on a virtual machine above all, costs more than to look that long. */
+const PASSES = 5000
 
 export function rendezvousBytes(size: number): number {
   return HEAD_BYTES + size * LINE_BYTES
@@ -116,10 +122,11 @@ export class Rendezvous {
   }
 
   #comesSoon(round: number): boolean {
+    const began = performance.now()
     for (let i = 0; i < this.#passes; i++) {
       for (let j = 0; j < LOOKS; j++) if (Atomics.load(this.#head, ROUND) !== round) return true
       // Ranks may share a processor: then the other one comes only when this one lets it.
-      this.#futex.pass()
+      if (performance.now() - began > LOOK_ONLY_MS) this.#futex.pass()
     }
     return false
   }
