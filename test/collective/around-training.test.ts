@@ -86,12 +86,17 @@ test('accessors on ranks: tables divided or whole come to the same', async () =>
   expect(divided.digest).toBe(whole.digest)
 })
 
-test('global_shuffle is refused on ranks, with what to do', async () => {
-  const overrides = ['runner.reader_type=InmemoryDataset', 'runner.global_shuffle=True']
-  for (const { ended, events } of await startRanks({ folder, size: 2, overrides })) {
-    expect((await ended).code).not.toBe(0)
-    expect(JSON.stringify(events.at(-1))).toMatch(/ranks do not exchange samples/)
+test('global_shuffle deals all samples out anew in each epoch, the same in each run and by seed', async () => {
+  const of = async (way: string) => {
+    const overrides = ['runner.reader_type=InmemoryDataset', `runner.${way}_shuffle=True`, 'runner.epochs=2']
+    const ranks = await trainTogether({ folder, size: 2, overrides })
+    expect(ranks.map(({ samples }) => samples)).toEqual([480, 480])
+    expect(ranks[1]!.digest).toBe(ranks[0]!.digest)
+    return ranks[0]!.digest
   }
+  const first = await of('global')
+  expect(await of('global')).toBe(first)
+  expect(await of('local')).not.toBe(first)
 })
 
 test('an elastic job trains alone, starts again when a second host comes, and goes on from the last checkpoint', async () => {

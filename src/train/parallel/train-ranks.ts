@@ -8,7 +8,6 @@ import { INFERENCE_FOLDER } from '../../export/index.ts'
 import { loadModel, loadModelAs, type TracedModel } from '../../model/index.ts'
 import type { LocalParams } from '../../params/index.ts'
 import { programHash } from '../../program/index.ts'
-import { UserError } from '../../util/index.ts'
 import { tableGroups } from '../buffers.ts'
 import { checkData } from '../check-data.ts'
 import { toldInterrupted } from '../checkpoint.ts'
@@ -21,6 +20,7 @@ import { shownTables } from '../shown.ts'
 import type { TrainOptions, TrainResult } from '../train.ts'
 import type { JobCheckpoints } from '../worker-model.ts'
 import { agree } from './agreement.ts'
+import { groupExchange } from './group-exchange.ts'
 import { meet } from './meet.ts'
 import type { ParallelHandle } from './parallel-handle.ts'
 import { agreeOnRanks } from './rank-input.ts'
@@ -66,7 +66,6 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
     notice('The optimizer is taken as fleet.distributedOptimizer(optimizer): ranks step together.')
   if (config.runner.thread_num > 1)
     notice(`runner.thread_num ${config.runner.thread_num}: a rank trains on one thread; start more processes instead.`)
-  if (config.runner.global_shuffle) throw noShuffle()
   await agree(group, config, model)
   const inputs = await agreeOnRanks({ group, config, model, files, emit })
   const params = createParams(config, model, model, 1, true)
@@ -91,6 +90,7 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
     ...{ config, model, files, threads: 1, engine, emit, signal: stop.signal },
     params: handle,
     seed: rankSeed(config.runner.seed, rank),
+    exchange: groupExchange(group),
   })
   emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
   try {
@@ -163,11 +163,4 @@ async function inferenceOf(
   if (!save || !sharded.includes(true)) return save
   const out = (epoch: number) => join(config.runner.model_save_path, String(epoch), INFERENCE_FOLDER)
   return async (epoch) => void (await exportCheckpoint({ config: loaded, out: out(epoch), epoch, emit }))
-}
-
-function noShuffle(): UserError {
-  return new UserError('runner.global_shuffle: ranks do not exchange samples', {
-    code: 'COLLECTIVE_SHUFFLE',
-    hint: 'set runner.local_shuffle: True instead, or train with parameter servers (fleetrun), whose workers do',
-  })
 }
