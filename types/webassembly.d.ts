@@ -6,6 +6,8 @@ declare namespace WebAssembly {
   class Memory {
     constructor(descriptor: { initial: number; maximum?: number; shared?: boolean })
     readonly buffer: ArrayBuffer | SharedArrayBuffer
+    /** By so many pages of 64 KiB; `buffer` is longer then, in all threads that have it. */
+    grow(pages: number): number
   }
   class Instance {
     constructor(module: Module, imports: Record<string, Record<string, unknown>>)

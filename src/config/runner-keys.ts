@@ -36,7 +36,7 @@ export const TRAINING = group('Training', 'What is trained, on what, and for how
   thread_mode: choice(
     THREAD_MODES,
     'async',
-    'async: each thread takes batches of its own and computes for dense weights as they will be when the others are done; sync: the threads share every batch and update dense weights together, slower and as accurate as one thread.',
+    'async: each thread takes batches of its own and computes for dense weights as they will be when the others are done; sync: the threads share every batch and make the steps of one thread together, which is slower.',
   ),
   print_interval: count(10, 1, 'Print a line every so many batches.'),
   use_gpu: flag(false, "Compute on a GPU where the build has one (PaddleRec's default is True)."),

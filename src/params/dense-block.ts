@@ -176,9 +176,10 @@ export class DenseBlock {
 
   /**
    * Threads 0 to n - 1 push gradients of slices of one batch, and one step is taken with their mean by sample. Returns when
-   * it is taken, with its number. Each thread sums up and applies a share of the weights, in the order of threads.
+   * it is taken, with its number. Each thread sums up and applies a share of the weights, in the order of threads. `share` is
+   * called when all have come: what else they do together is done before any of them goes on.
    */
-  pushTogether(from: Float32Array, factors: StepFactors, samples: number, n: number): number {
+  pushTogether(from: Float32Array, factors: StepFactors, samples: number, n: number, share: () => void): number {
     const header = this.#header
     const own = this.#wholeGradients(this.#thread)
     own.set(from)
@@ -187,6 +188,7 @@ export class DenseBlock {
     const counts = Array.from({ length: n }, (_, thread) => Atomics.load(header, SAMPLES + thread))
     const total = counts.reduce((sum, count) => sum + count, 0)
     const shares = counts.map((count) => count / total)
+    share()
     let chunk = 0
     for (const { at, size, l2, rate } of this.#runs) {
       this.#kernel.setStep(factors.rate * rate, factors.aux, l2)

@@ -14,7 +14,8 @@ import {
 } from '../table/index.ts'
 import { createDense, DenseBlock, type DenseHandle } from './dense-block.ts'
 import { rowInit } from './init.ts'
-import type { Params, ParamsShare } from './params.ts'
+import type { Params, ParamsShare, TableShare } from './params.ts'
+import { createRowRooms, SharedRows } from './shared-rows.ts'
 
 export interface LocalParamsOptions {
   readonly program: Program
@@ -41,6 +42,8 @@ export interface LocalParamsHandle {
   /** Gradients that other threads are computing while one does: it computes for weights so many steps ahead. @default 0 */
   readonly inFlight?: number
   readonly dense: DenseHandle
+  /** Where threads that push together add up gradients of rows. */
+  readonly rowRooms?: readonly WebAssembly.Memory[]
   readonly tables: readonly (TableHandle & { readonly optimizer: OptimizerSpec })[]
 }
 
@@ -60,6 +63,7 @@ export function createLocalParams({
   checkTableNames(tableParameters, program.tables)
   return {
     inFlight,
+    ...(together && { rowRooms: createRowRooms(threads) }),
     dense: createDense({ program, optimizer, seed, threads, together, ...(denseSlice && { slice: denseSlice }) }),
     tables: program.tables.map((table) => {
       const { name, dim, init } = table
@@ -89,11 +93,14 @@ export class LocalParams implements Params {
   /** Time spent on dense weights, part of what pull and push take. */
   readonly denseSeconds = { pull: 0, push: 0 }
   readonly handle: LocalParamsHandle
+  readonly #rows: SharedRows | undefined
 
   constructor(handle: LocalParamsHandle, thread: number) {
     this.handle = handle
     this.dense = new DenseBlock(handle.dense, thread)
     this.tables = handle.tables.map((table) => new SparseTable(table, thread))
+    const { rowRooms, tables } = handle
+    this.#rows = rowRooms && new SharedRows(rowRooms, thread, tables[0]?.memories.length ?? 1)
   }
 
   pull({ tables, weights }: Wanted<'weights'>, insert: boolean): void {
@@ -110,25 +117,41 @@ export class LocalParams implements Params {
   }
 
   push(share: Wanted<'gradients'>): number {
-    const { tables, gradients, dense, samples = 0, batchSamples = samples, slices } = share
-    // Slices of one batch are one step: it is counted when all have come.
-    const step = slices === undefined ? this.dense.nextStep() : this.dense.steps + 1
-    for (const { table, distinct, gradients: merged, shown, unseen } of tables) {
-      const { optimizer } = this.handle.tables[table]!
-      const own = this.tables[table]!
-      if (own.accessor) own.push(distinct, { gradients: merged, shown: counted(shown), samples: batchSamples, step })
-      else {
-        const factors = stepFactors(optimizer, step)
-        if (unseen) own.lookup(distinct, undefined, true, factors)
-        own.update(distinct, merged, factors, optimizer.l2)
+    const { tables, gradients, dense, samples = 0, slices } = share
+    if (slices !== undefined) return this.#pushSlice(share, slices)
+    const step = this.dense.nextStep()
+    for (const rows of tables) this.#pushRows(rows, step, samples)
+    const factors = stepFactors(this.handle.dense.optimizer, step)
+    this.#timed('push', () => this.dense.push(gradients, factors, dense))
+    return step
+  }
+
+  /** Slices of one batch are one step: a row that several threads have is updated once, by their sum. */
+  #pushSlice({ tables, gradients, samples = 0, batchSamples = samples }: Wanted<'gradients'>, slices: number): number {
+    // Counted when all have come.
+    const step = this.dense.steps + 1
+    this.#rows!.put(tables)
+    const pushRows = () => {
+      for (const [t, { table, rows }] of tables.entries()) {
+        const merged = this.#rows!.take(t, slices, this.tables[table]!.dim)
+        this.#pushRows({ table, rows, ...merged, unseen: true }, step, batchSamples)
       }
     }
     const factors = stepFactors(this.handle.dense.optimizer, step)
-    this.#timed('push', () => {
-      if (slices === undefined) this.dense.push(gradients, factors, dense)
-      else this.dense.pushTogether(gradients, factors, samples, slices)
-    })
+    this.#timed('push', () => this.dense.pushTogether(gradients, factors, samples, slices, pushRows))
     return step
+  }
+
+  #pushRows({ table, distinct, gradients, shown, unseen }: TableShare, step: number, samples: number): void {
+    const { optimizer } = this.handle.tables[table]!
+    const own = this.tables[table]!
+    if (own.accessor) {
+      own.push(distinct, { gradients, shown: counted(shown), samples, step })
+      return
+    }
+    const factors = stepFactors(optimizer, step)
+    if (unseen) own.lookup(distinct, undefined, true, factors)
+    own.update(distinct, gradients, factors, optimizer.l2)
   }
 
   flush(): void {}
