@@ -2,7 +2,7 @@
 export { cannotWrite, inputChanged, missing } from './errors.ts'
 export { markInput } from './input.ts'
 export { type LoadOptions, loadMeter, loadSnapshot, savedRows } from './load.ts'
-export type { InputMark, Manifest, Position } from './manifest.ts'
+export type { InputMark, Manifest, Position, RankPlace } from './manifest.ts'
 export { runDifferences, tableStateFits } from './match.ts'
 export { INTERRUPTED, newestSnapshot, openSnapshot, type Snapshot, savedEpochs } from './open.ts'
 export { tableProgress } from './progress.ts'

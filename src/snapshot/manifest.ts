@@ -18,6 +18,8 @@ const optimizer = z.custom<LocalParamsHandle['dense']['optimizer']>(
 /** `checksum`: over the chunk's samples so far, where reading it again could give others. */
 const position = z.object({ epoch: whole, batch: whole, chunk: whole, sample: whole, checksum: whole.exactOptional() })
 
+const input = z.object({ files: whole, bytes: whole, crc32: z.string() })
+
 const table = z.object({
   name: z.string(),
   dim: whole,
@@ -58,7 +60,9 @@ const manifest = z.object({
   seed: whole,
   steps: whole,
   position,
-  input: z.object({ files: whole, bytes: whole, crc32: z.string() }).optional(),
+  input: input.optional(),
+  /** Where each rank of a collective job was, in which input; `position` is then the beginning of the epoch. */
+  ranks: z.array(z.object({ position, input })).exactOptional(),
   metrics: z.record(z.string(), number),
   meter: meter.optional(),
   dense: z.object({ file: z.string(), floats: whole, states: whole, optimizer, entries: z.array(entry) }),
@@ -72,7 +76,8 @@ export type ManifestTable = z.infer<typeof table>
 export type Position = z.infer<typeof position>
 export type FileMark = Manifest['files'][string]
 /** The input's names and sizes: a position inside an epoch means nothing in other files. */
-export type InputMark = NonNullable<Manifest['input']>
+export type InputMark = z.infer<typeof input>
+export type RankPlace = NonNullable<Manifest['ranks']>[number]
 
 export function manifestText(content: Manifest): string {
   return `${JSON.stringify({ ...content, crc32: checksum(content) }, null, 2)}\n`

@@ -17,6 +17,7 @@ import {
   type ManifestTable,
   manifestText,
   type Position,
+  type RankPlace,
   VERSION,
 } from './manifest.ts'
 import { tableProgress } from './progress.ts'
@@ -38,6 +39,8 @@ export interface SnapshotState {
   readonly position: Position
   readonly metrics: Metrics
   readonly input?: InputMark
+  /** Of each rank, where several train together. */
+  readonly ranks?: RankPlace[]
   readonly meter?: MeterState
 }
 

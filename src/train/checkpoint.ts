@@ -17,10 +17,12 @@ import {
   newestSnapshot,
   openSnapshot,
   pruneSnapshots,
+  type RankPlace,
   type RowSource,
   runDifferences,
   type SaveOptions,
   type Snapshot,
+  type SnapshotState,
   saveSnapshot,
 } from '../snapshot/index.ts'
 import { formatUserError, isUserError, UserError } from '../util/index.ts'
@@ -39,6 +41,8 @@ export interface CheckpointOptions {
   /** Go on from the newest checkpoint in model_save_path. */
   readonly resume: boolean
   readonly emit: EventSink
+  /** Which of how many ranks this is, where they train together. */
+  readonly seat?: { readonly rank: number; readonly size: number }
   /** See SaveOptions: where tables are divided among ranks. */
   readonly others?: SaveOptions['others']
 }
@@ -100,26 +104,41 @@ export async function saveEpoch(
   return shown(folder)
 }
 
-/** Saves `interrupted/`, which holds the run as it is inside an epoch, or its weights alone; returns its path. */
-export async function saveInterrupted(
+/** Saves `interrupted/`, which holds the run as it is inside an epoch; returns its path, undefined where nothing is saved. */
+export function saveInterrupted(options: CheckpointOptions, trained: PassResult): Promise<string | undefined> {
+  const { position, meter } = trained
+  return saveInside(options, trained, { position, meter, input: markInput(options.files) })
+}
+
+/** The same for ranks, each of which has its place; this is rank 0. */
+export function saveRanks(
   options: CheckpointOptions,
   trained: PassResult,
-  kept: 'place' | 'weights' = 'place',
+  ranks: readonly RankPlace[],
+): Promise<string | undefined> {
+  const { meter } = trained
+  return saveInside(options, trained, { position: beginningOf(trained), meter, ranks: [...ranks] })
+}
+
+/** The same where places of several processes are not kept: weights alone. */
+export function saveWeights(options: CheckpointOptions, trained: PassResult): Promise<string | undefined> {
+  return saveInside(options, trained, { position: beginningOf(trained) })
+}
+
+async function saveInside(
+  options: CheckpointOptions,
+  trained: PassResult,
+  place: Pick<SnapshotState, 'position' | 'meter' | 'input' | 'ranks'>,
 ): Promise<string | undefined> {
   const { model_save_path } = options.config.runner
   if (model_save_path === '') return undefined
   const folder = join(model_save_path, INTERRUPTED)
-  const { position, meter } = trained
-  const place = kept === 'place' ? { meter, input: markInput(options.files) } : {}
-  const state = { ...stateOf(options, trained), position, ...place }
-  await saveSnapshot({ ...options, folder, state })
+  await saveSnapshot({ ...options, folder, state: { ...stateOf(options, trained), ...place } })
   return shown(folder)
 }
 
-/** The same where several processes train, each at its own place of the data: weights alone are kept. */
-export function saveWeights(options: CheckpointOptions, trained: PassResult): Promise<string | undefined> {
-  const position = { ...trained.position, batch: 0, chunk: 0, sample: 0 }
-  return saveInterrupted(options, { ...trained, position }, 'weights')
+function beginningOf({ position: { epoch } }: PassResult): PassStart['position'] {
+  return { epoch, batch: 0, chunk: 0, sample: 0 }
 }
 
 /** What is to be said about it. */
@@ -136,7 +155,7 @@ function stateOf({ config, program }: CheckpointOptions, { metrics }: PassResult
 async function resumeFrom(snapshot: Snapshot, options: CheckpointOptions): Promise<PassStart> {
   const { config, params, program, files, emit } = options
   const { manifest, folder } = snapshot
-  const { position, input } = manifest
+  const { position, input, ranks } = manifest
   if (input && JSON.stringify(input) !== JSON.stringify(markInput(files))) throw inputChanged(folder)
   await load(snapshot, options, 'refuse')
   const differences = runDifferences(manifest, params, program, config.runner.seed)
@@ -144,8 +163,28 @@ async function resumeFrom(snapshot: Snapshot, options: CheckpointOptions): Promi
     const message = `This run goes on otherwise than the one that saved ${shown(folder)}:\n  ${differences.join('\n  ')}`
     emit({ kind: 'warning', message })
   }
+  if (ranks) return rankStart(snapshot, ranks, options)
   const meter = await loadMeter(snapshot)
   return { position, ...(meter && { meter }) }
+}
+
+/** Each of as many ranks goes on where it was; for another number of processes the epoch begins anew. What was measured goes on at rank 0. */
+async function rankStart(
+  snapshot: Snapshot,
+  ranks: readonly RankPlace[],
+  { seat, files, emit }: CheckpointOptions,
+): Promise<PassStart> {
+  const { epoch } = snapshot.manifest.position
+  if (seat?.size !== ranks.length) {
+    const message = `${ranks.length} ranks were stopped inside epoch ${epoch}; with another number of processes it is trained from its beginning.`
+    emit({ kind: 'warning', message })
+    return { position: snapshot.manifest.position }
+  }
+  const { position, input } = ranks[seat.rank]!
+  if (JSON.stringify(input) !== JSON.stringify(markInput(files))) throw inputChanged(snapshot.folder)
+  const meter = await loadMeter(snapshot)
+  if (!meter) return { position }
+  return { position, before: meter, ...(seat.rank === 0 && { meter: { ...meter, batches: position.batch } }) }
 }
 
 async function load(

@@ -8,7 +8,7 @@ import type { Phase } from './messages.ts'
 import { Meter, metricsOf } from './meter.ts'
 import { reportFields } from './meter-reports.ts'
 import { sliceBatch } from './slices.ts'
-import type { StepReport, TrainerPool } from './trainer-pool.ts'
+import { AHEAD, type StepReport, type TrainerPool } from './trainer-pool.ts'
 
 export interface PassOptions {
   readonly phase: Phase
@@ -21,6 +21,8 @@ export interface PassOptions {
   readonly emit: EventSink
   /** Threads take slices of every batch instead of batches of their own. @default false */
   readonly sliced?: boolean
+  /** Batch k of every rank is one step: an abort anywhere ends all of them after the same batch. @default false */
+  readonly inStep?: boolean
   readonly signal: AbortSignal
   /** Where in the epoch `reader` begins, and what was measured before it. @default the beginning */
   readonly from?: PassStart
@@ -38,6 +40,8 @@ export interface PassOptions {
 export interface PassStart {
   readonly position: Position
   readonly meter?: MeterState
+  /** What all ranks together have measured before; `meter` then has it at one of them. @default `meter` */
+  readonly before?: MeterState
 }
 
 export interface PassResult {
@@ -71,21 +75,25 @@ export async function runPass({
   onReport,
   specs = [],
   sliced = false,
+  inStep = false,
 }: PassOptions): Promise<PassResult> {
   const meter = new Meter(phase, epoch, from.meter)
   let { position } = from
+  let last = Number.POSITIVE_INFINITY
   const wanted = (index: number) => index % printInterval === 0
   reports.listener = (report) => {
     const whole = meter.add(report)
+    // By then every rank may have handed out that many more, but none of them more than that.
+    if (inStep && report.stopping) last = Math.min(last, report.index + AHEAD)
     onReport?.(report)
     if (whole && wanted(report.index)) emit(meter.batchEvent(report, specs))
   }
   let asked = performance.now()
   for await (const batch of reader) {
     meter.readerSeconds += (performance.now() - asked) / 1000
-    if (signal.aborted) break
+    if (inStep ? batch.index > last : signal.aborted) break
     if (sliced) await trainers.submitSlices(phase, sliceBatch(batch, trainers.size), wanted(batch.index))
-    else await trainers.submit(phase, batch, wanted(batch.index))
+    else await trainers.submit(phase, batch, wanted(batch.index), inStep && signal.aborted)
     position = { epoch, batch: batch.index + 1, ...batch.cursor }
     const pause = afterBatch?.(batch.index)
     if (pause) {
@@ -94,6 +102,7 @@ export async function runPass({
     }
     asked = performance.now()
   }
+  const before = from.before ?? from.meter
   const { histograms, seconds: breakdown } = await trainers.finish(phase, signal.aborted)
   const state = await together(meter.state(histograms))
   const { samples, seconds } = state
@@ -104,8 +113,8 @@ export async function runPass({
       ...reportFields(specs, state),
     })
   return {
-    samples: samples - (from.meter?.samples ?? 0),
-    seconds: seconds - (from.meter?.seconds ?? 0),
+    samples: samples - (before?.samples ?? 0),
+    seconds: seconds - (before?.seconds ?? 0),
     metrics,
     breakdown,
     readerSeconds: meter.readerSeconds,

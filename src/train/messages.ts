@@ -42,7 +42,14 @@ export interface ThreadSettings {
 
 export type ToThread =
   /** One step. With `report`, the answer carries the histograms so far. */
-  | { readonly kind: 'step'; readonly phase: Phase; readonly batch: Batch; readonly report: boolean }
+  | {
+      readonly kind: 'step'
+      readonly phase: Phase
+      readonly batch: Batch
+      readonly report: boolean
+      /** This process was told to stop: ranks in step with it shall know, and stop a few steps later. */
+      readonly stopping?: boolean
+    }
   /** No batch is left for this thread in a step that others take part in. */
   | { readonly kind: 'skip'; readonly phase: Phase }
   /** Geo: which rows were trained since this was last asked. */

@@ -25,6 +25,7 @@ export class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void>
       await this.#params.skip()
       return { kind: 'skip' }
     }
+    if (message.stopping) this.#params.announce?.()
     if (this.#prepared.length === 0) this.#prepare(message)
     const { step, prepared } = this.#prepared[0]!
     await prepared.pulled

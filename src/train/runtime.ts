@@ -53,7 +53,7 @@ export interface RuntimeOptions {
 /** What one pass does otherwise: `files` are the phase's own in another order. */
 type PassChanges = Partial<
   Pick<ReadOptions, 'part' | 'files' | 'claim' | 'onChunk' | 'chunkBytes' | 'allFiles'> &
-    Pick<PassOptions, 'together' | 'afterBatch' | 'onReport'>
+    Pick<PassOptions, 'together' | 'afterBatch' | 'onReport' | 'inStep'>
 >
 
 export class Runtime {
@@ -100,7 +100,18 @@ export class Runtime {
     phase: Phase,
     epoch: number,
     from?: PassStart,
-    { part, claim, onChunk, chunkBytes, allFiles, together, files: ordered, afterBatch, onReport }: PassChanges = {},
+    {
+      part,
+      claim,
+      onChunk,
+      chunkBytes,
+      allFiles,
+      together,
+      files: ordered,
+      afterBatch,
+      onReport,
+      inStep,
+    }: PassChanges = {},
   ): Promise<PassResult> {
     const { config, model, files, emit, signal } = this.#options
     const { runner } = config
@@ -131,6 +142,7 @@ export class Runtime {
       ...(together && { together }),
       ...(afterBatch && { afterBatch }),
       ...(onReport && { onReport }),
+      ...(inStep && { inStep }),
     })
     if (runner.dataset_debug) emit({ kind: 'notice', message: sharesText(phase, epoch, result) })
     return result

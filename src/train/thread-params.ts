@@ -18,6 +18,8 @@ export interface ThreadParams {
   readonly clips?: boolean
   /** Ends a pass that ranks make together: takes part until none has samples. */
   drain?(stopping: boolean): Promise<void>
+  /** The next step tells the other ranks that this one was told to stop. */
+  announce?(): void
   /** A rank in step with this one was told to stop. */
   stopping?(): boolean
   /** Rows trained since this was last asked, where they are kept track of. */
@@ -53,6 +55,7 @@ function openRanks(handle: ParallelHandle, thread: number, clip: ThreadSettings[
     clips: true,
     ...(params.isSharded && { placement: { servers: handle.seat.size, shards: 0 } }),
     drain: (stopping) => params.drain(phase === 'train', stopping),
+    announce: () => params.announce(),
     stopping: () => params.stopping,
   })
   return { train: of('train'), infer: of('infer') }

@@ -24,6 +24,9 @@ export interface TrainerPoolOptions {
   readonly onNotice?: (message: string) => void
 }
 
+/** How many batches more a thread may have been given when the answer to one comes. */
+export const AHEAD = 2
+
 /** Longest wait for steps under way when the pool closes. */
 const CLOSE_MS = 5000
 
@@ -50,7 +53,7 @@ export class TrainerPool {
   private constructor(
     trainers: Trainer[],
     onStep: (report: StepReport) => void,
-    { ahead = 2, inTurn = false, onNotice = () => {} }: TrainerPoolOptions,
+    { ahead = AHEAD, inTurn = false, onNotice = () => {} }: TrainerPoolOptions,
   ) {
     this.#trainers = trainers
     this.#onStep = onStep
@@ -82,11 +85,11 @@ export class TrainerPool {
   }
 
   /** Hands a batch to the thread with the least to do; waits while all have enough. */
-  async submit(phase: Phase, batch: Batch, report: boolean): Promise<void> {
+  async submit(phase: Phase, batch: Batch, report: boolean, stopping = false): Promise<void> {
     const candidates = this.#inTurn ? [this.#next()] : this.#trainers
     await this.#until(() => candidates.some(({ outstanding }) => outstanding < this.#ahead))
     const free = candidates.reduce((best, trainer) => (trainer.outstanding < best.outstanding ? trainer : best))
-    this.#post(free, { kind: 'step', phase, batch, report })
+    this.#post(free, { kind: 'step', phase, batch, report, stopping })
   }
 
   /** Hands slice i to thread i, when each of these has room: they wait for each other in the step. */

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { BATCH, savedWeights, writeGlobalBatches } from '../train/global-batches.testing.ts'
 import { tinyFolder, trainTiny } from '../train/tiny.testing.ts'
-import { startRanks, trainTogether } from './training.testing.ts'
+import { startRanks, stopOne, trainTogether } from './training.testing.ts'
 
 vi.setConfig({ testTimeout: 240_000 })
 
@@ -114,6 +114,23 @@ test('a checkpoint of two ranks goes on with three, and with one', async () => {
   expect(three[2]!.digest).toBe(three[0]!.digest)
   const one = await trainTiny(folder, [save('two'), 'runner.epochs=3'], { resume: true })
   expect(one.result.samples).toBe(120)
+})
+
+test('ranks of which one is told to stop go on where they were, bit for bit as if nothing had been', async () => {
+  await writeGlobalBatches(join(folder, 'many'), 1, 1500)
+  const common = [`runner.train_data_dir=${folder}/many/all`, 'runner.print_interval=50']
+  const overrides = [...common, `runner.model_save_path=${folder}/stopped`]
+  const stopped = await startRanks({ folder, size: 2, overrides })
+  await stopOne(stopped)
+  const before = Number(stopped[0]!.events.find(({ kind }) => kind === 'interrupted')!['samples'])
+  expect(before).toBeLessThan(1500 * BATCH)
+  const resumed = await trainTogether({ folder, size: 2, overrides, flags: ['--resume'] })
+  const whole = await trainTogether({ folder, size: 2, overrides: common })
+  for (const { samples, digest, metrics } of resumed) {
+    expect(before + samples).toBe(whole[0]!.samples)
+    expect(digest).toBe(whole[0]!.digest)
+    expect(metrics['loss']).toBeCloseTo(whole[0]!.metrics['loss']!, 9)
+  }
 })
 
 const READER = `

@@ -87,3 +87,21 @@ export async function trainTogether(options: RanksOptions): Promise<readonly Tra
     }),
   )
 }
+
+/** Tells the last rank to stop once all train, and waits until all have; the epoch in which it was. */
+export async function stopOne(ranks: readonly TrainingRank[]): Promise<number> {
+  const until = Date.now() + 120_000
+  while (!ranks.every(({ events }) => events.some(({ kind }) => kind === 'batch'))) {
+    if (Date.now() > until) throw new Error('the ranks do not train')
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  ranks.at(-1)!.child.kill('SIGINT')
+  const epochs = ranks.map(async ({ ended, events }, rank) => {
+    const { code, err } = await ended
+    const stopped = events.find(({ kind }) => kind === 'interrupted')
+    if (!stopped || !/interrupted$/.test(String(stopped['path'])))
+      throw new Error(`rank ${rank} ended with ${code}, not stopped: ${err} ${JSON.stringify(events.at(-1))}`)
+    return Number(stopped['epoch'])
+  })
+  return (await Promise.all(epochs))[0]!
+}

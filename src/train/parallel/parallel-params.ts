@@ -32,8 +32,9 @@ export interface ParallelOptions<V extends Values = Float32Array> {
 }
 
 export class ParallelParams<V extends Values = Float32Array> implements Params<V> {
-  /** Another rank has been told to stop. */
+  /** A rank has been told to stop. */
   stopping = false
+  #announcing = false
   readonly #options: ParallelOptions<V>
   readonly #reducer: DenseReducer<V>
   readonly #exchanges: readonly TableExchange<V>[]
@@ -115,6 +116,11 @@ export class ParallelParams<V extends Values = Float32Array> implements Params<V
     return inner.push(merged)
   }
 
+  /** This rank was told to stop: the next round says so. */
+  announce(): void {
+    this.#announcing = true
+  }
+
   flush(): void {}
 
   close(): void {}
@@ -142,7 +148,8 @@ export class ParallelParams<V extends Values = Float32Array> implements Params<V
       const table = share.tables.find((own) => this.#options.groups[own.table] === group)
       return this.#countsOf(table)
     })
-    this.#round = await meetRound(this.#options.ranks, { samples: share.samples, stopping, counts }, this.#owners)
+    const own = { samples: share.samples, stopping: stopping || this.#announcing, counts }
+    this.#round = await meetRound(this.#options.ranks, own, this.#owners)
     this.stopping ||= this.#round.stopping
     return this.#round
   }

@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
 import type { Group } from '../../collective/index.ts'
 import type { LocalParams } from '../../params/index.ts'
-import { type Rows, type SavedPart, saveParts } from '../../snapshot/index.ts'
-import { type CheckpointOptions, findStart, prepareSaving, saveEpoch, saveWeights } from '../checkpoint.ts'
-import type { PassResult } from '../loop.ts'
+import { markInput, type RankPlace, type Rows, type SavedPart, saveParts } from '../../snapshot/index.ts'
+import { type CheckpointOptions, findStart, prepareSaving, saveEpoch, saveRanks, saveWeights } from '../checkpoint.ts'
+import type { PassResult, PassStart } from '../loop.ts'
 import { meet } from './meet.ts'
 import { ownerOf } from './table-plan.ts'
 
@@ -26,20 +26,20 @@ export class RankModel {
         tables[table]!.load(signs.subarray(from, to), rows.subarray(from * rowBytes, to * rowBytes))
       }
     }
-    this.#checkpoints = { ...checkpoints, ...(this.#sharded.length > 0 && { storeRows }) }
+    this.#checkpoints = { ...checkpoints, seat: { rank, size }, ...(this.#sharded.length > 0 && { storeRows }) }
   }
 
-  /** Loads what the job starts from; returns the first epoch. */
-  async start(): Promise<number> {
+  /** Loads what the job starts from; returns where this rank begins. */
+  async start(): Promise<PassStart> {
     const { config, emit } = this.#checkpoints
     if (this.#group.rank === 0) await prepareSaving(config)
     await this.#group.barrier()
-    const { position } = await findStart(this.#checkpoints)
-    if (position.batch > 0) {
-      const message = `The checkpoint was made inside epoch ${position.epoch}: ranks train that epoch from its beginning.`
-      emit({ kind: 'warning', message })
-    }
-    return position.epoch
+    const start = await findStart(this.#checkpoints)
+    const { position, before } = start
+    if (position.batch === 0 || before) return start
+    const message = `The checkpoint was made inside epoch ${position.epoch}: ranks train that epoch from its beginning.`
+    emit({ kind: 'warning', message })
+    return { position: { epoch: position.epoch, batch: 0, chunk: 0, sample: 0 } }
   }
 
   async save(epoch: number, trained: PassResult): Promise<void> {
@@ -48,7 +48,11 @@ export class RankModel {
 
   /** What ranks that were stopped inside an epoch have learned; returns where it is, on every rank. */
   async saveInterrupted(trained: PassResult): Promise<string | undefined> {
-    return this.#saveTogether((own) => saveWeights(own, trained))
+    const { config, files } = this.#checkpoints
+    // Who has which samples after a global shuffle follows from all shuffles before it.
+    if (config.runner.global_shuffle) return this.#saveTogether((own) => saveWeights(own, trained))
+    const places = await meet<RankPlace>(this.#group, { position: trained.position, input: markInput(files) })
+    return this.#saveTogether((own) => saveRanks(own, trained, places))
   }
 
   async #saveTogether(save: (options: CheckpointOptions) => Promise<string | undefined>): Promise<string | undefined> {

@@ -2,7 +2,7 @@
 import type { Group } from '../../collective/index.ts'
 import type { EventSink } from '../../event/index.ts'
 import { anyFiles, contentOf } from '../../fs/index.ts'
-import type { PassResult } from '../loop.ts'
+import type { PassResult, PassStart } from '../loop.ts'
 import type { Phase } from '../messages.ts'
 import type { Runtime } from '../runtime.ts'
 import { mergeMeters, type PlainMeter, plainMeter } from '../together.ts'
@@ -27,12 +27,15 @@ interface Measured {
   readonly read: ChunksRead
 }
 
-export async function rankPass(options: RankPass, phase: Phase, epoch: number): Promise<PassResult> {
+/** From the beginning of the epoch, or from where this rank was when all were stopped. */
+export async function rankPass(options: RankPass, phase: Phase, epoch: number, from?: PassStart): Promise<PassResult> {
   const { group, runtime, input, stop, stopped, emit, files } = options
   const read = { chunks: [] as number[], of: 0 }
+  const isWhole = from === undefined || from.position.batch === 0
   let anyStopped = false
-  const result = await runtime.pass(phase, epoch, undefined, {
+  const result = await runtime.pass(phase, epoch, from, {
     ...input,
+    inStep: phase === 'train',
     ...(input.part && {
       onChunk: (place: number, of: number) => {
         read.chunks.push(place)
@@ -43,7 +46,7 @@ export async function rankPass(options: RankPass, phase: Phase, epoch: number): 
     together: async (own) => {
       const met = await meet<Measured>(group, { meter: plainMeter(own), stopped: stopped(), read })
       anyStopped = met.some((one) => one.stopped)
-      if (!anyStopped && input.part)
+      if (!anyStopped && isWhole && input.part)
         checkSplit(
           `epoch ${epoch}, ${phase}`,
           met.map((one) => one.read),
@@ -54,7 +57,7 @@ export async function rankPass(options: RankPass, phase: Phase, epoch: number): 
   if (!anyStopped && phase === 'train' && group.rank === 0) {
     const counts = input.allFiles ? await countLines(files) : undefined
     const { samples } = result.meter
-    emit(comparison(epoch, samples, group.size, read.of, counts))
+    emit(comparison(epoch, samples, group.size, isWhole ? read.of : 0, counts))
   }
   return { ...result, interrupted: anyStopped }
 }

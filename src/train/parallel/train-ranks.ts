@@ -12,7 +12,7 @@ import { tableGroups } from '../buffers.ts'
 import { checkData } from '../check-data.ts'
 import { toldInterrupted } from '../checkpoint.ts'
 import { exportCheckpoint, inferenceSaver, type SaveInference } from '../inference-model.ts'
-import type { PassResult } from '../loop.ts'
+import type { PassResult, PassStart } from '../loop.ts'
 import type { Phase } from '../messages.ts'
 import { pushedPart } from '../pushed-part.ts'
 import { createParams, type DataFiles, findDataFiles, Runtime } from '../runtime.ts'
@@ -77,7 +77,8 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
   const checkpoints = { config, params, program: programHash(model.train), files: files.train!, resume, emit }
   const whole = new RankModel(group, checkpoints, plan.sharded)
   const own = options.checkpoints
-  const first = own ? ((await own.load?.({ params })) ?? 0) : await whole.start()
+  const start: PassStart = own ? startOf((await own.load?.({ params })) ?? 0) : await whole.start()
+  const { epoch: first } = start.position
   const handle = (): ParallelHandle => ({
     kind: 'parallel',
     local: params.handle,
@@ -104,6 +105,7 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
         },
         phase,
         epoch,
+        phase === 'train' && epoch === first ? start : undefined,
       )
     let result: TrainResult = { samples: 0, seconds: 0, metrics: {}, interrupted: false }
     for (let epoch = first; epoch < config.runner.epochs && !result.interrupted; epoch++) {
@@ -112,8 +114,9 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
       result = { ...result, samples: result.samples + samples, seconds: result.seconds + seconds, metrics, interrupted }
       if (interrupted) {
         const path = await whole.saveInterrupted(trained)
-        emit({ kind: 'interrupted', epoch, batch: trained.lastBatch, samples, ...(path !== undefined && { path }) })
-        notice(toldInterrupted(epoch, path))
+        const { lastBatch: batch, meter } = trained
+        emit({ kind: 'interrupted', epoch, batch, samples: meter.samples, ...(path !== undefined && { path }) })
+        if (config.runner.global_shuffle) notice(toldInterrupted(epoch, path))
         continue
       }
       if (own) await saveByFirst(group, own, params, epoch, trained)
@@ -131,6 +134,10 @@ export async function trainRanks(options: TrainRanksOptions): Promise<TrainResul
   } finally {
     await runtime.close()
   }
+}
+
+function startOf(epoch: number): PassStart {
+  return { position: { epoch, batch: 0, chunk: 0, sample: 0 } }
 }
 
 async function saveByFirst(group: Group, own: JobCheckpoints, params: LocalParams, epoch: number, trained: PassResult) {
