@@ -77,8 +77,9 @@ export async function newFiles(folder: string, given: ReadonlySet<string>): Prom
 }
 
 const ATTEMPTS = 3
+const AGAIN = ['FS_UNREACHABLE', 'FS_CHECKSUM']
 
-/** Sent again from its beginning where the connection breaks: a file appears whole or not at all. */
+/** Sent again from its beginning where the connection breaks or bytes were changed: a file appears whole or not at all. */
 export async function sendFile(files: RemoteFiles, from: string, to: string): Promise<void> {
   const { size } = await stat(from)
   for (let attempt = 1; ; attempt++) {
@@ -86,7 +87,7 @@ export async function sendFile(files: RemoteFiles, from: string, to: string): Pr
       await files.write(to, piecesOf(from))
       break
     } catch (error) {
-      if ((error as UserError).code !== 'FS_UNREACHABLE' || attempt === ATTEMPTS) throw error
+      if (!AGAIN.includes((error as UserError).code) || attempt === ATTEMPTS) throw error
     }
   }
   const [there] = await files.list(to)

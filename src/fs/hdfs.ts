@@ -1,6 +1,7 @@
 /** @file `hdfs://` and `afs://` over WebHDFS: plain HTTP, no Hadoop client. The name node says where, a data node sends or takes. */
 import { text } from 'node:stream/consumers'
-import { UserError } from '../util/index.ts'
+import { isUserError, UserError } from '../util/index.ts'
+import { type FileChecksum, SentBytes } from './hdfs-checksum.ts'
 import { drain, exchange, HttpStatusError, joined, resumed, retried } from './http.ts'
 import type { RemoteFile, RemoteFiles, RemoteOptions } from './remote.ts'
 
@@ -30,7 +31,13 @@ export function hdfsFiles(url: URL, { ugi = '' }: RemoteOptions): RemoteFiles {
   }
   const writeAside = async (path: string, content: AsyncIterable<Uint8Array>) => {
     const aside = `${path}._part`
-    await create(at(aside, 'op=CREATE&overwrite=true'), content)
+    const sent = new SentBytes()
+    await create(at(aside, 'op=CREATE&overwrite=true'), sent.through(content))
+    const found = await checksum(at(aside, 'op=GETFILECHECKSUM'))
+    if (found && sent.isSame(found) === false) {
+      await drain(await exchange({ method: 'DELETE', url: at(aside, 'op=DELETE') }))
+      throw damaged(path)
+    }
     await drain(await exchange({ method: 'DELETE', url: at(path, 'op=DELETE') }))
     const target = encodeURIComponent(`${root}/${path}`.replaceAll(/\/+/g, '/'))
     const url = at(aside, `op=RENAME&destination=${target}`)
@@ -74,6 +81,29 @@ async function create(url: string, content: AsyncIterable<Uint8Array>): Promise<
   await drain(await exchange({ method: 'PUT', url: location, body: content }))
 }
 
+/** Undefined where a gateway before HDFS does not know it: the size is all there is then. */
+async function checksum(url: string): Promise<FileChecksum | undefined> {
+  try {
+    const answer = await retried(
+      async () => await exchange({ url }),
+      (error) => error,
+      isPassing,
+    )
+    return (JSON.parse(await text(answer)) as { FileChecksum?: FileChecksum }).FileChecksum
+  } catch (error) {
+    if (error instanceof HttpStatusError && UNKNOWN_OPERATION.includes(error.status)) return undefined
+    throw error
+  }
+}
+
+const UNKNOWN_OPERATION = [400, 405, 501]
+
+const damaged = (path: string) =>
+  new UserError(`${path}: what HDFS has is not what was sent.`, {
+    code: 'FS_CHECKSUM',
+    hint: 'Bytes were changed on the way. Nothing was written; try again, and look at the network between here and the data nodes.',
+  })
+
 const encodePath = (path: string) =>
   path
     .split('/')
@@ -95,6 +125,7 @@ interface RemoteException {
 const told =
   (path: string) =>
   (error: Error): Error => {
+    if (isUserError(error)) return error
     if (!(error instanceof HttpStatusError)) {
       return new UserError(`HDFS cannot be reached for ${path}: ${error.message}.`, {
         code: 'FS_UNREACHABLE',

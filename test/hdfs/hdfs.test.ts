@@ -48,6 +48,15 @@ test('what breaks off is read on from there', async () => {
   expect(Buffer.from(await files.readRange('broken', 10, 20_000)).equals(content.subarray(10, 20_010))).toBe(true)
 })
 
+test('what was changed on its way is found by its checksum, and nothing of it stays', async () => {
+  const content = bytesOf(60_000)
+  tape.damage()
+  await expect(files.write('sums/one', pieces(content))).rejects.toMatchObject({ code: 'FS_CHECKSUM' })
+  await expect(files.list('sums/one')).rejects.toMatchObject({ code: 'FS_NOT_FOUND' })
+  await files.write('sums/one', pieces(content))
+  expect(await files.list('sums')).toEqual([{ path: 'one', bytes: content.length }])
+})
+
 test('writing again replaces, and folders are listed with all below them', async () => {
   for (const [path, text] of [
     ['tree/b/1', 'one'],

@@ -29,6 +29,8 @@ export interface Tape {
   asked(): readonly string[]
   /** Answers that break off in the middle from now on, before they are whole. */
   breakOff(times: number): void
+  /** The next file that is written arrives with one byte changed. */
+  damage(): void
   /** Writes down what was heard from a real one, where that was asked for. */
   close(): Promise<void>
 }
@@ -42,6 +44,7 @@ export async function openTape(
   const used = new Map<string, number>()
   const asked: string[] = []
   let breaks = 0
+  let damages = false
   const recall = (key: string, sent: string | undefined): Answer => {
     const answers = tape[key] ?? []
     const at = used.get(key) ?? 0
@@ -52,6 +55,9 @@ export async function openTape(
   }
   const hear = async (key: string, request: IncomingMessage, body: Buffer, sent: string | undefined) => {
     const address = real.get(key) ?? `${live!.replace('hdfs:', 'http:')}${request.url}`
+    const isContent = request.url!.includes('/dn/') && body.length > 0
+    if (damages && isContent) body[body.length >> 1]! ^= 1
+    if (isContent) damages = false
     const answer = await ask(address, request.method!, request.headers, body, real)
     const heard = { ...answer, ...(sent !== undefined && { sent }) }
     const before = tape[key] ?? []
@@ -80,6 +86,9 @@ export async function openTape(
     asked: () => asked,
     breakOff: (times) => {
       breaks = times
+    },
+    damage: () => {
+      damages = true
     },
     close: async () => {
       server.closeAllConnections()
