@@ -17,7 +17,7 @@ const EXECUTORS = {
   mpi: { name: 'mpi', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY },
   kubernetes: { name: 'kubernetes', kinds: ['_K8S'], atOnce: Number.POSITIVE_INFINITY, resumes: true },
   ssh: { name: 'ssh', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY },
-  slurm: { name: 'slurm', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY },
+  slurm: { name: 'slurm', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY, resumes: true },
 } as const
 const MEBI = 1 << 20
 
@@ -193,10 +193,10 @@ async function supervise(folder: string, { executor, hostfile, namespace }: Supe
 
 /** Within an allocation of Slurm, on its first node. */
 async function ranks(folder: string, io: CliIo): Promise<void> {
-  const { runMpirun } = await import('../cloud/index.ts')
+  const { runBatch } = await import('../cloud/index.ts')
   const stop = new AbortController()
   io.onSignal(() => stop.abort())
-  const code = await runMpirun({ folder, env: io.env, signal: stop.signal })
+  const code = await runBatch({ folder, env: io.env, signal: stop.signal })
   if (code !== 0) throw new ExitCode(code ?? STOP_SIGNALS.SIGTERM)
 }
 

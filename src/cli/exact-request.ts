@@ -40,7 +40,7 @@ const REQUESTS: Partial<Readonly<Record<BackendName, Render>>> = {
   },
   Slurm: async ({ job }) => {
     const { batchWords, sizeOf } = await import('../cloud/index.ts')
-    return `sbatch ${batchWords({ name: job.name, nodes: sizeOf(job), log: 'logs/slurm.0.log' }).join(' ')}\n`
+    return `sbatch ${batchWords({ name: job.name, nodes: sizeOf(job), folder: 'JOB' }).join(' ')}\n`
   },
   Kubernetes: async ({ job, plan }, { cwd }) => {
     const { renderOptions } = await import('../cloud/index.ts')

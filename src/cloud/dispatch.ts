@@ -4,7 +4,7 @@ import { chownSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Accounts } from './accounts.ts'
 import { type ExecutorTraits, startable } from './admission.ts'
-import { jobFolder, readOutcome, supervisorOf, writeRequest } from './job-folder.ts'
+import { askStop, jobFolder, readOutcome, supervisorOf, writeRequest } from './job-folder.ts'
 import { type CloudJob, isActive } from './jobs.ts'
 import type { Store } from './store.ts'
 
@@ -102,8 +102,11 @@ async function follow(job: CloudJob, options: DispatchOptions, begun: Begun): Pr
 async function stop(id: string, store: Store): Promise<void> {
   const job = store.jobs.get(id)!
   if (job.phase === 'queued' || job.phase === 'uploading') return await store.setPhase(id, 'stopped')
-  const supervisor = supervisorOf(store.folderOf(id))
-  if (isActive(job.phase) && supervisor?.alive) process.kill(supervisor.pid, 'SIGTERM')
+  if (!isActive(job.phase)) return
+  const folder = store.folderOf(id)
+  askStop(folder)
+  const supervisor = supervisorOf(folder)
+  if (supervisor?.alive) process.kill(supervisor.pid, 'SIGTERM')
 }
 
 function giveTo(folder: string, uid: number): void {

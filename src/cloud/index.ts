@@ -25,10 +25,10 @@ export { type JobRequest, sizeOf } from './jobs.ts'
 export { renderOptions, submitPods } from './kubernetes.ts'
 export { findMpirun, mpirunWords } from './mpirun.ts'
 export { openApi } from './openapi.ts'
-export { runMpirun } from './run-mpi.ts'
 export { createJobServer, type ServerOptions } from './server.ts'
 export type { Keys } from './sign.ts'
-export { batchWords, findSlurm } from './slurm.ts'
+export { batchWords, runBatch } from './slurm.ts'
+export { findSlurm } from './slurm-command.ts'
 export { openStore, type Store } from './store.ts'
 export {
   EXECUTOR_NAMES,

@@ -76,6 +76,10 @@ export function takeOver(folder: string): boolean {
   return isSame && claim(folder)
 }
 
+/** Holds for a supervisor that comes later, too. */
+export const askStop = (folder: string) => writeFileSync(join(folder, 'stop'), '')
+export const isStopAsked = (folder: string) => existsSync(join(folder, 'stop'))
+
 export const writeStatus = (folder: string, status: JobStatus) => writeWhole(join(folder, 'status.json'), status)
 
 /** What the supervisor last saw, where it can see more than that the job runs. */

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { batchWords, parseState } from './slurm.ts'
 
 test('the flags of sbatch', () => {
-  expect(batchWords({ name: 'ctr', nodes: 2, log: '/jobs/1/logs/slurm.0.log' }).join(' ')).toMatchInlineSnapshot(
-    `"--parsable --job-name=ctr --nodes=2 --ntasks-per-node=1 --output=/jobs/1/logs/slurm.0.log --open-mode=append --no-requeue"`,
+  expect(batchWords({ name: 'ctr', nodes: 2, folder: '/jobs/1' }).join(' ')).toMatchInlineSnapshot(
+    `"--parsable --job-name=ctr --nodes=2 --ntasks-per-node=1 --output=/jobs/1/logs/slurm.0.log --open-mode=append --no-requeue --comment=/jobs/1"`,
   )
 })
 

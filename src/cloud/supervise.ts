@@ -6,6 +6,7 @@ import type { Env } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
 import {
   claim,
+  isStopAsked,
   jobFolder,
   jobOfFolder,
   type Outcome,
@@ -33,15 +34,20 @@ export interface SuperviseJobOptions {
   readonly signal: AbortSignal
 }
 
-/** Does nothing where the job was started before, but for one on Kubernetes that lost its supervisor: it is followed again. */
+/** Their jobs go on without a supervisor: one that comes later follows them. */
+const RESUMING: readonly ExecutorName[] = ['kubernetes', 'slurm']
+
+/** Does nothing where the job was started before, unless it goes on and has lost its supervisor. */
 export async function superviseCloudJob(options: SuperviseJobOptions): Promise<void> {
   const { folder, executor } = options
-  if (!claim(folder) && !(executor === 'kubernetes' && takeOver(folder))) return
+  const again = !claim(folder)
+  if (again && !(RESUMING.includes(executor) && takeOver(folder))) return
+  const signal = isStopAsked(folder) ? AbortSignal.abort() : options.signal
   const { logs } = jobFolder(folder)
   mkdirSync(logs, { recursive: true })
   const said = recorder(join(logs, 'job.log'))
   try {
-    const code = await RUN[executor](options, said.emit)
+    const code = await RUN[executor]({ ...options, again, signal }, said.emit)
     writeOutcome(folder, outcomeOf(code, said.failure() ?? readFailure(folder)))
   } catch (error) {
     said.emit({ kind: 'error', code: 'CLOUD_JOB', message: (error as Error).message })
@@ -52,7 +58,7 @@ export async function superviseCloudJob(options: SuperviseJobOptions): Promise<v
 export const EXECUTOR_NAMES = ['local', 'mpi', 'slurm', 'ssh', 'kubernetes'] as const
 export type ExecutorName = (typeof EXECUTOR_NAMES)[number]
 
-type Run = (options: SuperviseJobOptions, emit: EventSink) => Promise<number | undefined>
+type Run = (options: SuperviseJobOptions & { readonly again: boolean }, emit: EventSink) => Promise<number | undefined>
 
 const RUN: Readonly<Record<ExecutorName, Run>> = {
   local: async ({ folder, env, signal }, emit) => {

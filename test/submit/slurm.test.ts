@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { filled, guideJobs, at as inRepo, type MpiCluster, mpiTools, openMpiCluster } from './mpi-cluster.testing.ts'
 import { openSlurm, type Slurm } from './slurm.testing.ts'
 
+const WAITING = { timeout: 60_000, interval: 300 }
 const lacking = mpiTools() ?? slurmTools()
 if (lacking) console.warn(`skipped: ${lacking}`)
 
@@ -61,6 +62,34 @@ describe.skipIf(lacking)(`jobs by Slurm ${lacking ?? ''}`, { timeout: 180_000 },
     expect(inSlurm('squeue', '-h')).toBe('')
   })
 
+  test('executor slurm: a job whose supervisor is killed goes on with another, which sees its end and can stop it', async () => {
+    const { config, backend } = guideJobs()[0]!
+    const keys = await cluster.serve('--executor', 'slurm')
+    const begun = async (command: string) => {
+      write(config, backend, { ...keys, start_cmd: command })
+      const id = /"jobId": "([^"]+)"/.exec((await submit()).text)![1]!
+      await statusOf(id, /running/)
+      await vi.waitFor(() => expect(inSlurm('squeue', '-h', '-o', '%T')).toContain('RUNNING'), WAITING)
+      return id
+    }
+    const supervisor = (id: string) => Number(readFileSync(at(`server/jobs/${id}/started`), 'utf8').split(' ')[0])
+
+    const first = await begun(`while [ ! -e ${at('done')} ]; do sleep 0.1; done`)
+    const killed = supervisor(first)
+    process.kill(killed, 'SIGKILL')
+    await vi.waitFor(() => expect(supervisor(first)).not.toBe(killed), WAITING)
+    expect(await statusOf(first, /running/)).not.toContain('failed')
+    writeFileSync(at('done'), '')
+    await statusOf(first, /succeeded/)
+    expect(readFileSync(at(`server/jobs/${first}/logs/job.log`), 'utf8')).toMatch(/It goes on as job \d+ of Slurm/)
+
+    const second = await begun('sleep 600')
+    process.kill(supervisor(second), 'SIGKILL')
+    await cluster.oarfish('stop', second)
+    await statusOf(second, /stopped/)
+    expect(inSlurm('squeue', '-h')).toBe('')
+  })
+
   test('what Slurm refuses, and what it ends itself, is told', async () => {
     const { config, backend } = guideJobs()[0]!
     write(config, bySlurm(backend), { nodes: '3' })
@@ -71,10 +100,7 @@ describe.skipIf(lacking)(`jobs by Slurm ${lacking ?? ''}`, { timeout: 180_000 },
     ])
     write(config, bySlurm(backend), { start_cmd: 'sleep 600' })
     const running = submit()
-    await vi.waitFor(() => expect(inSlurm('squeue', '-h', '-o', '%T')).toContain('RUNNING'), {
-      timeout: 30_000,
-      interval: 300,
-    })
+    await vi.waitFor(() => expect(inSlurm('squeue', '-h', '-o', '%T')).toContain('RUNNING'), WAITING)
     inSlurm('scancel', ...inSlurm('squeue', '-h', '-o', '%i').trim().split('\n'))
     const ended = await running
     expect([ended.code, ended.text]).toEqual([2, expect.stringMatching(/Slurm ended job \d+ on .*: CANCELLED/)])
