@@ -272,8 +272,9 @@ describe('a user reader', () => {
     const reader = read(file, { ...jsonReader({ progress }), threads: 1 })
     for await (const batch of reader) {
       expect(batch.index).toBe(0)
-      await setTimeout(400)
       // Four parts of 2048 samples, of 30,000.
+      await expect.poll(() => statSync(progress).size, { timeout: 10_000 }).toBe(4 * 2048)
+      await setTimeout(400)
       expect(statSync(progress).size).toBe(4 * 2048)
       break
     }
