@@ -18,6 +18,7 @@ test.each([
   [[`-p${folder}`, '-j/x'], '--job_workspace or --job_dispatch_package should be set. Both of them are'],
   [['-jrelative'], '--job_workspace: expected an absolute path on the hosts, got "relative".'],
   [['--job_dispatch_package=missing'], /there is no folder \S+missing\./],
+  [['-p.', '--config=model/net.py'], /--job_dispatch_package: \S+ has no model\/net\.ts\./],
   [['-j/x', '--log_perod=50'], /log_perod.*log_period/],
   [['-j/x', '--num_passes=many', '--use_gpu=7'], /num_passes[\s\S]*use_gpu/],
   [['-j/x', '--trainer_id=1', '--pservers=a'], /--pservers is set.*\n--trainer_id is set for each host from conf\.py/],

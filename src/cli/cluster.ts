@@ -1,5 +1,6 @@
 /** @file `oarfish cluster`: PaddlePaddle's cluster_train/paddle.py, a job on hosts that are reached by ssh. */
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { isAbsolute, join, resolve } from 'node:path'
 import { Command } from 'commander'
 import { UserError } from '../util/index.ts'
 import { ExitCode } from './exit.ts'
@@ -32,6 +33,7 @@ export function clusterCommand(io: CliIo): Command {
     .description(
       'Start the servers and trainers of a job on the hosts of conf.py over ssh, and watch them to their end.',
     )
+    .usage('[options] [--trainer_option=value ...]')
     .option('--conf <file>', 'the hosts: conf.py, or the same keys as yaml', 'conf.py')
     .option('-p, --job_dispatch_package <folder>', 'workspace here; what a host does not have of it yet is uploaded')
     .option('-j, --job_workspace <folder>', 'workspace on the hosts from an earlier dispatch; nothing is uploaded')
@@ -50,6 +52,7 @@ async function runCluster(flags: ClusterFlags, passed: readonly string[], io: Cl
   const files = workspaceOf(flags)
   const conf = loadClusterConf(flags.conf)
   const trainerOptions = await checkedOptions(passed, conf.portsNumForSparse)
+  if (files.dispatch !== undefined) checkPackage(files.dispatch, trainerOptions)
   const { stop_timeout: stopSeconds = STOP_SECONDS, connect_timeout: connectSeconds } = flags
   const screen = await openScreen(io, flags.json ?? false)
   const message = `Stopping the job on all hosts; in ${stopSeconds} s, or by another Ctrl+C, its processes are killed.`
@@ -112,6 +115,17 @@ async function checkedOptions(passed: readonly string[], sparsePorts: number): P
     throw new UserError(all.join('\n'), { code: 'SSH_OPTIONS', hint: 'Nothing was uploaded or started.' })
   const words = Object.entries({ save_dir: './output', ...typed }).map(([name, value]) => `--${name}=${textOf(value)}`)
   return words
+}
+
+/** Without its configuration every trainer would fail, after the upload. */
+function checkPackage(folder: string, trainerOptions: readonly string[]): void {
+  const given = trainerOptions.find((word) => word.startsWith('--config='))?.slice('--config='.length)
+  const config = (given ?? './trainer_config.ts').replace(/\.py$/, '.ts')
+  if (!existsSync(folder) || isAbsolute(config) || existsSync(join(folder, config))) return
+  throw new UserError(`--job_dispatch_package: ${folder} has no ${config}.`, {
+    code: 'SSH_PACKAGE',
+    hint: 'The trainers are started in the dispatched folder: --config=FILE is relative to it.',
+  })
 }
 
 const textOf = (value: string | number | boolean) =>
