@@ -1,6 +1,7 @@
 /**
  * @file The same all-reduce through a group, asked by a thread that waits, as trainer threads do. Arguments: bytes, repetitions,
- * and the plan as JSON or nothing, when the environment says it. Rank 0 prints a JSON line.
+ * and the plan as JSON or nothing, when the environment says it. Rank 0 prints a JSON line with the mean of all ranks' medians: where
+ * ranks share cores, what one of them sees depends on who was let run first.
  */
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
 import { groupPlan, openGroup, openSeat } from '../dist/collective/index.js'
@@ -29,6 +30,7 @@ function measure({ handle, bytes, repetitions, description }) {
     if (i >= 0) times.push(performance.now() - start)
   }
   times.sort((a, b) => a - b)
-  const ms = times[times.length >> 1]
-  if (group.rank === 0) console.log(JSON.stringify({ ranks: group.size, bytes, ms, description }))
+  const ms = Float64Array.of(times[times.length >> 1])
+  group.allReduce(ms, 'mean')
+  if (group.rank === 0) console.log(JSON.stringify({ ranks: group.size, bytes, ms: ms[0], description }))
 }
