@@ -66,6 +66,16 @@ describe.skipIf(lacking !== undefined)('netns: modes over a bad network', () => 
     expect(results[0]!.evaluation['auc']).toBeGreaterThan(0.85)
   })
 
+  test('hybrid: workers on two hosts average dense gradients by a ring over TCP, rows are on two others', async () => {
+    const lostBefore = network.lost()
+    const overrides = ['runner.epochs=2', 'runner.fleet_mode=hybrid', 'runner.model_save_path=']
+    const results = await run('hybrid', { network, overrides, workersListen: true })
+    expect(network.lost()).toBeGreaterThan(lostBefore)
+    expect(results.map(({ samples }) => samples)).toEqual([2 * 960, 2 * 960])
+    expect(results[0]!.evaluation['auc']).toBe(results[1]!.evaluation['auc'])
+    expect(results[0]!.evaluation['auc']).toBeGreaterThan(0.85)
+  })
+
   test.each(['async', 'geo'])('%s learns as well with values in float16, in fewer bytes', async (mode) => {
     const overrides = ['runner.epochs=2', `runner.sync_mode=${mode}`, 'runner.geo_step=4', 'runner.model_save_path=']
     const bytes: number[] = []

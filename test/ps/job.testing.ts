@@ -57,9 +57,10 @@ export async function startJob({
   network,
 }: JobOptions): Promise<Job> {
   const ports = await freePorts(servers + (workersListen ? workers : 0))
-  const local = ports.slice(servers).map((port) => `127.0.0.1:${port}`)
+  const endpoints = ports.map((port, i) => `${network?.hosts[i]?.address ?? '127.0.0.1'}:${port}`)
+  const local = endpoints.slice(servers)
   const shared = {
-    servers: ports.slice(0, servers).map((port, i) => `${network?.hosts[i]?.address ?? '127.0.0.1'}:${port}`),
+    servers: endpoints.slice(0, servers),
     workers: local,
     workerNum: workers,
     jobId: 'test',
