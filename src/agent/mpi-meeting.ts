@@ -1,7 +1,7 @@
 /** @file Nodes that meet over MPI: what one has reaches all, and where each is found. */
 import { hostname, networkInterfaces } from 'node:os'
 import { type Group, groupPlan, openGroup } from '../collective/index.ts'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { Job } from '../submit/index.ts'
 import { isUserError } from '../util/index.ts'

@@ -1,7 +1,7 @@
 /** @file A node of a job as one rank of mpirun: files, addresses and exit codes travel over MPI, so that nodes need nothing in common but that. */
 import { rmdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { Job } from '../submit/index.ts'
 import { type LogSelection, taggedLines } from './logs.ts'

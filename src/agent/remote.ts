@@ -1,6 +1,6 @@
 /** @file A node of a job that somebody else drives over its standard streams: the job and what other nodes say come in, logs go out. */
 import { join } from 'node:path'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { Job } from '../submit/index.ts'
 import { placeOf, printing, removeWork } from './mpi.ts'

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import { PRIORITIES, type Priority } from '../config/index.ts'
+import type { Priority } from '../config/index.ts'
 import type { Event } from '../event/index.ts'
 import { ExitCode } from './exit.ts'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
@@ -77,12 +77,12 @@ export function cloudCommand(io: CliIo): Command {
     .argument('<name>')
     .option(...dir)
     .requiredOption('--quota <n>', 'nodes that its jobs may hold at one time', wholeNumber)
-    .option('--priorities <list>', 'which its jobs may have', PRIORITIES.join(','))
-    .action(async (name: string, options: { dir: string; quota: number; priorities: string }) => {
+    .option('--priorities <list>', 'which its jobs may have, separated by commas (default: all)')
+    .action(async (name: string, options: { dir: string; quota: number; priorities?: string }) => {
       const { addGroup } = await import('../cloud/index.ts')
-      const priorities = options.priorities
-        .split(',')
-        .map((word) => oneOf('--priorities', PRIORITIES, word) as Priority)
+      const { PRIORITIES } = await import('../config/index.ts')
+      const asked = options.priorities?.split(',') ?? PRIORITIES
+      const priorities = asked.map((word) => oneOf('--priorities', PRIORITIES, word) as Priority)
       await addGroup(accountsFile(options.dir), name, { quota: options.quota, priorities })
       io.out.write(`group ${name}: ${options.quota} nodes, priorities ${priorities.join(', ')}\n`)
     })

@@ -47,7 +47,7 @@ async function tokenOf(
   { token, log_dir }: Pick<InspectCliOptions, 'token' | 'log_dir'>,
   { env }: CliIo,
 ) {
-  const { jobSecrets, parseEndpoints } = await import('../config/index.ts')
+  const { jobSecrets, parseEndpoints } = await import('../env/index.ts')
   const { readJobFile } = await import('../launch/index.ts')
   const job = readJobFile(log_dir)
   const known = job?.servers.includes(server) ? job : undefined

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { CLUSTER_ENV } from '../config/index.ts'
+import { CLUSTER_ENV } from '../env/index.ts'
 import { FLEETRUN_FLAGS, LAUNCH_PS_FLAGS } from './launch-flags.ts'
 
 const page = readFileSync(new URL('../../docs/launch.md', import.meta.url), 'utf8')

@@ -1,6 +1,6 @@
 /** @file static_ps_infer and static_ps_offline_infer: saved models evaluated by a server or a worker of a job, or alone. */
 import { Command } from 'commander'
-import type { Role } from '../config/index.ts'
+import type { Role } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
@@ -42,7 +42,8 @@ function inferCommand(io: CliIo, { name, description, offline }: Kind): Command 
 }
 
 async function runPsInfer({ config_yaml, opt = [], json = false }: PsInferOptions, offline: boolean, io: CliIo) {
-  const { clusterFromEnv, loadConfig, psFlags } = await import('../config/index.ts')
+  const { loadConfig } = await import('../config/index.ts')
+  const { clusterFromEnv, psFlags } = await import('../env/index.ts')
   const { infer, inferWorker, offlineInfer } = await import('../train/index.ts')
   const cluster = clusterFromEnv(io.env)
   const loaded = loadConfig({ path: config_yaml, overrides: opt })

@@ -34,7 +34,8 @@ export function psTrainerCommand(io: CliIo): Command {
 async function runPsTrainer(options: PsTrainerOptions, io: CliIo): Promise<void> {
   const { config_yaml, opt = [], json = false, resume = false } = options
   const mode = oneOf('--mode', (await import('../model/index.ts')).GRAPH_MODES, options.mode)
-  const { clusterFromEnv, loadConfig, psFlags } = await import('../config/index.ts')
+  const { loadConfig } = await import('../config/index.ts')
+  const { clusterFromEnv, psFlags } = await import('../env/index.ts')
   const cluster = clusterFromEnv(io.env)
   const output = openOutput(io, { json })
   if (cluster.role === 'local') {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import {
   applyJob,

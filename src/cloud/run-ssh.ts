@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { exchanged, type NodeTask } from '../agent/index.ts'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { openHosts, parseHosts, type RemoteHost, type SshHost, sshWords } from '../ssh/index.ts'
 import { UserError } from '../util/index.ts'

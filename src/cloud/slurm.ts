@@ -1,7 +1,7 @@
 /** @file Jobs as batch jobs of Slurm: it chooses the nodes, and mpirun within its allocation starts the ranks. Logs lie in the job's folder, which nodes must see. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { UserError } from '../util/index.ts'
 import { jobFolder, readRequest, writeStatus, writeWhole } from './job-folder.ts'

@@ -1,5 +1,6 @@
 /** @file What carries the numbers of this process's group: MPI under mpirun and srun, the ring otherwise. */
-import { type Cluster, type Collective, collectiveFromEnv, type Env, parseEndpoint } from '../config/index.ts'
+import type { Collective } from '../config/index.ts'
+import { type Cluster, collectiveFromEnv, type Env, parseEndpoint } from '../env/index.ts'
 import { noEndpoints, notUnderMpi, noWorkerEndpoints } from './errors.ts'
 import type { GroupPlan } from './plan.ts'
 

@@ -1,17 +1,5 @@
 /** @file The public face of config/: PaddleRec's config.yaml, checked and resolved. */
 export {
-  type Cluster,
-  clusterFromEnv,
-  jobSecrets,
-  LOCAL_CLUSTER,
-  type NamedCluster,
-  namedCluster,
-  processEnv,
-  ROLES,
-  type Role,
-} from './cluster.ts'
-export { CLUSTER_ENV, type Env } from './cluster-env.ts'
-export {
   COLLECTIVES,
   type Collective,
   SYNC_MODES,
@@ -19,14 +7,11 @@ export {
   WIRE_PRECISIONS,
   type WirePrecision,
 } from './cluster-keys.ts'
-export { type CollectiveJob, collectiveFromEnv } from './collective-env.ts'
-export { type Endpoint, parseEndpoint, parseEndpoints, splitList } from './endpoint.ts'
 export { commonConfigs, explain, formatSettings } from './explain.ts'
 export { jsonSchema } from './json-schema.ts'
 export { type LoadConfigOptions, type LoadedConfig, loadConfig } from './load.ts'
 export { CONFIG_CODES, type ConfigCode, ConfigError, type ConfigProblem, formatConfigErrors } from './problem.ts'
 export { programConfig } from './program-config.ts'
-export { PS_FLAGS, type PsFlag, psFlags } from './ps-flags.ts'
 export type { DeepReadonly, JobConfig, RunnerConfig } from './resolve.ts'
 export {
   DATA_FORMATS,
@@ -44,6 +29,5 @@ export {
   TABLE_CLASSES,
   type TableParameters,
 } from './table-parameters.ts'
-export { type UserDefinedRoleOptions, userDefinedCluster } from './user-defined-role.ts'
 export * from './v1/index.ts'
 export { checkDataDirs, configErrorAt, validateCustom, validateHyperParameters } from './validate.ts'

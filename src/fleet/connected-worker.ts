@@ -1,6 +1,7 @@
 /** @file A worker that is connected to its servers: threads and steps over their weights, meetings with the other workers. */
-import type { Cluster, JobConfig } from '../config/index.ts'
+import type { JobConfig } from '../config/index.ts'
 import type { Exchange } from '../data/index.ts'
+import type { Cluster } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { createLocalParams, denseLayout, LocalParams, type Params } from '../params/index.ts'
 import {

@@ -1,5 +1,5 @@
 /** @file Which server owns a sign in a Fleet job: the shards that its tables ask for, dealt out in order. */
-import type { Cluster } from '../config/index.ts'
+import type { Cluster } from '../env/index.ts'
 import { type Placement, shardsOf } from '../ps/index.ts'
 import type { SettledStrategy } from './settle-strategy.ts'
 

@@ -1,6 +1,7 @@
 /** @file Fleet: a program's way to be a worker or a server of a job. One instance is one job; it knows nothing of how programs are built. */
-import { type Cluster, processEnv, psFlags } from '../config/index.ts'
+
 import type { Exchange } from '../data/index.ts'
+import { type Cluster, processEnv, psFlags } from '../env/index.ts'
 import { type EventSink, paddleSink } from '../event/index.ts'
 import type { ModelOptimizer } from '../model/index.ts'
 import { type KernelStore, openStore, serveStore } from '../ps/index.ts'

@@ -1,6 +1,6 @@
 /** @file How a process of a Fleet program introduces itself, and what all of them must agree on. */
 import { createHash } from 'node:crypto'
-import type { Cluster } from '../config/index.ts'
+import type { Cluster } from '../env/index.ts'
 import type { Identity } from '../net/index.ts'
 import { programHash } from '../program/index.ts'
 import type { SettledStrategy } from './settle-strategy.ts'

@@ -1,5 +1,5 @@
 /** @file What initServer(dirname) loads: the rows of saved tables that belong to this server. Dense weights begin anew, as in Paddle. */
-import type { Cluster } from '../config/index.ts'
+import type { Cluster } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { isPaddleFolder } from '../params/index.ts'
 import {

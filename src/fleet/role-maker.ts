@@ -1,5 +1,5 @@
 /** @file Role makers: how a program learns whether it is a worker or a server, which one, and who the others are. */
-import { type Cluster, clusterFromEnv, type Env, processEnv, userDefinedCluster } from '../config/index.ts'
+import { type Cluster, clusterFromEnv, type Env, processEnv, userDefinedCluster } from '../env/index.ts'
 
 /** Paddle's Role; its other members are not part of Oarfish. */
 export const Role = { WORKER: 1, SERVER: 2 } as const

@@ -1,5 +1,5 @@
 /** @file The seam between fleet and what builds programs: fluid's minimize hands a program over, its Executor asks for a hold on the servers. Types only. */
-import type { Cluster } from '../config/index.ts'
+import type { Cluster } from '../env/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import type { LocalParams, Params } from '../params/index.ts'
 import type { Placement, PsMode } from '../ps/index.ts'

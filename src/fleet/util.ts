@@ -1,5 +1,5 @@
 /** @file fleet.util: files dealt out to workers, and numbers exchanged between them. */
-import type { Cluster } from '../config/index.ts'
+import type { Cluster } from '../env/index.ts'
 import { argumentError } from './errors.ts'
 
 export const REDUCTIONS = {

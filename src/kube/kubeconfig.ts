@@ -4,7 +4,7 @@ import type { RequestOptions } from 'node:https'
 import { isIPv6 } from 'node:net'
 import { delimiter, join } from 'node:path'
 import type { KubeConfig } from '@kubernetes/client-node'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import { UserError } from '../util/index.ts'
 import { proxyFor } from './proxy.ts'
 

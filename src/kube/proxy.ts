@@ -1,5 +1,5 @@
 /** @file The proxy that stands in the environment, for a server: as kubectl takes it. Pure. */
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 
 /** Undefined where none is set, the server is on this host, or NO_PROXY excepts it. */
 export function proxyFor(server: string, env: Env): string | undefined {

@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { constants } from 'node:os'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import { LIFELINE } from './lifeline.ts'
 import type { JobRole } from './process-env.ts'
 import type { BoundSocket } from './sockets.ts'

@@ -1,5 +1,5 @@
 /** @file The environment of each process of a collective job: the variables of both generations of the original. Pure. */
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import { callerEnv } from './process-env.ts'
 
 /** A host of the job and its processes. */

@@ -1,5 +1,5 @@
 /** @file Variables that stand above the flags of a collective launch, as in the original. Pure. */
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import type { CollectiveFlags } from './collective-layout.ts'
 import { launchFlagError } from './errors.ts'
 

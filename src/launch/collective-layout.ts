@@ -1,5 +1,5 @@
 /** @file What the flags of a collective job ask for: hosts, processes, devices, where hosts meet. Pure. */
-import { type Env, splitList } from '../config/index.ts'
+import { type Env, splitList } from '../env/index.ts'
 import { deviceRequired, launchFlagError, loopbackInIps, moreThanDevices } from './errors.ts'
 
 /** By their own names, of both generations of the original. */

@@ -1,5 +1,5 @@
 /** @file Which processes a launcher's flags ask for and where each listens. Pure: a port that is still open is undefined. */
-import { type Env, parseEndpoint, parseEndpoints, splitList } from '../config/index.ts'
+import { type Env, parseEndpoint, parseEndpoints, splitList } from '../env/index.ts'
 import { launchFlagError, notInBuild } from './errors.ts'
 
 /** The flags that say what runs where, by their own names. */

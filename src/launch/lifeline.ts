@@ -1,7 +1,7 @@
 /** @file A pipe between launcher and process: when the launcher is gone, however it ended, the process ends too. */
 import { fstatSync } from 'node:fs'
 import { Socket } from 'node:net'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 
 /** `PID:FD`: the launcher's process id and the descriptor in its child. Grandchildren see the variable but not that parent. */
 export const LIFELINE = 'OARFISH_LIFELINE'

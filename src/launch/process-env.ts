@@ -1,5 +1,5 @@
 /** @file The environment of each process, variable for variable as Paddle's launchers set it. Pure. */
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 
 export type JobRole = 'server' | 'worker'
 

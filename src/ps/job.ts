@@ -1,6 +1,7 @@
 /** @file What all processes of a job must agree on, and how each introduces itself. */
 import { createHash } from 'node:crypto'
-import type { Cluster, JobConfig } from '../config/index.ts'
+import type { JobConfig } from '../config/index.ts'
+import type { Cluster } from '../env/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import type { Identity } from '../net/index.ts'
 import { programHash } from '../program/index.ts'

@@ -1,7 +1,8 @@
 /** @file A parameter server as a process: loads the model for its tables and weights, serves workers until all are done. */
-import { type Cluster, explain, type LoadedConfig } from '../config/index.ts'
+import type { LoadedConfig } from '../config/index.ts'
+import type { Cluster } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
-import { type GraphMode, loadModelAs } from '../model/index.ts'
+import type { GraphMode } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'
 import { isHybrid, jobIdentity, psMode, shardsOf } from './job.ts'
 import { openStore, serveStore } from './serve-model.ts'
@@ -35,16 +36,18 @@ export async function runServer({
   memoryLimitBytes,
   requestTimeoutMs: _,
   mode: graph = 'static',
-  settings = explain(loaded.config),
+  settings,
   rowsOnly = isHybrid(loaded.config),
   ...service
 }: RunServerOptions): Promise<void> {
   const { config } = loaded
   const mode = psMode(config)
+  // Loaded here: threads that talk to servers load this folder as well, and need neither.
+  const [{ explain }, { loadModelAs }] = await Promise.all([import('../config/index.ts'), import('../model/index.ts')])
   const model = await loadModelAs(graph, loaded)
   const { seed, table_segments: segments, thread_num: threads, server_threads: serverThreads } = config.runner
   const job = { role: 'server', rank: cluster.rank, threads } as const
-  emit({ kind: 'start', command: 'train', model: config.dir, settings, job })
+  emit({ kind: 'start', command: 'train', model: config.dir, settings: settings ?? explain(config), job })
   const { server_memory_mb: megabytes } = config.runner
   const bytes = memoryLimitBytes ?? (megabytes === undefined ? undefined : megabytes * 1024 * 1024)
   const limit = bytes === undefined ? {} : { memoryLimitBytes: bytes }

@@ -1,6 +1,6 @@
 /** @file A server's weights and their service: opened from a model, served until every worker is done. Knows no configuration file. */
 import { totalmem } from 'node:os'
-import type { Cluster } from '../config/index.ts'
+import type { Cluster } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { type Identity, newLocalPath, socketTransport, splitEndpoint, type Transport } from '../net/index.ts'

@@ -1,5 +1,6 @@
 /** @file A runner as one process of a job with parameter servers: a worker trains its part of the data, a server keeps weights. */
-import { type Cluster, phasesOf, psFlags } from '../config/index.ts'
+import { phasesOf } from '../config/index.ts'
+import { type Cluster, psFlags } from '../env/index.ts'
 import { runServer } from '../ps/index.ts'
 import { type JobCheckpoints, trainWorker } from '../train/index.ts'
 import { filesInOrder, type ReadyPhase, readyPhase, settingsOf } from './phase.ts'

@@ -1,13 +1,13 @@
 /** @file `oarfish run`: the runners that `mode` selects, one after the other. */
 import {
   checkRun,
-  type Env,
   type LoadedRunConfig,
   type NodeV1,
   nodeFromEnv,
   type RunnerV1,
   selectedRunners,
 } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import type { EventSink, Metrics } from '../event/index.ts'
 import type { EngineName } from '../train/index.ts'
 import { inferRunner } from './infer-runner.ts'

@@ -1,6 +1,6 @@
 /** @file The way to one host: the system's ssh with the user's own configuration, one connection for all that is run there. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import { connectionLost, sshError } from './errors.ts'
 import type { SshHost } from './host.ts'
 

@@ -1,6 +1,6 @@
 /** @file `fleetrun --hosts`: servers and workers, or the ranks of a collective job, on hosts that are reached by ssh. */
 import { randomBytes } from 'node:crypto'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import { collectiveEnv, fleetrunEnv } from '../launch/index.ts'
 import { UserError } from '../util/index.ts'
 import { refuseFullDisks } from './dispatch.ts'

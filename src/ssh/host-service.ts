@@ -1,7 +1,7 @@
 /** @file A host's side of a connection: answers the launcher's requests until its input ends. */
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import { toPlainError, UserError } from '../util/index.ts'
 import { openFolder, seal, take } from './host-files.ts'
 import { freePorts, look } from './host-look.ts'

@@ -1,6 +1,7 @@
 /** @file A worker of a job that evaluates saved models on parameter servers: worker 0 loads each, all evaluate their part of the data. */
 import { performance } from 'node:perf_hooks'
-import { type Cluster, configErrorAt, type LoadedConfig } from '../config/index.ts'
+import { configErrorAt, type LoadedConfig } from '../config/index.ts'
+import type { Cluster } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { loadModel, type TracedModel } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'

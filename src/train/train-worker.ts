@@ -1,7 +1,8 @@
 /** @file A worker of a parameter-server job: the same steps as training alone, over weights that live on servers. */
 import { performance } from 'node:perf_hooks'
 import type { Group } from '../collective/index.ts'
-import { type Cluster, explain, isWritten, type LoadedConfig } from '../config/index.ts'
+import { explain, isWritten, type LoadedConfig } from '../config/index.ts'
+import type { Cluster } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { type GraphMode, loadModelAs, type TracedModel } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'

@@ -1,7 +1,6 @@
 /** @file Entry of a trainer thread: sessions, and one step per message. Session.run blocks this thread only. */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { type Engine, nullEngine, ortEngine, referenceEngine } from '../engine/index.ts'
-import { openDygraph } from '../model/index.ts'
 import { toPlainError } from '../util/index.ts'
 import { DygraphStep, type WaitingBatch } from './dygraph-step.ts'
 import { HostStep } from './host-step.ts'
@@ -43,7 +42,7 @@ async function compile(
 ): Promise<Phases> {
   const { programs, slots, metrics, segments, batchSizes, seed, clip, shown, dump } = settings
   const engine = ENGINE_BY_NAME[settings.engine]()
-  const dygraph = settings.dygraph && (await openDygraph(settings.dygraph))
+  const dygraph = settings.dygraph && (await openModel(settings.dygraph))
   const phases = await Promise.all(
     PHASES.filter((phase) => programs[phase]).map(async (phase) => {
       const params = paramsOf[phase]
@@ -70,6 +69,12 @@ async function compile(
     }),
   )
   return Object.fromEntries(phases)
+}
+
+/** Loading a user's file takes much that a thread without one does not need. */
+async function openModel(place: NonNullable<ThreadSettings['dygraph']>) {
+  const { openDygraph } = await import('../model/index.ts')
+  return await openDygraph(place)
 }
 
 /** Messages in order. They are also taken off the port by hand, since it delivers none between two steps without a pause. */

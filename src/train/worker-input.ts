@@ -1,8 +1,9 @@
 /** @file Which part of the data a worker reads: workers compare their files and deal them out, or each reads its own. */
 import { createHash } from 'node:crypto'
 import { basename } from 'node:path'
-import type { Cluster, JobConfig } from '../config/index.ts'
+import type { JobConfig } from '../config/index.ts'
 import { countPieces, measureFiles, type Part } from '../data/index.ts'
+import type { Cluster } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { anyFiles } from '../fs/index.ts'
 import { filesDiffer, type ServerGroup } from '../ps/index.ts'

@@ -1,6 +1,7 @@
 /** @file A trainer of a job with servers: every step is made by all trainers together, node 0 loads and saves. */
-import { type Env, namedCluster } from '../config/index.ts'
+
 import type { Part } from '../data/index.ts'
+import { type Env, namedCluster } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { ConnectedWorker, together } from '../fleet/index.ts'
 import {

@@ -1,5 +1,5 @@
 /** @file A server's half of the set-up: hears all trainers, and notices when one is gone before it has joined the job. */
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import {
   type Connection,

@@ -1,5 +1,5 @@
 /** @file A server as a process: waits for its trainers to say what it serves, then serves one part of the model at each port. */
-import { type Env, namedCluster } from '../config/index.ts'
+import { type Env, namedCluster } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { fleetIdentity } from '../fleet/index.ts'
 import { openStore, serveStore } from '../ps/index.ts'

@@ -1,6 +1,6 @@
 /** @file A trainer as a process: its configuration, its data, alone or with servers, pass after pass. */
 import { performance } from 'node:perf_hooks'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { StepReport } from '../train/index.ts'
 import { openClusterJob } from './cluster-job.ts'

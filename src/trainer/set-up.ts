@@ -3,7 +3,7 @@
  * server who it is as soon as it starts (tell-servers.ts), and later what it trains. When all have come and agree, the servers make
  * their parts of the model (hear-trainers.ts).
  */
-import { type Env, jobSecrets } from '../config/index.ts'
+import { type Env, jobSecrets } from '../env/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import type { Identity } from '../net/index.ts'
 import { programHash } from '../program/index.ts'

@@ -1,6 +1,6 @@
 /** @file A trainer's half of the set-up: it calls every server when it starts, tells them what it trains, and leaves when it has joined the job. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { Peer, reach, sayHello, socketTransport } from '../net/index.ts'

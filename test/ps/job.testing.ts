@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer } from 'node:net'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Cluster } from '../../src/config/index.ts'
+import type { Cluster } from '../../src/env/index.ts'
 import type { Network } from '../netns/network.testing.ts'
 
 const PROCESS = fileURLToPath(new URL('./process.mjs', import.meta.url))

@@ -1,6 +1,5 @@
 /** @file Whether this process is one of a 1.x job already: a server or a worker that a launcher or a cluster has started. */
-import { type Cluster, clusterFromEnv } from '../cluster.ts'
-import type { Env } from '../cluster-env.ts'
+import { type Cluster, clusterFromEnv, type Env } from '../../env/index.ts'
 
 export interface NodeV1 {
   readonly cluster: Cluster

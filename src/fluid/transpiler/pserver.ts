@@ -1,5 +1,5 @@
 /** @file The programs of a parameter server: one gives it first weights, the other serves trainers until all are done. */
-import type { Cluster } from '../../config/index.ts'
+import type { Cluster } from '../../env/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import type { Identity } from '../../net/index.ts'
 import { KernelStore, openStore, type PsMode, serveStore } from '../../ps/index.ts'

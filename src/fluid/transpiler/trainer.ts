@@ -1,6 +1,6 @@
 /** @file A trainer of a transpiled program: its hold on the servers, as the Executor and fluid.io ask for it. */
 import { MessageChannel } from 'node:worker_threads'
-import type { Cluster } from '../../config/index.ts'
+import type { Cluster } from '../../env/index.ts'
 import type { EventSink } from '../../event/index.ts'
 import type { FleetRuntime, FleetWorker } from '../../fleet/index.ts'
 import type { TracedModel } from '../../model/index.ts'

@@ -1,6 +1,6 @@
 /** @file DistributeTranspiler: turns a program for one machine into those of trainers and servers. */
 import { createHash } from 'node:crypto'
-import { type Cluster, namedCluster, parseEndpoints } from '../../config/index.ts'
+import { type Cluster, namedCluster, parseEndpoints } from '../../env/index.ts'
 import type { EventSink } from '../../event/index.ts'
 import { ConnectedWorker, type FleetProgram, fleetIdentity } from '../../fleet/index.ts'
 import type { TracedModel } from '../../model/index.ts'

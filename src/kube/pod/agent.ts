@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { readLogs, runNode } from '../../agent/index.ts'
-import type { Env } from '../../config/index.ts'
+import type { Env } from '../../env/index.ts'
 import type { Event } from '../../event/index.ts'
 import type { Job, JobData } from '../../submit/index.ts'
 import type { KubeClient } from '../client.ts'

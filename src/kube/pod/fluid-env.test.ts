@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Env } from '../../config/index.ts'
+import type { Env } from '../../env/index.ts'
 import { fluidEnv, readFluidPod } from './fluid-env.ts'
 
 const COMMON = { PADDLE_JOB_NAME: 'fluid-ctr', POD_NAME: 'ctr-trainer-1', POD_IP: '10.0.0.9', ENTRY: 'python train.py' }

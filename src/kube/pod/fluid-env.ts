@@ -1,5 +1,5 @@
 /** @file What paddle_k8s start_fluid reads of a pod and tells its program, in the variables of all its versions. Pure. */
-import type { Env } from '../../config/index.ts'
+import type { Env } from '../../env/index.ts'
 import { UserError } from '../../util/index.ts'
 
 export const FLUID_ROLES = ['TRAINER', 'PSERVER', 'WORKER'] as const

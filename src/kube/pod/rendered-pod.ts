@@ -1,7 +1,7 @@
 /** @file A pod of a job that oarfish itself rendered: what its manifest tells it, and its place among the others. */
 import type { V1Pod } from '@kubernetes/client-node'
 import type { Seats } from '../../agent/index.ts'
-import type { Env } from '../../config/index.ts'
+import type { Env } from '../../env/index.ts'
 import type { RoleName } from '../../submit/index.ts'
 import { UserError } from '../../util/index.ts'
 import { placeOf } from '../place.ts'

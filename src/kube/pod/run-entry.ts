@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import type { Readable } from 'node:stream'
-import type { Env } from '../../config/index.ts'
+import type { Env } from '../../env/index.ts'
 
 export interface EntryOptions {
   readonly env: Env

@@ -1,7 +1,7 @@
 /** @file paddle_k8s start_fluid: waits for the pods of its job, tells the program who they are, and runs it. */
 import { existsSync } from 'node:fs'
 import type { V1Pod } from '@kubernetes/client-node'
-import type { Env } from '../../config/index.ts'
+import type { Env } from '../../env/index.ts'
 import { translateLine } from '../../launch/index.ts'
 import type { KubeClient } from '../client.ts'
 import { RESOURCES } from '../paths.ts'

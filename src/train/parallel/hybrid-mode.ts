@@ -1,6 +1,6 @@
 /** @file Hybrid training as a worker's mode: servers hold the rows, the group of workers the dense weights. */
 import { type Group, openGroup, workersRing } from '../../collective/index.ts'
-import type { Cluster } from '../../config/index.ts'
+import type { Cluster } from '../../env/index.ts'
 import type { LocalParams } from '../../params/index.ts'
 import type { DenseState } from '../../ps/index.ts'
 import { pushedPart } from '../pushed-part.ts'
