@@ -1,6 +1,6 @@
 /** @file The commands of Slurm, and what they refuse. */
 import { execFile } from 'node:child_process'
-import type { Env } from '../config/index.ts'
+import type { Env } from '../env/index.ts'
 import { UserError } from '../util/index.ts'
 
 const TIMEOUT_MS = 60_000
