@@ -27,7 +27,7 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
   geo_delta: choice(
     GEO_DELTAS,
     'whole',
-    'What an exchange of a geo worker brings in of a row’s change: all of it, or one of as many parts as there are workers, which is Paddle’s rule.',
+    'whole: a geo worker brings in all changes of rows, and dense weights are averaged; share: of all changes one of as many parts as there are workers, the rest later, which is Paddle’s rule.',
   ),
   wire_precision: choice(
     WIRE_PRECISIONS,

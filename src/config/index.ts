@@ -2,6 +2,7 @@
 export {
   COLLECTIVES,
   type Collective,
+  type GeoDelta,
   SYNC_MODES,
   type SyncMode,
   WIRE_PRECISIONS,

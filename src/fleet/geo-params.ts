@@ -1,6 +1,14 @@
 /** @file Steps of a single thread in geo: a copy of the model to train, exchanged with the servers every so many steps. */
 import { createLocalParams, LocalParams, type Params, type ParamsShare } from '../params/index.ts'
-import { type Call, GeoExchange, type Placement, type RowBlock, type Slice, TouchedParams } from '../ps/index.ts'
+import {
+  type Call,
+  GeoExchange,
+  geoDenseRate,
+  type Placement,
+  type RowBlock,
+  type Slice,
+  TouchedParams,
+} from '../ps/index.ts'
 import type { TrainingProgram } from './training-program.ts'
 
 export interface GeoParamsOptions {
@@ -19,7 +27,8 @@ export function openGeoParams({ program, segments, geoStep, rows, ...options }: 
   const { train, optimizer, tableOptimizers } = program.model
   const { seed } = program
   // This thread's, and the two that the exchange uses.
-  const local = createLocalParams({ program: train, optimizer, tableOptimizers, seed, segments, threads: 3 })
+  const denseRate = geoDenseRate('whole', options.workers)
+  const local = createLocalParams({ program: train, optimizer, tableOptimizers, seed, segments, denseRate, threads: 3 })
   const exchange = new GeoExchange({ ...options, program: train, seed, segments, local, thread: 1 })
   const params = new TouchedParams(new LocalParams(local, 0))
   let steps = 0

@@ -126,10 +126,13 @@ export interface StepFactors {
   readonly aux: number
 }
 
-/** Factors of step `step`, counted from 1: one count shared by all threads, or Adam's correction runs late in each of them. */
-export function stepFactors(spec: OptimizerSpec, step: number): StepFactors {
+/**
+ * Factors of step `step`, counted from 1: one count shared by all threads, or Adam's correction runs late in each of them.
+ * `seen`: the steps that Adam's moments have seen, where others make steps of the same count with moments of their own.
+ */
+export function stepFactors(spec: OptimizerSpec, step: number, seen = step): StepFactors {
   const baseRate = scheduledRate(spec.learningRate, spec.schedule ?? { kind: 'constant' }, step - 1)
   if (spec.kind !== 'adam') return { step, baseRate, rate: baseRate, aux: 0 }
-  const root = Math.sqrt(1 - spec.beta2 ** step)
-  return { step, baseRate, rate: (baseRate * root) / (1 - spec.beta1 ** step), aux: spec.epsilon * root }
+  const root = Math.sqrt(1 - spec.beta2 ** seen)
+  return { step, baseRate, rate: (baseRate * root) / (1 - spec.beta1 ** seen), aux: spec.epsilon * root }
 }

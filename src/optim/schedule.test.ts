@@ -55,4 +55,11 @@ describe('stepFactors', () => {
     expect(rate).toBeCloseTo((0.001 * Math.sqrt(0.001)) / 0.1, 12)
     expect(aux).toBeCloseTo(1e-8 * Math.sqrt(0.001), 15)
   })
+
+  it('corrects moments by the steps that they have seen, and schedules by all', () => {
+    const spec = optimizer.adam({ schedule: { kind: 'piecewise', boundaries: [1], values: [1, 0.5] } })
+    const [own, shared] = [stepFactors(spec, 1), stepFactors(spec, 2, 1)]
+    expect(shared.rate).toBeCloseTo(own.rate / 2, 12)
+    expect(shared.aux).toBe(own.aux)
+  })
 })

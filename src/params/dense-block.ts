@@ -56,6 +56,7 @@ const LOCK = 0
 const STEPS = 1
 const ARRIVED = 2
 const MEETINGS = 3
+const OTHERS = 4
 const SAMPLES = 16
 
 /** A new block with every weight at its initial value. */
@@ -118,6 +119,18 @@ export class DenseBlock {
 
   /** Goes on from a saved step count. */
   restoreSteps(steps: number): void {
+    Atomics.store(this.#header, STEPS, steps)
+    Atomics.store(this.#header, OTHERS, 0)
+  }
+
+  /** Steps that others have made with optimizer state of their own: they are counted, but this state has not seen them. */
+  get othersSteps(): number {
+    return Atomics.load(this.#header, OTHERS)
+  }
+
+  /** What is more than was counted here are steps of others. No thread may push meanwhile. */
+  countOthers(steps: number): void {
+    Atomics.add(this.#header, OTHERS, steps - this.steps)
     Atomics.store(this.#header, STEPS, steps)
   }
 

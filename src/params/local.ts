@@ -1,7 +1,7 @@
 /** @file Parameters in this process: tables and the dense block shared by its threads. */
 import { createHash } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
-import { type OptimizerSpec, stepFactors } from '../optim/index.ts'
+import { type OptimizerSpec, type StepFactors, stepFactors } from '../optim/index.ts'
 import type { Program } from '../program/index.ts'
 import {
   checkTableNames,
@@ -35,12 +35,16 @@ export interface LocalParamsOptions {
   readonly together?: boolean
   /** See LocalParamsHandle. @default 0 */
   readonly inFlight?: number
+  /** See LocalParamsHandle. @default 1 */
+  readonly denseRate?: number
 }
 
 /** All parameters as plain data plus shared memories: goes to trainer threads by postMessage. */
 export interface LocalParamsHandle {
   /** Gradients that other threads are computing while one does: it computes for weights so many steps ahead. @default 0 */
   readonly inFlight?: number
+  /** Factor on the learning rate of dense weights, where the mean over several copies counts. @default 1 */
+  readonly denseRate?: number
   readonly dense: DenseHandle
   /** Where threads that push together add up gradients of rows. */
   readonly rowRooms?: readonly WebAssembly.Memory[]
@@ -59,10 +63,11 @@ export function createLocalParams({
   denseSlice,
   together = false,
   inFlight = 0,
+  denseRate = 1,
 }: LocalParamsOptions): LocalParamsHandle {
   checkTableNames(tableParameters, program.tables)
   return {
-    inFlight,
+    ...{ inFlight, denseRate },
     ...(together && { rowRooms: createRowRooms(threads) }),
     dense: createDense({ program, optimizer, seed, threads, together, ...(denseSlice && { slice: denseSlice }) }),
     tables: program.tables.map((table) => {
@@ -121,7 +126,7 @@ export class LocalParams implements Params {
     if (slices !== undefined) return this.#pushSlice(share, slices)
     const step = this.dense.nextStep()
     for (const rows of tables) this.#pushRows(rows, step, samples)
-    const factors = stepFactors(this.handle.dense.optimizer, step)
+    const factors = this.#denseFactors(step)
     this.#timed('push', () => this.dense.push(gradients, factors, dense))
     return step
   }
@@ -137,7 +142,7 @@ export class LocalParams implements Params {
         this.#pushRows({ table, rows, ...merged, unseen: true }, step, batchSamples)
       }
     }
-    const factors = stepFactors(this.handle.dense.optimizer, step)
+    const factors = this.#denseFactors(step)
     this.#timed('push', () => this.dense.pushTogether(gradients, factors, samples, slices, pushRows))
     return step
   }
@@ -157,6 +162,12 @@ export class LocalParams implements Params {
   flush(): void {}
 
   close(): void {}
+
+  #denseFactors(step: number): StepFactors {
+    const { dense, denseRate = 1 } = this.handle
+    const factors = stepFactors(dense.optimizer, step, step - this.dense.othersSteps)
+    return { ...factors, rate: factors.rate * denseRate }
+  }
 
   #timed(way: 'pull' | 'push', work: () => void): void {
     const started = performance.now()

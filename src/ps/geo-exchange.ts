@@ -1,4 +1,5 @@
 /** @file Geo on a worker: it trains its own copy of the model and now and then exchanges what has changed with the servers. */
+import type { GeoDelta } from '../config/index.ts'
 import { HalfCoder } from '../kernel/index.ts'
 import { type StepFactors, stepFactors } from '../optim/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../params/index.ts'
@@ -25,24 +26,32 @@ export interface GeoExchangeOptions {
   readonly thread: number
   readonly placement: Placement
   readonly slices: readonly Slice[]
-  /** Workers of the job: each brings in its share of its changes of dense weights. */
+  /** Workers of the job. */
   readonly workers: number
-  /** Of changes of rows too, which is Paddle's rule. @default false: all of them */
-  readonly sharesRows?: boolean
+  /** Paddle's rule for rows and dense weights alike. @default 'whole' */
+  readonly delta?: GeoDelta
   /** Values travel to and from this server as float16. @default none */
   readonly isHalved?: (server: number) => boolean
 }
 
 const ADD = { step: 0, baseRate: -1, rate: -1, aux: 0 } as const
 
+/** The factor on a geo worker's learning rate of dense weights: the mean of so many workers' steps counts as one. */
+export function geoDenseRate(delta: GeoDelta, workers: number): number {
+  return delta === 'share' ? 1 : workers
+}
+
 /**
  * By row and by dense weight, with `old` what the servers are known to hold:
- * send delta = (local - old) / workers, old += delta; the servers add it.
+ * send delta = (local - old) / share, old += delta; the servers add it.
  * Take what changed there: local += server - old, old = server.
- * Rows are mostly trained by one worker at a time: they are sent whole unless asked otherwise. Dense weights, which all workers
- * change at once and in much the same direction, would swing.
+ * Rows are mostly trained by one worker at a time and are sent whole (share 1). Dense weights, which all workers change at once
+ * and in much the same direction, are averaged: share is the number of workers, and a worker goes on with what the servers
+ * have (local = server). With Paddle's rule share is the number of workers for both, and what a worker has not brought in
+ * it keeps and brings in later: the servers get the sum of all workers' steps late, and dense weights swing.
  * The optimizer's step count is that of all workers, as it is where they share one optimizer: by a worker's own count Adam
- * takes itself for younger than it is, and learns rows that come seldom too slowly.
+ * takes itself for younger than it is, and learns rows that come seldom too slowly. Moments of dense weights have seen every
+ * step of this worker and none of the others: they are corrected by its own count.
  */
 export class GeoExchange {
   readonly #options: GeoExchangeOptions
@@ -68,7 +77,7 @@ export class GeoExchange {
   constructor(options: GeoExchangeOptions) {
     const { program, seed, segments, local, thread, placement } = options
     this.#options = options
-    this.#share = options.sharesRows ? options.workers : 1
+    this.#share = options.delta === 'share' ? options.workers : 1
     this.#local = new LocalParams(local, thread)
     this.#adding = local.tables.map((table) => {
       const layout = { ...table.layout, rule: { ...table.layout.rule, rule: 'sgd' as const } }
@@ -150,7 +159,7 @@ export class GeoExchange {
     )
     for (const [server, answer] of answers.entries()) this.#take(answer, slices[server]!)
     this.#toldSteps = Math.max(...answers.map((answer) => answer.steps))
-    dense.restoreSteps(this.#toldSteps)
+    dense.countOthers(this.#toldSteps)
     return answers.some(({ isMore }) => isMore)
   }
 
@@ -195,10 +204,10 @@ export class GeoExchange {
       rowsOf(this.#adding[t]!, signs, this.#factors(t))
       this.#add(t, signs, change)
     }
-    for (let i = 0; i < dense.length; i++) {
-      this.#denseWeights[from + i]! += dense[i]! - this.#oldDense[from + i]!
-      this.#oldDense[from + i] = dense[i]!
-    }
+    if (this.#options.delta === 'share')
+      for (let i = 0; i < dense.length; i++) this.#denseWeights[from + i]! += dense[i]! - this.#oldDense[from + i]!
+    else this.#denseWeights.set(dense as Float32Array, from)
+    this.#oldDense.set(dense as Float32Array, from)
   }
 
   /** To local rows that were just looked up; it is no step of theirs. */

@@ -16,7 +16,7 @@ export {
   serverRows,
 } from './gather.ts'
 export { ADDING } from './geo-changes.ts'
-export { GeoExchange, type GeoExchangeOptions } from './geo-exchange.ts'
+export { GeoExchange, type GeoExchangeOptions, geoDenseRate } from './geo-exchange.ts'
 export type { InspectAnswer, InspectRequest, RowReport, ServerReport, TableReport } from './inspect.ts'
 export { type InspectOptions, inspectServer } from './inspect-client.ts'
 export { isHybrid, jobIdentity, psMode, shardsOf } from './job.ts'

@@ -11,6 +11,7 @@ import {
   type GeoParamsHandle,
   gatherDense,
   gatherRows,
+  geoDenseRate,
   type Placement,
   type PsMode,
   REQUEST_TIMEOUT_MS,
@@ -141,10 +142,11 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
   const { placement, slices } = remote
   refuseAccessors(program.tables, config.table_parameters)
   const tables = { tableOptimizers, plainTables: true }
-  const local = createLocalParams({ program, optimizer, ...tables, seed, segments, threads: threads + 2 })
+  const denseRate = geoDenseRate(geo_delta, workers)
+  const local = createLocalParams({ program, optimizer, ...tables, seed, segments, denseRate, threads: threads + 2 })
   const exchange = new GeoExchange({
     ...{ program, seed, segments, local, thread: threads, placement, slices, workers },
-    sharesRows: geo_delta === 'share',
+    delta: geo_delta,
     isHalved: (server) => wire_precision === 'float16' && servers.localPath(server, 0) === undefined,
     call: (...asked) => servers.ask(...asked),
   })

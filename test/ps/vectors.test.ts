@@ -8,6 +8,7 @@ import {
   ADDING,
   type Call,
   GeoExchange,
+  geoDenseRate,
   KernelStore,
   METHODS,
   ParameterServer,
@@ -123,12 +124,13 @@ test('a push that arrives twice counts once', async () => {
 
 describe('geo of two workers, from 1.0', () => {
   /** A worker's own copy, which a test sets as if it had trained. */
-  function openGeo(job: ReturnType<typeof openJob>, rank: number, sharesRows: boolean) {
+  function openGeo(job: ReturnType<typeof openJob>, rank: number, delta: 'whole' | 'share') {
     const { program, slice } = job
-    const handle = createLocalParams({ program, optimizer: SGD, seed: 1, segments: 1, threads: 3 })
+    const denseRate = geoDenseRate(delta, 2)
+    const handle = createLocalParams({ program, optimizer: SGD, seed: 1, segments: 1, threads: 3, denseRate })
     const local = new LocalParams(handle, 0)
     const exchange = new GeoExchange({
-      ...{ call: job.call(rank), program, seed: 1, segments: 1, local: handle, thread: 1, workers: 2, sharesRows },
+      ...{ call: job.call(rank), program, seed: 1, segments: 1, local: handle, thread: 1, workers: 2, delta },
       placement: { servers: 1, shards: 1 },
       slices: [slice],
     })
@@ -153,7 +155,7 @@ describe('geo of two workers, from 1.0', () => {
 
   test('each brings in half of its change and takes the other one’s', async () => {
     const job = openJob('geo', ADDING, 2)
-    const [first, second] = [openGeo(job, 0, true), openGeo(job, 1, true)]
+    const [first, second] = [openGeo(job, 0, 'share'), openGeo(job, 1, 'share')]
     const server = () => rowOf(job)
     first.set(1.4)
     await first.exchange(true)
@@ -167,9 +169,46 @@ describe('geo of two workers, from 1.0', () => {
     expect(first.values[0]).toBeCloseTo(1.3, 6)
   })
 
+  test('with dense weights it is the same', async () => {
+    const job = openJob('geo', ADDING, 2)
+    const [first, second] = [openGeo(job, 0, 'share'), openGeo(job, 1, 'share')]
+    first.set(1.4)
+    await first.exchange(false)
+    expect(first.values[1]).toBeCloseTo(1.4, 6)
+    second.set(0.8)
+    await second.exchange(false)
+    expect(job.store.pullDense()[0]).toBeCloseTo(1.1, 6)
+    expect(second.values[1]).toBeCloseTo(1.0, 6)
+    await first.exchange(false)
+    expect(first.values[1]).toBeCloseTo(1.3, 6)
+  })
+
+  test('where rows are brought in whole, dense weights are averaged: nothing of a change stays behind', async () => {
+    const job = openJob('geo', ADDING, 2)
+    const [first, second] = [openGeo(job, 0, 'whole'), openGeo(job, 1, 'whole')]
+    first.set(1.4)
+    second.set(0.8)
+    await first.exchange(false)
+    expect(first.values[1]).toBeCloseTo(1.2, 6)
+    await second.exchange(false)
+    expect(second.values[1]).toBeCloseTo(1.1, 6)
+    await first.exchange(false)
+    expect(first.values[1]).toBeCloseTo(1.1, 6)
+    expect(job.store.pullDense()[0]).toBeCloseTo(1.1, 6)
+  })
+
+  test('gradients 1 and 3 of dense weights count whole, as in async', async () => {
+    const job = openJob('geo', ADDING, 2)
+    const workers = [openGeo(job, 0, 'whole'), openGeo(job, 1, 'whole')]
+    for (const [w, { local }] of workers.entries())
+      local.push({ tables: [], gradients: new Float32Array(job.floats).fill(1 + 2 * w, 0, 1) })
+    for (const worker of workers) await worker.exchange(false)
+    expect(job.store.pullDense()[0]).toBeCloseTo(-3, 6)
+  })
+
   test('where rows are brought in whole, both have both changes', async () => {
     const job = openJob('geo', ADDING, 2)
-    const [first, second] = [openGeo(job, 0, false), openGeo(job, 1, false)]
+    const [first, second] = [openGeo(job, 0, 'whole'), openGeo(job, 1, 'whole')]
     first.set(1.4)
     await first.exchange(true)
     expect(rowOf(job)).toBeCloseTo(1.4, 6)
@@ -183,7 +222,7 @@ describe('geo of two workers, from 1.0', () => {
 
   test('steps of all workers count', async () => {
     const job = openJob('geo', ADDING, 2)
-    const [first, second] = [openGeo(job, 0, false), openGeo(job, 1, false)]
+    const [first, second] = [openGeo(job, 0, 'whole'), openGeo(job, 1, 'whole')]
     const steps = (worker: typeof first, count: number) => {
       for (let i = 0; i < count; i++) worker.local.dense.nextStep()
     }
@@ -191,16 +230,16 @@ describe('geo of two workers, from 1.0', () => {
     await first.exchange(false)
     steps(second, 3)
     await second.exchange(false)
-    expect(second.local.dense.steps).toBe(8)
+    expect([second.local.dense.steps, second.local.dense.othersSteps]).toEqual([8, 5])
     steps(first, 2)
     await first.exchange(false)
     await first.exchange(false)
-    expect(first.local.dense.steps).toBe(10)
+    expect([first.local.dense.steps, first.local.dense.othersSteps]).toEqual([10, 3])
   })
 
   test('more rows than a message holds go in several', async () => {
     const job = openJob('geo', ADDING, 2)
-    const [first, second] = [openGeo(job, 0, false), openGeo(job, 1, false)]
+    const [first, second] = [openGeo(job, 0, 'whole'), openGeo(job, 1, 'whole')]
     const signs = BigUint64Array.from({ length: 300_000 }, (_, i) => BigInt(i))
     first.local.tables[0]!.load(signs, new Uint8Array(new Float32Array(signs.length).fill(3).buffer))
     await first.exchangeOf(signs)
@@ -216,7 +255,7 @@ describe('geo of two workers, from 1.0', () => {
     const job = openJob('geo', ADDING, 2)
     job.store.load(0, { signs: BigUint64Array.of(SIGN), rows: new Uint8Array(Float32Array.of(7).buffer) })
     job.store.loadDense({ bytes: new Uint8Array(Float32Array.of(5, 0, 0, 0, 5, 0, 0, 0).buffer), steps: 3 })
-    const worker = openGeo(job, 0, false)
+    const worker = openGeo(job, 0, 'whole')
     await worker.begin(async function* (table) {
       yield* job.store.scan(table)
     })
@@ -227,7 +266,7 @@ describe('geo of two workers, from 1.0', () => {
 
   test('a row that neither has is at its initial value on both and on the server', async () => {
     const job = openJob('geo', ADDING, 2)
-    const worker = openGeo(job, 0, true)
+    const worker = openGeo(job, 0, 'share')
     await worker.exchange(true)
     expect(worker.values[0]).toBe(1)
     expect(rowOf(job)).toBe(1)
