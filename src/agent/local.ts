@@ -1,6 +1,6 @@
 /** @file All nodes of a job on this host, each in a folder of its own: they meet in memory. */
 import { join } from 'node:path'
-import { type NodeOptions, runNode } from './node.ts'
+import { collectLogs, type NodeOptions, runNode } from './node.ts'
 import { meetSeats } from './seats.ts'
 
 export interface LocalOptions extends Pick<NodeOptions, 'job' | 'nodes' | 'env' | 'emit' | 'signal' | 'logs'> {
@@ -24,12 +24,15 @@ export async function runNodesHere({ nodes, folder, signal, ...common }: LocalOp
   const run = async (node: number) => {
     const exchange = meet.exchange(node)
     const seats = () => meetSeats({ job: common.job, node, host: '127.0.0.1', exchange })
-    const own = { node, nodes, folder: join(folder, `node-${node}`), seats }
+    const own = { node, nodes, folder: join(folder, `node-${node}`), seats, sharesLogs: true }
     const code = await runNode({ ...common, ...own, signal: stop.signal })
     if (code !== undefined && code !== 0) fail(code)
   }
   const ends = await Promise.allSettled(Array.from({ length: nodes }, (_, node) => run(node).catch(failing(fail))))
   signal.removeEventListener('abort', forward)
+  await collectLogs(common).catch((error: Error) => {
+    common.emit({ kind: 'warning', message: `The logs were not collected: ${error.message}` })
+  })
   // A node that only heard of another's failure has nothing of its own to say.
   const thrown = ends.find((end) => end.status === 'rejected' && !(end.reason instanceof LeftError))
   if (thrown?.status === 'rejected') throw thrown.reason

@@ -5,7 +5,7 @@ import { copyFile, writeFile } from 'node:fs/promises'
 import { delimiter, join } from 'node:path'
 import type { Env } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
-import { remoteFiles } from '../fs/index.ts'
+import { type RemoteFiles, remoteFiles } from '../fs/index.ts'
 import { launchPsEnv, superviseJob } from '../launch/index.ts'
 import type { Job } from '../submit/index.ts'
 import type { Seat, Seats } from './seats.ts'
@@ -19,6 +19,8 @@ export interface NodeOptions {
   readonly folder: string
   /** Receives `pserver.0.log`, `trainer.0.log` and those of the hooks. */
   readonly logs: string
+  /** Logs of other nodes lie there too, and somebody else collects them. @default false */
+  readonly sharesLogs?: boolean
   /** Asked when the processes are about to start: who they are, and who the others. */
   readonly seats: () => Promise<Seats>
   /** `fs_ugi` comes as OARFISH_FS_UGI. */
@@ -29,12 +31,19 @@ export interface NodeOptions {
 
 /** Resolves to the exit code of the node: 0, that of what failed first, or undefined when it was asked to stop. */
 export async function runNode(options: NodeOptions): Promise<number | undefined> {
+  let failed = false
   try {
     const hook = await prepareNode(options)
     return hook === 0 ? await runRoles(options) : hook
+  } catch (error) {
+    failed = true
+    throw error
   } finally {
     // Also after a failure: what was saved until then and the logs are what a user needs most.
-    await finishNode(options)
+    await finishNode(options).catch((error: Error) => {
+      if (!failed) throw error
+      options.emit({ kind: 'warning', message: `node ${options.node}: its output was not collected: ${error.message}` })
+    })
   }
 }
 
@@ -65,7 +74,7 @@ export async function finishNode(options: StepOptions): Promise<void> {
   }
 }
 
-const filesOf = ({ job: { data }, env }: StepOptions) =>
+const filesOf = ({ job: { data }, env }: Pick<StepOptions, 'job' | 'env'>) =>
   data.fileSystem === undefined ? undefined : remoteFiles(data.fileSystem, { ugi: env['OARFISH_FS_UGI'] })
 
 async function writeFiles({ files }: Job, folder: string): Promise<void> {
@@ -140,16 +149,22 @@ export async function runRoles({ job, folder, logs, seats, env, emit, signal }: 
 const replaced = (line: string) => (/^oarfish\s[^&;|<>]*$/.test(line) ? `exec ${line}` : line)
 
 /** Node 0's files lie in the output folder as they lay here, those of others in a folder of their own; logs of all together. */
-async function collect(
-  { job, node, folder, logs, emit }: StepOptions,
-  files: ReturnType<typeof remoteFiles>,
-  output: string,
-) {
+async function collect(options: StepOptions, files: RemoteFiles, output: string): Promise<void> {
+  const { job, node, folder, emit, sharesLogs = false } = options
   const given = new Set(job.files.map(({ name }) => name))
   const written = await newFiles(folder, given)
   const below = node === 0 ? output : join(output, `node-${node}`)
   for (const path of written) await sendFile(files, join(folder, path), join(below, path))
-  const printed = await newFiles(logs, new Set())
-  for (const path of printed) await sendFile(files, join(logs, path), join(output, 'log', path))
-  emit({ kind: 'notice', message: `node ${node}: ${written.length} files and ${printed.length} logs are in ${output}` })
+  const logs = sharesLogs ? '' : ` and ${await collectLogs(options)} logs`
+  emit({ kind: 'notice', message: `node ${node}: ${written.length} files${logs} are in ${output}` })
+}
+
+/** How many there were. */
+export async function collectLogs(options: Pick<StepOptions, 'job' | 'logs' | 'env'>): Promise<number> {
+  const { output } = options.job.data
+  const files = filesOf(options)
+  if (!files || output === undefined) return 0
+  const printed = await newFiles(options.logs, new Set())
+  for (const path of printed) await sendFile(files, join(options.logs, path), join(output, 'log', path))
+  return printed.length
 }

@@ -101,7 +101,7 @@ export function cloudCommand(io: CliIo): Command {
         groups: options.group.split(','),
         uid: options.uid,
       })
-      io.out.write(`user ${name}\nak: ${ak}\nsk: ${sk}\n`)
+      io.out.write(keysText(name, ak, sk))
     })
   user
     .command('rotate')
@@ -111,10 +111,13 @@ export function cloudCommand(io: CliIo): Command {
     .action(async (name: string, options: { dir: string }) => {
       const { rotateKeys } = await import('../cloud/index.ts')
       const { ak, sk } = await rotateKeys(accountsFile(options.dir), name)
-      io.out.write(`user ${name}\nak: ${ak}\nsk: ${sk}\n`)
+      io.out.write(keysText(name, ak, sk))
     })
   return cloud
 }
+
+const keysText = (name: string, ak: string, sk: string) =>
+  `user ${name}\nak: ${ak}\nsk: ${sk}\nKeep them: they are not shown again. They belong to submit.ak and submit.sk of backend.yaml.\n`
 
 const accountsFile = (dir: string) => join(dir, 'accounts.json')
 const QUEUE_MS = 300

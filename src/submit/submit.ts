@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { copyFile, mkdir, writeFile } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
+import { UserError } from '../util/index.ts'
 import { saveCredentials } from './credentials.ts'
 import { maskOf } from './mask.ts'
 import type { Prepared } from './prepare.ts'
@@ -15,8 +16,8 @@ export interface SubmitContext {
   readonly out: (text: string) => void
 }
 
-/** Prints what PaddleRec prints; returns the exit code of job.sh. */
-export async function submit({ job, plan, credentials }: Prepared, context: SubmitContext): Promise<number> {
+/** Prints what PaddleRec prints. Throws where job.sh fails, which says why. */
+export async function submit({ job, plan, credentials }: Prepared, context: SubmitContext): Promise<void> {
   const mask = maskOf(Object.values(credentials ?? {}))
   const say = (line: string) => context.out(`${mask(line)}\n`)
   const folder = await makeFolder(plan.folder)
@@ -37,10 +38,11 @@ export async function submit({ job, plan, credentials }: Prepared, context: Subm
   for (const message of Object.values(messages)) say(message)
   if (credentials) await saveCredentials(context.credentialsFile, job.secrets.profile, credentials)
   const code = await runScript(folder, context, mask)
-  say(
-    code === 0 ? 'end submit' : `job.sh ended with exit code ${code}: mend what it says and run sh job.sh in ${folder}`,
-  )
-  return code
+  if (code === 0) return say('end submit')
+  throw new UserError(`The job was not submitted: job.sh ended with exit code ${code}.`, {
+    code: 'SUBMIT_FAILED',
+    hint: `Why is said above, and nothing runs on the cluster. Mend backend.yaml and submit again, or mend the folder and run sh job.sh in ${folder}.`,
+  })
 }
 
 /** What --dry-run prints: every file and what would be done. */

@@ -54,6 +54,21 @@ test('a job that fails says which process failed first, with its last lines', { 
   expect(reason).toContain('out of luck')
 })
 
+test('data that is not there is the reason told, though every node still sends its logs', {
+  timeout: 60_000,
+}, async () => {
+  const client = await started()
+  const data = { fileSystem: `file://${folder}`, train: '/nothing', output: '/out' }
+  writeFileSync(join(folder, 'end_hook.sh'), 'echo the end\n')
+  const { jobId } = await client.submit({
+    request: request({ data, roles: [{ name: 'trainer', replicas: 2, resources: {} }] }),
+    files: [{ name: 'end_hook.sh', path: join(folder, 'end_hook.sh') }],
+  })
+  const { reason } = await phaseOf(client, jobId, 'failed')
+  expect(reason).toContain(`${folder}/nothing: there is no such folder`)
+  expect(readdirSync(join(folder, 'out/log')).sort()).toEqual(['end_hook.0.log', 'end_hook.1.log', 'job.log'])
+})
+
 test('stopping ends the processes of a job', { timeout: 60_000 }, async () => {
   const client = await started()
   const { jobId } = await client.submit({ request: request({ command: 'echo $$; exec sleep 600' }), files: [] })
