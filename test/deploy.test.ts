@@ -69,7 +69,11 @@ test('the image gets what scripts/image.mjs writes, without install scripts, and
   expect(lines.some((line) => line.includes('npm ci --ignore-scripts') && line.includes('scripts/image.mjs'))).toBe(
     true,
   )
-  expect(lines.filter((line) => line.startsWith('COPY --from=build'))).toHaveLength(3)
+  // Every folder that the script writes is copied, and nothing else.
+  const copied = lines.flatMap((line) => /^COPY --from=build .*\/image\/(\w+) \/\1$/.exec(line)?.[1] ?? [])
+  const script = readFileSync(at('scripts/image.mjs'), 'utf8')
+  const written = [...script.matchAll(/(?:const (?:HOME|PROGRAM) = |join\(out, )'(\w+)\//g)].map(([, folder]) => folder)
+  expect(copied.sort()).toEqual([...new Set(written)].sort())
   expect(lines).toContain('USER 1000:1000')
 })
 
