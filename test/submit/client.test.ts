@@ -25,10 +25,10 @@ beforeAll(async () => {
   server = spawn(process.execPath, [bin('oarfish.js'), 'cloud', 'serve', '--port', '0', ...dir], { env: env({}) })
   url = /http:\/\/[\d.:]+/.exec(await firstOutput(server))![0]
 }, 120_000)
-afterAll(() => {
+afterAll(async () => {
   server?.kill('SIGKILL')
   // Jobs go on without it, and may be writing.
-  rmSync(root, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 })
+  await vi.waitFor(() => rmSync(root, { recursive: true, force: true }), { timeout: 30_000, interval: 200 })
 })
 beforeEach(() => {
   work = join(root, `work-${runs++}`)
