@@ -1,14 +1,6 @@
 /** @file Steps of a single thread in geo: a copy of the model to train, exchanged with the servers every so many steps. */
 import { createLocalParams, LocalParams, type Params, type ParamsShare } from '../params/index.ts'
-import {
-  type Call,
-  GeoExchange,
-  geoDenseRate,
-  type Placement,
-  type RowBlock,
-  type Slice,
-  TouchedParams,
-} from '../ps/index.ts'
+import { type Call, GeoExchange, type Placement, type RowBlock, type Slice, TouchedParams } from '../ps/index.ts'
 import type { TrainingProgram } from './training-program.ts'
 
 export interface GeoParamsOptions {
@@ -27,9 +19,9 @@ export function openGeoParams({ program, segments, geoStep, rows, ...options }: 
   const { train, optimizer, tableOptimizers } = program.model
   const { seed } = program
   // This thread's, and the two that the exchange uses.
-  const denseRate = geoDenseRate('whole', options.workers)
-  const local = createLocalParams({ program: train, optimizer, tableOptimizers, seed, segments, denseRate, threads: 3 })
-  const exchange = new GeoExchange({ ...options, program: train, seed, segments, local, thread: 1 })
+  const local = createLocalParams({ program: train, optimizer, tableOptimizers, seed, segments, threads: 3 })
+  // Programs written for Paddle, by its rule: dense weights too wait for hundreds of steps, too long for the larger ones of `whole`.
+  const exchange = new GeoExchange({ ...options, program: train, seed, segments, local, thread: 1, delta: 'share' })
   const params = new TouchedParams(new LocalParams(local, 0))
   let steps = 0
   let begun: Promise<void> | undefined

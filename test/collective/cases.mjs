@@ -28,8 +28,10 @@ function reduced(type, size, length, reduction) {
   const one = new TYPES[type](1)
   return repeated(type, length, (i) => {
     one[0] = ranks[0][i]
-    for (const values of ranks.slice(1))
-      one[0] = reduction === 'max' ? (values[i] > one[0] ? values[i] : one[0]) : one[0] + values[i]
+    for (const values of ranks.slice(1)) {
+      if (reduction !== 'max') one[0] += values[i]
+      else if (values[i] > one[0]) one[0] = values[i]
+    }
     if (reduction !== 'mean') return one[0]
     return type === 'int64' ? one[0] / BigInt(size) : one[0] / size
   })

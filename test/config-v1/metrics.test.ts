@@ -80,10 +80,10 @@ test('a progress line has the names and values that PaddleRec shows on the way',
   const line = err.split('\n').find((text) => text.includes('epoch: 0,  batch: 2,'))!
   const number = String.raw`\[[\d.e-]+\]`
   const shown = [
-    String.raw`AUC: ${number}, BATCH_AUC: ${number}`,
+    `AUC: ${number}, BATCH_AUC: ${number}`,
     String.raw`precision_recall_f1: \[([\d.]+ ?){6}\], \[TP FP TN FN\]: \[(\[([\d.]+ ?){4}\] ?){3}\]`,
     String.raw`InsCnt: ${number}, RecallCnt: ${number}, Acc\(Recall@2\): ${number}`,
-    String.raw`WrongCnt: ${number}, RightCnt: ${number}, PN: ${number}`,
+    `WrongCnt: ${number}, RightCnt: ${number}, PN: ${number}`,
   ]
   expect(line).toMatch(new RegExp(`, loss: ${number}, ${shown.join(', ')}$`))
 }, 30_000)
