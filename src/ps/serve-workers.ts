@@ -111,7 +111,11 @@ export function serveWorkers(options: ServeOptions): WorkerService {
       const reason = onLost(rank, error)
       if (!reason) bye(rank)
       else if (isUserError(error) && error.code === 'NET_PEER_LOST') stop(reason)
-      else setTimeout(() => stop(reason), LAST_WORDS_MS)
+      else {
+        // Said now: the launcher may end this process before that moment is over.
+        emit({ kind: 'warning', message: reason.message })
+        setTimeout(() => stop(reason), LAST_WORDS_MS)
+      }
     }
     const peer = serve(connection, rank, { onLost: gone, onBye, ...(deadAfterMs !== undefined && { deadAfterMs }) })
     peers.set(rank, { peer, remote: connection.remote })
