@@ -77,7 +77,13 @@ describe.skipIf(lacking !== undefined)('netns: modes over a bad network', () => 
   })
 
   test.each(['async', 'geo'])('%s learns as well with values in float16, in fewer bytes', async (mode) => {
-    const overrides = ['runner.epochs=2', `runner.sync_mode=${mode}`, 'runner.geo_step=4', 'runner.model_save_path=']
+    const overrides = [
+      'runner.epochs=2',
+      `runner.sync_mode=${mode}`,
+      'runner.geo_step=1',
+      'runner.geo_dense_step=1',
+      'runner.model_save_path=',
+    ]
     const bytes: number[] = []
     for (const precision of ['float32', 'float16']) {
       const before = network.sentBytes()
