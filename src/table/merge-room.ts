@@ -1,5 +1,6 @@
 /** @file Rows of several lists as one: a sign that several have appears once, its gradients added in their order. */
 import { type Workspace, WorkspacePlan } from '../kernel/index.ts'
+import { type DistinctRoom, makeDistinct, planDistinct } from './distinct-room.ts'
 import type { DistinctSigns } from './table.ts'
 
 /** How signs are dealt out before their segments. */
@@ -14,12 +15,10 @@ export class MergeRoom {
   readonly signs: number
   readonly dim: number
   readonly #segments: number
-  readonly #groups: number
   readonly #workspace: Workspace
-  readonly #at: Readonly<Record<'signs' | 'table' | 'arrival' | 'place' | 'inverse' | 'distinct' | 'lengths', number>>
+  readonly #room: DistinctRoom
   readonly #rowsAt: number
   readonly #mergedAt: number
-  readonly #mask: number
   #count = 0
   #found = 0
 
@@ -28,19 +27,8 @@ export class MergeRoom {
     this.signs = signs
     this.dim = dim
     this.#segments = segments
-    this.#groups = servers * segments
     const plan = new WorkspacePlan()
-    const tableSize = 2 ** Math.ceil(Math.log2(Math.max(2 * signs, this.#groups, 16)))
-    this.#mask = tableSize - 1
-    this.#at = {
-      signs: plan.region(8 * signs).at,
-      table: plan.region(4 * tableSize).at,
-      arrival: plan.region(8 * signs).at,
-      place: plan.region(4 * signs).at,
-      inverse: plan.region(4 * signs).at,
-      distinct: plan.region(8 * signs).at,
-      lengths: plan.region(4 * this.#groups).at,
-    }
+    this.#room = planDistinct(plan, signs, servers * segments)
     this.#rowsAt = plan.region(4 * signs * dim).at
     this.#mergedAt = plan.region(4 * signs * dim).at
     this.#workspace = plan.open()
@@ -48,16 +36,10 @@ export class MergeRoom {
   }
 
   distinct(parts: readonly BigUint64Array[]): DistinctSigns {
-    const { kernel, buffer } = this.#workspace
-    const { signs, table, arrival, place, inverse, distinct, lengths } = this.#at
-    this.#count = concat(new BigUint64Array(buffer, signs, this.signs), parts)
-    const bits = Math.log2(this.#segments)
-    const mask = this.#mask
-    this.#found = kernel.dedupe(signs, this.#count, bits, table, mask, arrival, place, inverse, distinct, lengths)
-    return {
-      signs: new BigUint64Array(buffer, distinct, this.#found).slice(),
-      lengths: new Uint32Array(buffer, lengths, this.#groups).slice(),
-    }
+    this.#count = concat(new BigUint64Array(this.#workspace.buffer, this.#room.at.signs, this.signs), parts)
+    const { signs, lengths } = makeDistinct(this.#workspace, this.#room, this.#count, this.#segments)
+    this.#found = signs.length
+    return { signs: signs.slice(), lengths: lengths.slice() }
   }
 
   /** Adds show and click of the signs last made distinct. */
@@ -66,7 +48,7 @@ export class MergeRoom {
     concat(new Float32Array(buffer, this.#rowsAt, 3 * this.signs), parts)
     const merged = new Float32Array(buffer, this.#mergedAt, 3 * this.#found)
     merged.fill(0)
-    kernel.mergeShown(this.#at.inverse, this.#count, this.#rowsAt, this.#mergedAt)
+    kernel.mergeShown(this.#room.at.inverse, this.#count, this.#rowsAt, this.#mergedAt)
     return merged.slice()
   }
 
@@ -81,7 +63,7 @@ export class MergeRoom {
     }
     const merged = new Float32Array(buffer, this.#mergedAt, this.#found * dim)
     merged.fill(0)
-    kernel.mergeSingle(this.#at.inverse, this.#count, this.#rowsAt, dim, this.#mergedAt)
+    kernel.mergeSingle(this.#room.at.inverse, this.#count, this.#rowsAt, dim, this.#mergedAt)
     return merged.slice()
   }
 }

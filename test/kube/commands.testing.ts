@@ -95,12 +95,7 @@ export function commandTests(bed: () => Bed): void {
       LONG,
       async () => {
         const own = await bed().testbed.namespace('direct')
-        const direct = {
-          group: 'default',
-          backend: 'Kubernetes',
-          k8s_namespace: 'direct',
-          afs_remote_mount_point: '/data',
-        }
+        const direct = withoutServer('direct')
         const dry = await run('PS', direct, ['--dry-run'])
         expect(dry.text).toMatch(/^kind: Job\nmetadata:\n {2}name: paddlerec-ctr\n/m)
         expect(dry.text).toMatch(/OARFISH_RUN_TOKEN: "\*\*\*"/)
@@ -129,12 +124,7 @@ export function commandTests(bed: () => Bed): void {
 
     test('asks on a terminal before it replaces a job', LONG, async () => {
       const own = await bed().testbed.namespace('asked')
-      const direct = {
-        group: 'default',
-        backend: 'Kubernetes',
-        k8s_namespace: 'asked',
-        afs_remote_mount_point: '/data',
-      }
+      const direct = withoutServer('asked')
       expect((await run('PS', direct)).code).toBe(0)
       const uids = async () =>
         (await own.list<VolcanoJob>(RESOURCES.VolcanoJob)).items.map(({ metadata }) => metadata.uid!)
@@ -228,3 +218,8 @@ function gathering<T extends ChildProcess>(child: T): T {
 }
 
 const textOf = (child: ChildProcess) => texts.get(child) ?? ''
+
+/** What the guide's backend.yaml needs for a job that goes to the cluster by itself. */
+function withoutServer(namespace: string) {
+  return { group: 'default', backend: 'Kubernetes', k8s_namespace: namespace, afs_remote_mount_point: '/data' }
+}

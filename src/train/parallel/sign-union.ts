@@ -1,7 +1,7 @@
 /** @file Signs of several ranks as one list: each once, rows spread to whoever asked, gradients added in the order of ranks. */
 import { type Workspace, WorkspacePlan } from '../../kernel/index.ts'
 import type { Values } from '../../params/index.ts'
-import type { DistinctSigns } from '../../table/index.ts'
+import { type DistinctRoom, type DistinctSigns, makeDistinct, planDistinct } from '../../table/index.ts'
 
 /** One slot group's signs of a round. What it returns is its own memory and holds until the next round. */
 export interface SignUnion<V extends Values> {
@@ -37,17 +37,11 @@ export class KernelUnion implements SignUnion<Float32Array> {
     this.#count = signs.length
     if (signs.length > this.#room.signs)
       this.#room = openRoom(2 ** Math.ceil(Math.log2(signs.length)), this.#dims, this.#segments)
-    const { at, mask, workspace } = this.#room
-    const { kernel, buffer } = workspace
-    new BigUint64Array(buffer, at.signs, signs.length).set(signs)
-    const bits = Math.log2(this.#segments)
-    this.#found = kernel.dedupe(
-      ...[at.signs, signs.length, bits, at.table, mask, at.arrival, at.place, at.inverse, at.distinct, at.lengths],
-    )
-    return {
-      signs: new BigUint64Array(buffer, at.distinct, this.#found),
-      lengths: new Uint32Array(buffer, at.lengths, this.#segments),
-    }
+    const { at, workspace } = this.#room
+    new BigUint64Array(workspace.buffer, at.signs, signs.length).set(signs)
+    const distinct = makeDistinct(workspace, this.#room, signs.length, this.#segments)
+    this.#found = distinct.signs.length
+    return distinct
   }
 
   values(table: number): Float32Array {
@@ -72,24 +66,22 @@ export class KernelUnion implements SignUnion<Float32Array> {
   }
 
   addShown(shown: Float32Array): Float32Array {
-    const { given, at, workspace } = this.#room
-    const merged = new Float32Array(workspace.buffer, at.shown, 3 * this.#found)
+    const { given, at, shownAt, workspace } = this.#room
+    const merged = new Float32Array(workspace.buffer, shownAt, 3 * this.#found)
     new Float32Array(workspace.buffer, given, shown.length).set(shown)
     merged.fill(0)
-    workspace.kernel.mergeShown(at.inverse, this.#count, given, at.shown)
+    workspace.kernel.mergeShown(at.inverse, this.#count, given, shownAt)
     return merged
   }
 }
 
 const LEAST_SIGNS = 1024
 
-type Place = 'signs' | 'table' | 'arrival' | 'place' | 'inverse' | 'distinct' | 'lengths' | 'shown'
-
-interface Room {
+interface Room extends DistinctRoom {
   readonly signs: number
-  readonly mask: number
   readonly workspace: Workspace
-  readonly at: Readonly<Record<Place, number>>
+  /** Slot, show and click of distinct signs. */
+  readonly shownAt: number
   /** A value for each sign that was given. */
   readonly given: number
   /** By table: rows or gradients of distinct signs. */
@@ -98,18 +90,9 @@ interface Room {
 
 function openRoom(signs: number, dims: readonly number[], segments: number): Room {
   const plan = new WorkspacePlan()
-  const tableSize = 2 ** Math.ceil(Math.log2(Math.max(2 * signs, segments, 16)))
-  const at = {
-    signs: plan.region(8 * signs).at,
-    table: plan.region(4 * tableSize).at,
-    arrival: plan.region(8 * signs).at,
-    place: plan.region(4 * signs).at,
-    inverse: plan.region(4 * signs).at,
-    distinct: plan.region(8 * signs).at,
-    lengths: plan.region(4 * segments).at,
-    shown: plan.region(12 * signs).at,
-  }
+  const room = planDistinct(plan, signs, segments)
+  const shownAt = plan.region(12 * signs).at
   const given = plan.region(4 * signs * Math.max(3, ...dims)).at
   const values = dims.map((dim) => plan.region(4 * signs * dim).at)
-  return { signs, mask: tableSize - 1, workspace: plan.open(), at, given, values }
+  return { ...room, signs, workspace: plan.open(), shownAt, given, values }
 }
