@@ -29,6 +29,13 @@ test('the same source in another folder, or in another process, is not parsed ag
   expect([one.count(), other.count()]).toEqual([1, 0])
 })
 
+test('code that names the folder it lies in is kept for that folder only', () => {
+  const { of } = counted(folder, ({ filename }) => `read('${filename}')`)
+  const source = 'read(import.meta.filename)'
+  const places = ['/job-1/reader.ts', '/job-2/reader.ts', '/job-1/reader.ts']
+  expect(places.map((filename) => of(source, { filename }))).toEqual(places.map((place) => `read('${place}')`))
+})
+
 test('a changed source and other options are', () => {
   const { of, count } = counted(folder)
   expect([of('a'), of('b'), of('a', { async: true })]).toEqual(['A', 'B', 'A'])

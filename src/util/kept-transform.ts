@@ -5,6 +5,9 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { TransformOptions, TransformResult } from 'jiti'
 
+/** `import.meta.dirname` and its like become the path itself: found again for a copy in another folder, they would lead to the first one's data. */
+const WRITES_ITS_PLACE = /\bmeta\b/
+
 /** `transform`, or what it made of the same source before. A folder that cannot be used keeps nothing. */
 export function keptTransform(transform: (options: TransformOptions) => string, folder: string) {
   return (options: TransformOptions): TransformResult => {
@@ -18,11 +21,12 @@ export function keptTransform(transform: (options: TransformOptions) => string, 
   }
 }
 
-/** Where a file lies makes no difference to its code; the version of the parser may. */
-function keyOf({ source, filename: _where, ...how }: TransformOptions): string {
+/** Every job has a folder of its own, so where a file lies counts only if its code may name the place; the parser's version always does. */
+function keyOf({ source, filename, ...how }: TransformOptions): string {
   const { version } = createRequire(import.meta.url)('jiti/package.json') as { readonly version: string }
+  const parts = [version, how, source]
   return createHash('sha256')
-    .update(JSON.stringify([version, how, source]))
+    .update(JSON.stringify(WRITES_ITS_PLACE.test(source) ? [...parts, filename] : parts))
     .digest('hex')
 }
 
