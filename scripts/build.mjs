@@ -1,6 +1,6 @@
-/** @file Builds dist/: AssemblyScript kernels to dist/wasm, TypeScript file for file. Skips what is newer than its sources. */
+/** @file Builds dist/: AssemblyScript kernels to dist/wasm, TypeScript to JavaScript and declarations. Skips what is newer than its sources. */
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join, relative, sep } from 'node:path'
 import { at, install, node } from './setup.mjs'
 
 const newest = (dir) =>
@@ -50,22 +50,26 @@ for (const [name, kind] of Object.entries(KERNELS)) {
   ])
 }
 const stamp = at('dist', '.tsbuildinfo')
-if (
-  !existsSync(stamp) ||
-  statSync(stamp).mtimeMs < Math.max(newest(at('src')), statSync(at('tsconfig.build.json')).mtimeMs)
-) {
+const changed = Math.max(
+  newest(at('src')),
+  ...['tsconfig.build.json', 'scripts/bundle.mjs'].map((path) => statSync(at(path)).mtimeMs),
+)
+if (!existsSync(stamp) || statSync(stamp).mtimeMs < changed) {
+  const { bundle } = await import('./bundle.mjs') // the bundler was installed above
+  const written = new Set((await bundle()).flatMap((name) => [name, `${name}.map`]))
+  pruneStale((path) => written.has(path))
+  // Last, since its stamp says that all is built.
   await run('typescript/bin/tsc', ['-p', 'tsconfig.build.json', '--incremental', '--tsBuildInfoFile', stamp])
 }
-pruneStale()
 
 /** Removes what a deleted or renamed source left in dist/, so that nothing runs or is packed that no longer exists. */
-function pruneStale() {
+function pruneStale(isWritten) {
   for (const entry of readdirSync(at('dist'), { recursive: true, withFileTypes: true })) {
-    const path = relative(at('dist'), join(entry.parentPath, entry.name))
+    const path = relative(at('dist'), join(entry.parentPath, entry.name)).replaceAll(sep, '/')
     const source = path.startsWith('wasm')
       ? at('assembly', path.slice('wasm/'.length).replace(/\.wasm$/, '.ts'))
-      : at('src', path.replace(/(\.d\.ts|\.js|\.js\.map)$/, '.ts'))
-    const built = existsSync(source) && !/\.(test|testing)\.ts$/.test(source)
-    if (entry.isFile() && path !== '.tsbuildinfo' && !built) rmSync(at('dist', path))
+      : at('src', path.replace(/\.d\.ts$/, '.ts'))
+    const isDeclared = /\.(d\.ts|wasm)$/.test(path) && existsSync(source)
+    if (entry.isFile() && path !== '.tsbuildinfo' && !isDeclared && !isWritten(path)) rmSync(at('dist', path))
   }
 }

@@ -1,9 +1,7 @@
 /** @file Which job server, and whose keys: from the command line, the environment, or what is remembered of a job. */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { parse } from 'yaml'
 import type { CloudClient } from '../cloud/index.ts'
-import { writePrivate } from '../fs/index.ts'
 import { UserError } from '../util/index.ts'
 import type { CliIo } from './io.ts'
 import { credentialsFile } from './user-places.ts'
@@ -36,7 +34,7 @@ export async function clientFor(options: ClientOptions, io: CliIo, job?: string)
   const { env } = io
   const known = job === undefined ? lastOf(readJobs(env)) : (readJobs(env)[job] ?? lastOf(readJobs(env)))
   const { profile, ak, sk, fs_ugi: kept } = await keysFor(options, known?.profile, env)
-  const server = options.server ?? env['PADDLECLOUD_SERVER'] ?? known?.server ?? serverOf(env)
+  const server = options.server ?? env['PADDLECLOUD_SERVER'] ?? known?.server ?? (await serverOf(env))
   const fsUgi = (written: string | undefined) =>
     (referred(written) === undefined ? written : kept) || env['OARFISH_FS_UGI']
   return { ...cloudClient(server, { ak, sk }), server, profile, fsUgi }
@@ -74,10 +72,12 @@ function isPair<T extends { ak?: string | undefined; sk?: string | undefined }>(
 }
 
 /** Where a job server is, if nothing nearer says it. */
-export const serverOf = (env: CliIo['env']) => env['PADDLECLOUD_SERVER'] ?? configuredServer(env) ?? DEFAULT_SERVER
+export const serverOf = async (env: CliIo['env']) =>
+  env['PADDLECLOUD_SERVER'] ?? (await configuredServer(env)) ?? DEFAULT_SERVER
 
 /** Later commands need only the id. */
 export async function remember(id: string, { server, profile }: NamedClient, { env }: CliIo): Promise<void> {
+  const { writePrivate } = await import('../fs/index.ts')
   const file = jobsFile(env)
   const { [id]: _same, ...others } = readJobs(env)
   const kept = Object.fromEntries(Object.entries(others).slice(-KEPT))
@@ -95,16 +95,17 @@ function readJobs(env: CliIo['env']): Readonly<Record<string, Remembered>> {
 
 const lastOf = (jobs: Readonly<Record<string, Remembered>>) => Object.values(jobs).at(-1)
 
-function configuredServer(env: CliIo['env']): string | undefined {
+async function configuredServer(env: CliIo['env']): Promise<string | undefined> {
   const file = join(dirname(credentialsFile(env)), 'cloud.yaml')
   if (!existsSync(file)) return undefined
-  const { server } = parsed(file)
+  const { server } = await parsed(file)
   if (server === undefined) throw badPlace(file, 'there is no "server" in it')
   if (/^https?:\/\/./.test(String(server))) return String(server)
   throw badPlace(file, `server is ${JSON.stringify(server)}, expected an address like ${DEFAULT_SERVER}`)
 }
 
-function parsed(file: string): { readonly server?: unknown } {
+async function parsed(file: string): Promise<{ readonly server?: unknown }> {
+  const { parse } = await import('yaml')
   try {
     return parse(readFileSync(file, 'utf8')) ?? {}
   } catch (cause) {

@@ -1,39 +1,63 @@
 /** @file The `oarfish` command line: finds the command, hands over, turns its end into an exit code. Knows nothing of what commands do. */
 import { Command } from 'commander'
+import { agentCommand } from './agent.ts'
+import { checkCommand } from './check.ts'
+import { cloudCommand } from './cloud.ts'
+import { clusterCommand } from './cluster.ts'
+import { clusterHostCommand } from './cluster-host.ts'
+import { convertCommand } from './convert.ts'
+import { dataCommand } from './data.ts'
+import { doctorCommand } from './doctor.ts'
+import { execCommand } from './exec.ts'
+import { exportCommand } from './export.ts'
 import { reportFailure } from './failure.ts'
+import { fleetrunCommand } from './fleetrun.ts'
+import { inferCommand } from './infer.ts'
+import { inspectCommand } from './inspect.ts'
 import { type CliIo, processIo } from './io.ts'
+import { jobsCommand, logsCommand, statusCommand, stopCommand } from './jobs.ts'
+import { launchPsCommand } from './launch-ps.ts'
+import { paddleK8sCommand } from './paddle-k8s.ts'
+import { paddlecloudCommand } from './paddlecloud.ts'
+import { predictCommand } from './predict.ts'
+import { readerCommand } from './reader.ts'
+import { runCommand } from './run.ts'
+import { serveCommand } from './serve.ts'
+import { toolCommand } from './tool.ts'
+import { trainCommand } from './train.ts'
+import { pserverCommand, trainerCommand } from './trainer.ts'
 import { packageVersion } from './version.ts'
 
 type MakeCommand = (io: CliIo) => Command
 
-/** In the order of the help. A process loads the one that it runs: loading all takes longer than many of them run. */
-const COMMANDS: Readonly<Record<string, () => Promise<MakeCommand>>> = {
-  train: async () => (await import('./train.ts')).trainCommand,
-  infer: async () => (await import('./infer.ts')).inferCommand,
-  run: async () => (await import('./run.ts')).runCommand,
-  export: async () => (await import('./export.ts')).exportCommand,
-  convert: async () => (await import('./convert.ts')).convertCommand,
-  predict: async () => (await import('./predict.ts')).predictCommand,
-  serve: async () => (await import('./serve.ts')).serveCommand,
-  inspect: async () => (await import('./inspect.ts')).inspectCommand,
-  jobs: async () => (await import('./jobs.ts')).jobsCommand,
-  status: async () => (await import('./jobs.ts')).statusCommand,
-  logs: async () => (await import('./jobs.ts')).logsCommand,
-  stop: async () => (await import('./jobs.ts')).stopCommand,
-  cloud: async () => (await import('./cloud.ts')).cloudCommand,
-  check: async () => (await import('./check.ts')).checkCommand,
-  doctor: async () => (await import('./doctor.ts')).doctorCommand,
-  data: async () => (await import('./data.ts')).dataCommand,
-  launch: async () => (await import('./fleetrun.ts')).fleetrunCommand,
-  launch_ps: async () => (await import('./launch-ps.ts')).launchPsCommand,
-  cluster: async () => (await import('./cluster.ts')).clusterCommand,
-  trainer: async () => (await import('./trainer.ts')).trainerCommand,
-  pserver: async () => (await import('./trainer.ts')).pserverCommand,
-  tool: async () => (await import('./tool.ts')).toolCommand,
-  exec: async () => (await import('./exec.ts')).execCommand,
-  agent: async () => (await import('./agent.ts')).agentCommand,
-  reader: async () => (await import('./reader.ts')).readerCommand,
-  'cluster-host': async () => (await import('./cluster-host.ts')).clusterHostCommand,
+/** In the order of the help. What a command needs beyond its options, it loads when it runs: all of it takes longer than many of them run. */
+const COMMANDS: Readonly<Record<string, MakeCommand>> = {
+  train: trainCommand,
+  infer: inferCommand,
+  run: runCommand,
+  export: exportCommand,
+  convert: convertCommand,
+  predict: predictCommand,
+  serve: serveCommand,
+  inspect: inspectCommand,
+  jobs: jobsCommand,
+  status: statusCommand,
+  logs: logsCommand,
+  stop: stopCommand,
+  cloud: cloudCommand,
+  check: checkCommand,
+  doctor: doctorCommand,
+  data: dataCommand,
+  launch: fleetrunCommand,
+  launch_ps: launchPsCommand,
+  cluster: clusterCommand,
+  trainer: trainerCommand,
+  pserver: pserverCommand,
+  tool: toolCommand,
+  exec: execCommand,
+  agent: agentCommand,
+  reader: readerCommand,
+  'cluster-host': clusterHostCommand,
 }
 
 /** Not for people: not in the help. */
@@ -67,8 +91,7 @@ export async function run(argv: readonly string[], io: CliIo = processIo()): Pro
     // What follows a launcher's script or a tool's name is the script's or the tool's.
     .enablePositionalOptions()
   for (const name of namesIn(argv)) {
-    const make = await COMMANDS[name]!()
-    program.addCommand(make(io), { hidden: HIDDEN.includes(name) })
+    program.addCommand(COMMANDS[name]!(io), { hidden: HIDDEN.includes(name) })
   }
   return await parse(program, argv, io)
 }
@@ -88,20 +111,17 @@ async function tellAccess({ OARFISH_FS_NAME: name, OARFISH_FS_UGI: ugi }: CliIo[
 
 /** The `fleetrun` command, which is `oarfish launch`. */
 export async function runFleetrun(argv: readonly string[], io: CliIo = processIo()): Promise<number> {
-  const { fleetrunCommand } = await import('./fleetrun.ts')
   return await parse(fleetrunCommand(io, 'fleetrun').version(packageVersion()), argv, io)
 }
 
 /** The `paddlecloud` command: PaddleCloud's client. */
 export async function runPaddlecloud(argv: readonly string[], io: CliIo = processIo()): Promise<number> {
-  const { paddlecloudCommand } = await import('./paddlecloud.ts')
   // Its --json is about what a submission prints.
   return await parse(paddlecloudCommand(io).version(packageVersion()), argv, io, { json: false })
 }
 
 /** The `paddle_k8s` command: what pods of PaddlePaddle's images run. */
 export async function runPaddleK8s(argv: readonly string[], io: CliIo = processIo()): Promise<number> {
-  const { paddleK8sCommand } = await import('./paddle-k8s.ts')
   return await parse(paddleK8sCommand(io).version(packageVersion()), argv, io)
 }
 

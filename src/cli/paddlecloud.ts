@@ -129,7 +129,7 @@ async function train(flags: TrainOptions, options: ClientOptions, io: CliIo): Pr
   )
   if (flags.executor !== undefined) return await runHere({ request, files, ini }, flags, options, io)
   // Never that of an earlier job, which only commands about jobs ask.
-  const client = await clientFor({ ...options, server: options.server ?? serverOf(io.env) }, io)
+  const client = await clientFor({ ...options, server: options.server ?? (await serverOf(io.env)) }, io)
   const admitted = () => void io.out.write('Congratulations! Job configuration check passed!\n')
   const job = await client.submit({ request, files, fsUgi: client.fsUgi(ini.fsUgi), onAdmitted: admitted })
   await remember(job.jobId, client, io)

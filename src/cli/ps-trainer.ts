@@ -60,10 +60,10 @@ async function runPsTrainer(options: PsTrainerOptions, io: CliIo): Promise<void>
   const work = async (signal: AbortSignal) => {
     if (cluster.role === 'server')
       return await (await import('../ps/index.ts')).runServer({ ...shared, emit: output.emit, signal })
-    const { writeProgramFiles } = await import('./program-files.ts')
     const emit = withResultFile(output.emit)
+    const { trainWorker, writeProgramFiles } = await import('../train/index.ts')
     const onModel = (model: Parameters<typeof writeProgramFiles>[1]) => writeProgramFiles(cluster.rank, model)
-    await (await import('../train/index.ts')).trainWorker({ ...shared, emit, signal, resume, onModel })
+    await trainWorker({ ...shared, emit, signal, resume, onModel })
   }
   try {
     await untilInterrupted(io, hooks, work)

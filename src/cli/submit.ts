@@ -24,7 +24,7 @@ export async function submitRun({ model, backend: backendFile, dryRun, force }: 
   for (const one of prepared) {
     if (dryRun) {
       io.out.write(describePlan(one))
-      io.out.write(await exactRequest(one, { backend: backend.backend, cwd, server: serverOf(io.env) }))
+      io.out.write(await exactRequest(one, { backend: backend.backend, cwd, server: await serverOf(io.env) }))
       continue
     }
     const out = (text: string) => void io.out.write(text)

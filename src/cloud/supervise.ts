@@ -1,6 +1,7 @@
 /** @file The process that runs one job of a server: it outlives the server, and what it writes last is how the job ended. */
 import { appendFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { runNodesHere } from '../agent/index.ts'
 import type { Env } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import {
@@ -15,6 +16,10 @@ import {
   writeOutcome,
 } from './job-folder.ts'
 import { sizeOf } from './jobs.ts'
+import { runPods } from './kubernetes.ts'
+import { runMpirun } from './run-mpi.ts'
+import { runSsh } from './run-ssh.ts'
+import { runSlurm } from './slurm.ts'
 
 export interface SuperviseJobOptions {
   readonly folder: string
@@ -55,10 +60,8 @@ export type ExecutorName = (typeof EXECUTOR_NAMES)[number]
 
 type Run = (options: SuperviseJobOptions & { readonly again: boolean }, emit: EventSink) => Promise<number | undefined>
 
-/** Each loads what it needs: a supervisor of mpirun knows nothing of Kubernetes. */
 const RUN: Readonly<Record<ExecutorName, Run>> = {
   local: async ({ folder, env, signal }, emit) => {
-    const { runNodesHere } = await import('../agent/index.ts')
     const request = readRequest(folder)
     const { logs, work } = jobFolder(folder)
     return await runNodesHere({
@@ -71,10 +74,10 @@ const RUN: Readonly<Record<ExecutorName, Run>> = {
       signal,
     })
   },
-  mpi: async (options) => await (await import('./run-mpi.ts')).runMpirun(options),
-  slurm: async (options, emit) => await (await import('./slurm.ts')).runSlurm(options, emit),
-  ssh: async (options, emit) => await (await import('./run-ssh.ts')).runSsh({ ...options, emit }),
-  kubernetes: async (options, emit) => await (await import('./kubernetes.ts')).runPods({ ...options, emit }),
+  mpi: runMpirun,
+  slurm: runSlurm,
+  ssh: async (options, emit) => await runSsh({ ...options, emit }),
+  kubernetes: async (options, emit) => await runPods({ ...options, emit }),
 }
 
 function outcomeOf(code: number | undefined, failure: string | undefined): Outcome {

@@ -7,8 +7,9 @@ import { packColumns } from './pack.ts'
 import { killTree } from './pipe.ts'
 import { createPipeSource } from './pipe-source.ts'
 import { notedProcess } from './process-note.ts'
-import type { TableSources } from './table-source.ts'
+import { createTableSources, type TableSources } from './table-source.ts'
 import { createTextSources, type Source } from './text-source.ts'
+import { createUserSource } from './user-source.ts'
 
 type ChunkJob = Extract<ToThread, { kind: 'chunk' }>
 
@@ -21,15 +22,13 @@ interface Running {
 }
 
 const settings = workerData as ThreadData
-serve(parentPort!, settings, await sourcesOf(settings))
+serve(parentPort!, settings, sourcesOf(settings))
 
 type OpenSource = (job: ChunkJob) => Source
 
-async function sourcesOf(settings: ThreadData): Promise<OpenSource> {
+function sourcesOf(settings: ThreadData): OpenSource {
   const { slots, onBadLine, userReader, pipe, columns } = settings
   if (userReader) {
-    // Loaded only here: jiti takes longer to start than the rest of the thread.
-    const { createUserSource } = await import('./user-source.ts')
     const user = createUserSource({ slots, userReader })
     return ({ chunk }) => user(chunk)
   }
@@ -37,7 +36,6 @@ async function sourcesOf(settings: ThreadData): Promise<OpenSource> {
   const piped = pipe && createPipeSource(text, { ...settings, pipe })
   let tables: TableSources | undefined
   const table = async function* ({ chunk }: ChunkJob): Source {
-    const { createTableSources } = await import('./table-source.ts')
     tables ??= createTableSources(slots, onBadLine, columns)
     yield* tables[chunk.kind === 'parquet' ? 'parquet' : 'csv'](chunk)
   }

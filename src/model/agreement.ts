@@ -1,10 +1,10 @@
 /** @file A model that disagrees with its data is refused before training, at the hyper-parameter that would make them agree. */
 import { configErrorAt, type LoadedConfig } from '../config/index.ts'
 import { compareSlots, type Disagreement, detectFormat, readHead, type Slot } from '../data/index.ts'
-import { formatWhere, UserError } from '../util/index.ts'
+import { formatWhere, shown, UserError } from '../util/index.ts'
 import type { StaticModel } from './contract.ts'
 import { loadDygraphClass } from './dygraph.ts'
-import { loadModelClass, type ModelClass, shown } from './load.ts'
+import { loadModelClass, type ModelClass } from './load.ts'
 import type { GraphMode } from './mode.ts'
 import { declaredSlots } from './trace.ts'
 

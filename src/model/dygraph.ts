@@ -7,9 +7,9 @@ import { openTrace, type Traced, type TraceOptions } from '../lazy/index.ts'
 import type { MetricSpec } from '../metric/index.ts'
 import type { Layer } from '../nn/index.ts'
 import { Builder, type Program } from '../program/index.ts'
-import { importUserModule, UserError } from '../util/index.ts'
+import { blamed, importUserModule, shown, UserError } from '../util/index.ts'
 import type { DygraphModel, DygraphModule, DygraphSource } from './contract.ts'
-import { blamed, type ModelClass, shown } from './load.ts'
+import type { ModelClass } from './load.ts'
 import { checkLoss, feedsOf, metricFetches, metricSpec, splitOptimizer, type TracedModel } from './trace.ts'
 
 const FILES = ['dygraph_model.ts', 'dygraph_model.js', 'dygraph_model.mjs']

@@ -1,8 +1,8 @@
 /** @file Loads a user's model file (.ts or .js) through jiti, with `oarfish` meaning the running package. */
 import { existsSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { type LoadedConfig, validateHyperParameters } from '../config/index.ts'
-import { importUserModule, isUserError, UserError } from '../util/index.ts'
+import { blamed, importUserModule, shown, UserError } from '../util/index.ts'
 import type { ModelModule, StaticModel } from './contract.ts'
 import { type TracedModel, traceModel } from './trace.ts'
 import { staticModelOf } from './v1.ts'
@@ -53,20 +53,4 @@ function modelFile(dir: string): string {
     code: 'MODEL_MISSING',
     hint: 'put static_model.ts into the folder of config.yaml; models/rank/dnn is an example',
   })
-}
-
-/** Runs user code; what it throws becomes a UserError that shows the user's own stack. */
-export async function blamed<T>(file: string, what: string, run: () => T | Promise<T>): Promise<T> {
-  try {
-    return await run()
-  } catch (error) {
-    if (isUserError(error)) throw error
-    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    throw new UserError(`${shown(file)} ${what}:\n${stack}`, { code: 'MODEL_FAILED', cause: error })
-  }
-}
-
-export function shown(path: string): string {
-  const short = relative(process.cwd(), path)
-  return short.startsWith('..') ? path : short || '.'
 }

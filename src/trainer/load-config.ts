@@ -1,13 +1,11 @@
 /** @file Loads a trainer_config.ts: runs it, and makes of what it described a model that can be trained or asked. */
-import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { backward, inference } from '../autodiff/index.ts'
-import { blamed, metricFetches, type TracedModel } from '../model/index.ts'
+import { metricFetches, type TracedModel } from '../model/index.ts'
 import { optimizer } from '../optim/index.ts'
 import { add, mean, mul, type Tensor } from '../program/index.ts'
-import { importUserModule } from '../util/index.ts'
-import { ConfigUnderWay, type DataLayer, type DataSources, describing } from './config-scope.ts'
+import type { ConfigUnderWay, DataLayer, DataSources } from './config-scope.ts'
 import { configError } from './errors.ts'
+import { runConfig } from './run-config.ts'
 import { typedInputs } from './samples.ts'
 
 export interface TrainerConfig {
@@ -26,14 +24,6 @@ export const COST = 'cost'
 /** `nodes` take part in each step: gradients are for the sum over all of their samples, as the original's are. */
 export async function loadTrainerConfig(path: string, configArgs: string, nodes = 1): Promise<TrainerConfig> {
   return traceConfig(await runConfig(path, configArgs), nodes)
-}
-
-/** The calls of the file, taken down. */
-export async function runConfig(path: string, configArgs: string): Promise<ConfigUnderWay> {
-  const file = locate(path)
-  const config = new ConfigUnderWay(parseArgs(configArgs))
-  await blamed(file, 'could not be loaded', () => describing(config, () => importUserModule(file)))
-  return config
 }
 
 export function traceConfig(config: ConfigUnderWay, nodes = 1): TrainerConfig {
@@ -71,20 +61,4 @@ export function traceConfig(config: ConfigUnderWay, nodes = 1): TrainerConfig {
     tableOptimizers: {},
   }
   return { ...shared, model, trains: true }
-}
-
-/** As typed; of a trainer_config.py that is not there, the .ts beside it. */
-export function locate(path: string): string {
-  const typescript = path.replace(/\.py$/, '.ts')
-  const found = [path, typescript].find((candidate) => existsSync(candidate) && !candidate.endsWith('.py'))
-  if (found !== undefined) return resolve(found)
-  throw configError(
-    existsSync(path) ? `${path} is a configuration in Python.` : `There is no configuration ${path}.`,
-    `Write ${typescript}; docs/trainer.md shows how the original's lines become TypeScript.`,
-  )
-}
-
-function parseArgs(text: string): Readonly<Record<string, string>> {
-  const pairs = text.split(',').filter((pair) => pair !== '')
-  return Object.fromEntries(pairs.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)]))
 }

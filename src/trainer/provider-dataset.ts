@@ -2,7 +2,7 @@
 import type { RecDatasetClass, Sample } from '../data/index.ts'
 import { isUserError, UserError } from '../util/index.ts'
 import { providerError } from './errors.ts'
-import { runConfig } from './load-config.ts'
+import { runConfig } from './run-config.ts'
 import { sampleReader, typedInputs } from './samples.ts'
 
 /** What a reader thread is told. */

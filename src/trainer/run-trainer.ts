@@ -8,10 +8,11 @@ import { planServers } from './endpoints.ts'
 import { configError } from './errors.ts'
 import { readFileList } from './file-list.ts'
 import { type JobOptions, openLocalJob, type TrainerJob } from './job.ts'
-import { loadTrainerConfig, locate, type TrainerConfig } from './load-config.ts'
+import { loadTrainerConfig, type TrainerConfig } from './load-config.ts'
 import { TRAINER_OPTIONS, type TrainerOptions, type TypedTrainerOptions } from './option-table.ts'
 import { fillTrainerOptions, isLocal } from './options.ts'
 import { runPasses, testPasses } from './passes.ts'
+import { locate } from './run-config.ts'
 import { callServers } from './tell-servers.ts'
 
 export interface RunTrainerOptions {

@@ -1,5 +1,6 @@
 /** @file A user's files, imported as they are and as copies. */
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -25,4 +26,16 @@ test('a copy of a model reads what lies beside the copy', async () => {
   cpSync(first, copy, { recursive: true })
   for (const place of [first, copy, first])
     expect(await importUserModule(join(place, 'reader.ts'))).toMatchObject({ dict: join(place, 'dict.txt'), place })
+})
+
+test('a program has every name of the package, and one copy of each', async () => {
+  const file = join(folder, 'program.ts')
+  writeFileSync(
+    file,
+    `import { fleet, nn, train } from 'oarfish'\nimport * as all from 'oarfish'\nexport const some = { fleet, nn, train }\nexport const names = Object.keys(all)\n`,
+  )
+  const { some, names } = await importUserModule<{ some: object; names: string[] }>(file)
+  const whole = createRequire(import.meta.url)('../../dist/index.js')
+  expect(names.toSorted()).toEqual(Object.keys(whole).toSorted())
+  expect(some).toEqual({ fleet: whole.fleet, nn: whole.nn, train: whole.train })
 })

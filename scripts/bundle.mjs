@@ -1,0 +1,52 @@
+/** @file src/ as JavaScript in dist/, a few files a folder: Node takes longer to find and link hundreds of modules than to run them. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join, relative, sep } from 'node:path'
+import { rolldown } from 'rolldown'
+import { at } from './setup.mjs'
+
+/** Writes the bundle and returns the names of its files, relative to dist/. */
+export async function bundle() {
+  const sources = readdirSync(at('src'), { recursive: true, withFileTypes: true })
+    .filter(({ name }) => name.endsWith('.ts') && !/\.(test|testing)\.ts$/.test(name))
+    .map((entry) => nameOf(join(entry.parentPath, entry.name)))
+  // Run by path, as a process or a thread: files of their own. The faces are what other code may import.
+  const started = new Set(['cli/main', ...sources.flatMap(startedBy)])
+  const faces = sources.filter((name) => /^([\w-]+\/)?index$/.test(name))
+  // Folders import each other in one direction, so their files do too.
+  const folderOf = (id) => {
+    const [folder, ...below] = nameOf(id).split('/')
+    return below.length === 0 || started.has(nameOf(id)) ? null : `${folder}/folder`
+  }
+  const build = await rolldown({
+    input: Object.fromEntries([...started, ...faces].map((name) => [name, at('src', `${name}.ts`)])),
+    platform: 'node',
+    external: /^[^./]/, // dependencies are npm's to install
+    preserveEntrySignatures: 'allow-extension',
+    // Such as a lazy import within a folder: its file holds both, so it would load nothing later.
+    onLog: (_level, { message }) => {
+      throw new Error(message)
+    },
+  })
+  const { output } = await build.write({
+    dir: at('dist'),
+    format: 'esm',
+    sourcemap: true,
+    entryFileNames: '[name].js',
+    chunkFileNames: ({ name }) => `${name.split('~')[0]}.js`, // what follows are the entries that load it
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      groups: [{ name: folderOf, debugName: 'folder', minSize: 0, entriesAware: true }],
+    },
+  })
+  await build.close()
+  return output.map(({ fileName }) => fileName)
+}
+
+/** A source by its path below src/, as imports within the package spell it. */
+const nameOf = (path) => relative(at('src'), path).replaceAll(sep, '/').replace(/\.ts$/, '')
+
+/** The files of dist/ that a source runs by their paths. */
+function startedBy(source) {
+  const text = readFileSync(at('src', `${source}.ts`), 'utf8')
+  return [...text.matchAll(/'\.\.\/\.\.\/dist\/([\w/-]+)\.js'/g)].map(([, name]) => name)
+}
