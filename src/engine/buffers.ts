@@ -16,6 +16,20 @@ export function createData(dtype: DType, length: number): TensorData {
   return new ARRAYS[dtype](length)
 }
 
+/** Zeros for what a program fetches, as large as these inputs make it. */
+export function emptyOutputs(
+  program: Program,
+  inputs: Readonly<Record<string, TensorView>>,
+): Record<string, TensorView> {
+  const sizes = checkInputs(program, inputs)
+  const outputs = program.fetches.map(({ name, shape, dtype }) => {
+    const dims = dimsOf(shape, sizes)
+    const length = dims.reduce((product, dim) => product * dim, 1)
+    return [name, { dims, data: createData(dtype, length) }] as const
+  })
+  return Object.fromEntries(outputs)
+}
+
 /** Whether a buffer holds this dtype; float32 programs also take float64 numbers in the reference engine. */
 export function holds(data: TensorData, dtype: DType): boolean {
   return data instanceof ARRAYS[dtype]

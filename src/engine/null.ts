@@ -1,5 +1,5 @@
 /** @file An engine that computes nothing: it times everything around the engine. Outputs are zeros. */
-import { checkInputs, createData, dimsOf } from './buffers.ts'
+import { emptyOutputs } from './buffers.ts'
 import type { Engine } from './engine.ts'
 
 export function nullEngine(): Engine {
@@ -11,23 +11,7 @@ export function nullEngine(): Engine {
           for (const { data } of Object.values(outputs)) data.fill(0 as never)
         },
       }),
-      run: async (inputs) => {
-        const sizes = checkInputs(program, inputs)
-        const zeros = program.fetches.map(({ name, shape, dtype }) => {
-          const dims = dimsOf(shape, sizes)
-          return [
-            name,
-            {
-              dims,
-              data: createData(
-                dtype,
-                dims.reduce((a, b) => a * b, 1),
-              ),
-            },
-          ] as const
-        })
-        return Object.fromEntries(zeros)
-      },
+      run: async (inputs) => emptyOutputs(program, inputs),
       close: async () => {},
     }),
   }

@@ -2,7 +2,7 @@
 import * as ort from 'onnxruntime-node'
 import { toOnnx } from '../onnx/index.ts'
 import { type Program, programInputs, type TensorType } from '../program/index.ts'
-import { checkInputs, createData, dimsOf } from './buffers.ts'
+import { checkInputs, dimsOf, emptyOutputs } from './buffers.ts'
 import type { Engine, Session, TensorView } from './engine.ts'
 
 export interface OrtOptions {
@@ -46,21 +46,7 @@ function ortSession(program: Program, session: ort.InferenceSession): Session {
   return {
     bind,
     run: async (inputs) => {
-      const sizes = checkInputs(program, inputs)
-      const views = program.fetches.map(({ name, shape, dtype }) => {
-        const dims = dimsOf(shape, sizes)
-        return [
-          name,
-          {
-            dims,
-            data: createData(
-              dtype,
-              dims.reduce((a, b) => a * b, 1),
-            ),
-          },
-        ] as const
-      })
-      const outputs = Object.fromEntries(views)
+      const outputs = emptyOutputs(program, inputs)
       await bind(inputs, outputs).run()
       return outputs
     },
