@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { FLOAT_BYTES, LineParser, noTable, readLines, tableFolder, writeFloat } from '../table/index.ts'
-import type { DenseLayout } from './dense-block.ts'
+import type { DenseLayout } from './dense-layout.ts'
 import { otherWeights, paddleOrder } from './paddle-order.ts'
 
 /** Weights, then runs of optimizer state, as a dense block holds them. */

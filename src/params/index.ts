@@ -1,5 +1,6 @@
 /** @file The public face of params/. */
 export * from './dense-block.ts'
+export * from './dense-layout.ts'
 export * from './dense-text.ts'
 export * from './init.ts'
 export * from './local.ts'

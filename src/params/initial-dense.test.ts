@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { optimizer } from '../optim/index.ts'
 import { Builder, matmul, mean } from '../program/index.ts'
-import { denseLayout, initialDense } from './dense-block.ts'
+import { denseLayout, initialDense } from './dense-layout.ts'
 
 test('parts of the initial weights are those of the whole, wherever it is cut', () => {
   const builder = new Builder()

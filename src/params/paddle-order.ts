@@ -1,6 +1,6 @@
 /** @file Dense weights between our order and Paddle's: theirs go by name, which puts a layer's bias before its weight. */
 import { UserError } from '../util/index.ts'
-import type { DenseEntry } from './dense-block.ts'
+import type { DenseEntry } from './dense-layout.ts'
 
 /** Entries in the order of Paddle's merged dense table: layer by layer, bias first. State of the program stays behind. */
 export function paddleOrder(entries: readonly DenseEntry[]): readonly DenseEntry[] {
