@@ -10,7 +10,7 @@ export {
   ROLES,
   type Role,
 } from './cluster.ts'
-export { CLUSTER_ENV, type Env } from './cluster-env.ts'
+export { CLUSTER_ENV, type Env, required } from './cluster-env.ts'
 export { type CollectiveJob, collectiveFromEnv } from './collective-env.ts'
 export { type Endpoint, parseEndpoint, parseEndpoints, splitList } from './endpoint.ts'
 export { PS_FLAGS, type PsFlag, psFlags } from './ps-flags.ts'

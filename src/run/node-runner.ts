@@ -1,6 +1,6 @@
 /** @file A runner as one process of a job with parameter servers: a worker trains its part of the data, a server keeps weights. */
 import { phasesOf } from '../config/index.ts'
-import { type Cluster, psFlags } from '../env/index.ts'
+import { type Cluster, psFlags, required } from '../env/index.ts'
 import { runServer } from '../ps/index.ts'
 import { type JobCheckpoints, trainWorker } from '../train/index.ts'
 import { filesInOrder, type ReadyPhase, readyPhase, settingsOf } from './phase.ts'
@@ -9,6 +9,8 @@ import { loadInitial, saveEpoch, savesAnything } from './saving.ts'
 
 export async function nodeRunner(context: RunnerContext, cluster: Cluster): Promise<RunnerResult> {
   const { config, runner, emit, signal, env } = context
+  // Training alone, as a worker of other programs would, is not what a job on a cluster is for.
+  if (cluster.servers.length === 0) required(env, 'PADDLE_PSERVERS_IP_PORT_LIST')
   const [phase] = phasesOf(config.config, runner)
   const ready = await readyPhase(context, phase!)
   const common = { cluster, config: ready.loaded, emit, signal, settings: settingsOf(context, ready), ...psFlags(env) }

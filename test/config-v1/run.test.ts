@@ -114,14 +114,14 @@ function job(config = CONFIG): void {
   writeFileSync(join(folder, 'config.yaml'), config)
 }
 
-async function run(): Promise<{ events: Event[]; result: Awaited<ReturnType<typeof runModes>> }> {
+async function run(env = {}): Promise<{ events: Event[]; result: Awaited<ReturnType<typeof runModes>> }> {
   const events: Event[] = []
   const config = loadRunConfig({ path: 'config.yaml', cwd: folder })
-  const result = await runModes({ config, emit: (event) => events.push(event) })
+  const result = await runModes({ config, emit: (event) => events.push(event), env })
   return { events, result }
 }
 
-const failure = async () => String(((await run().catch((error: unknown) => error)) as Error).message)
+const failure = async (env = {}) => String(((await run(env).catch((error: unknown) => error)) as Error).message)
 const ofKind = <K extends Event['kind']>(events: readonly Event[], kind: K) =>
   events.filter((event): event is EventOf<K> => event.kind === kind)
 
@@ -231,6 +231,13 @@ describe('a runner', () => {
       "runner.train.class: cluster_train submits the job and needs the cluster's backend.yaml",
     )
     expect(existsSync(join(folder, 'saved'))).toBe(false)
+  })
+
+  test('of a cluster, on a node that nobody told of servers, names what is missing', async () => {
+    job(CONFIG.replace('class: TRAIN', 'class: cluster_train'))
+    expect(await failure({ CLUSTER_INSTANCE: '1', TRAINING_ROLE: 'TRAINER' })).toContain(
+      'Can not find PADDLE_PSERVERS_IP_PORT_LIST',
+    )
   })
 })
 
