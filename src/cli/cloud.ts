@@ -1,4 +1,5 @@
 /** @file `oarfish cloud`: the job server, its groups and users. */
+import { existsSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
@@ -7,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import type { Priority } from '../config/index.ts'
 import type { Event } from '../event/index.ts'
+import { UserError } from '../util/index.ts'
 import { ExitCode } from './exit.ts'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
 import { oneOf, wholeNumber } from './options.ts'
@@ -47,10 +49,10 @@ export function cloudCommand(io: CliIo): Command {
     .option('--host <address>', 'the address to listen on; 0.0.0.0 for all', '127.0.0.1')
     .option(
       '--executor <name>',
-      'what runs jobs: local (all nodes on this host, one job at a time), mpi (mpirun), slurm (sbatch) or kubernetes',
+      'what runs jobs: local (all nodes on this host, one job at a time), mpi (mpirun), ssh, slurm (sbatch) or kubernetes',
       'local',
     )
-    .option('--hostfile <file>', 'hosts of mpirun')
+    .option('--hostfile <file>', 'hosts of mpirun or ssh')
     .option('--namespace <name>', 'kubernetes: where all jobs lie; default: where they say, or that of the kubeconfig')
     .option('--max-file-mb <n>', 'larger files are refused', wholeNumber, 256)
     .option('--max-job-mb <n>', 'larger jobs are refused', wholeNumber, 1024)
@@ -123,16 +125,25 @@ const accountsFile = (dir: string) => join(dir, 'accounts.json')
 const QUEUE_MS = 300
 
 async function serve(options: ServeOptions, io: CliIo): Promise<void> {
-  const { EXECUTOR_NAMES, accountsReader, createDispatcher, createJobServer, findMpirun, findSlurm, openStore } =
-    await import('../cloud/index.ts')
+  const {
+    EXECUTOR_NAMES,
+    accountsReader,
+    createDispatcher,
+    createJobServer,
+    findMpirun,
+    findSlurm,
+    holdStore,
+    openStore,
+  } = await import('../cloud/index.ts')
   const name = oneOf('--executor', EXECUTOR_NAMES, options.executor)
   const { namespace } = options
   const executor = { ...EXECUTORS[name], namespace }
   if (name === 'mpi') findMpirun(io.env)
   if (name === 'kubernetes') await checkCluster(namespace, io)
   if (name === 'slurm') await findSlurm(io.env)
-  const hosts = options.hostfile === undefined ? [] : ['--hostfile', resolve(options.hostfile)]
+  const hosts = hostsFlag(name, options.hostfile)
   const within = namespace === undefined ? [] : ['--namespace', namespace]
+  const release = await holdStore(options.dir)
   const store = await openStore(options.dir)
   const bin = fileURLToPath(new URL('../../bin', import.meta.url))
   const dispatcher = createDispatcher({
@@ -157,7 +168,12 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
     ...{ store, dispatcher, executor, limits, accountsFile: accountsFile(options.dir) },
     version: packageVersion(),
   })
-  await new Promise<void>((done, fail) => server.once('error', fail).listen(options.port, options.host, done))
+  await new Promise<void>((done, fail) => server.once('error', fail).listen(options.port, options.host, done)).catch(
+    (cause: NodeJS.ErrnoException) => {
+      release()
+      throw cannotListen(cause, options)
+    },
+  )
   const address = server.address()
   const port = typeof address === 'object' && address ? address.port : options.port
   io.out.write(`The job server listens at http://${options.host}:${port}; jobs are kept in ${options.dir}\n`)
@@ -170,7 +186,25 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
   server.close()
   server.closeAllConnections()
   await store.close()
+  release()
   io.out.write('Stopped. Jobs that run go on, and are found again by the next server.\n')
+}
+
+/** Told when the server is started, not when the first job comes. */
+function hostsFlag(executor: string, hostfile: string | undefined): readonly string[] {
+  if (hostfile === undefined && executor !== 'ssh') return []
+  if (hostfile !== undefined && existsSync(hostfile)) return ['--hostfile', resolve(hostfile)]
+  const problem = hostfile === undefined ? '--executor ssh needs a --hostfile' : `--hostfile: there is no ${hostfile}`
+  throw new UserError(`${problem}.`, { code: 'CLI_OPTION', hint: 'List the hosts in a file, one a line, and name it.' })
+}
+
+function cannotListen(cause: NodeJS.ErrnoException, { host, port }: ServeOptions): UserError {
+  const why = cause.code === 'EADDRINUSE' ? 'another program has this port' : cause.message
+  return new UserError(`The job server cannot listen on ${host}:${port}: ${why}.`, {
+    code: 'CLOUD_LISTEN',
+    hint: 'Name a free port with --port; 0 is any.',
+    cause,
+  })
 }
 
 /** A server that cannot reach its cluster says so when it is started, not when the first job comes. */

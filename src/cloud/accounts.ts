@@ -32,7 +32,7 @@ export function readAccounts(file: string): Accounts {
     return JSON.parse(readFileSync(file, 'utf8')) as Accounts
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return NONE
-    throw error
+    throw accountError(`${file} cannot be read: ${(error as Error).message}.`, DIR_HINT)
   }
 }
 
@@ -84,5 +84,12 @@ const newKeys = () => ({ ak: randomBytes(16).toString('hex'), sk: randomBytes(32
 
 const accountError = (message: string, hint: string) => new UserError(message, { code: 'CLOUD_ACCOUNT', hint })
 
-const writeAccounts = async (file: string, accounts: Accounts) =>
-  await writePrivate(file, `${JSON.stringify(accounts, undefined, 2)}\n`)
+const DIR_HINT = 'Run this as the user of the job server, with its --dir.'
+
+async function writeAccounts(file: string, accounts: Accounts): Promise<void> {
+  try {
+    await writePrivate(file, `${JSON.stringify(accounts, undefined, 2)}\n`)
+  } catch (error) {
+    throw accountError(`${file} cannot be written: ${(error as Error).message}.`, DIR_HINT)
+  }
+}

@@ -29,7 +29,7 @@ export { createJobServer, type ServerOptions } from './server.ts'
 export type { Keys } from './sign.ts'
 export { batchWords, runBatch } from './slurm.ts'
 export { findSlurm } from './slurm-command.ts'
-export { openStore, type Store } from './store.ts'
+export { holdStore, openStore, type Store } from './store.ts'
 export {
   EXECUTOR_NAMES,
   type ExecutorName,

@@ -53,6 +53,8 @@ export function claim(folder: string): boolean {
   }
 }
 
+export const release = (folder: string) => rmSync(join(folder, 'started'), { force: true })
+
 /** The supervisor that claimed a job, if it still runs; a process that got its number later has another start time. */
 export function supervisorOf(folder: string): { readonly pid: number; readonly alive: boolean } | undefined {
   const file = join(folder, 'started')

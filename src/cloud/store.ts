@@ -2,6 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { UserError } from '../util/index.ts'
+import { claim, release, supervisorOf, takeOver } from './job-folder.ts'
 import { applyRecord, type CloudJob, emptyState, type JobRecord, type JobRequest } from './jobs.ts'
 import { openJournal } from './journal.ts'
 
@@ -13,6 +15,27 @@ export interface Store {
   setPhase(id: string, phase: CloudJob['phase'], reason?: string): Promise<void>
   folderOf(id: string): string
   close(): Promise<void>
+}
+
+/**
+ * Makes a folder this process's own until the function that it returns is called: a second server would take back what is being
+ * submitted to the first.
+ */
+export async function holdStore(folder: string): Promise<() => void> {
+  try {
+    await mkdir(folder, { recursive: true, mode: 0o711 })
+    if (claim(folder) || takeOver(folder)) return () => release(folder)
+  } catch (cause) {
+    throw new UserError(`Jobs cannot be kept in ${folder}: ${(cause as Error).message}.`, {
+      code: 'CLOUD_STORE',
+      hint: 'Name a folder that you may write to with --dir.',
+      cause,
+    })
+  }
+  throw new UserError(`Another job server, process ${supervisorOf(folder)?.pid}, keeps its jobs in ${folder}.`, {
+    code: 'CLOUD_STORE',
+    hint: 'End it first, or name another folder with --dir.',
+  })
 }
 
 /** Opens what is there. A submission that had not ended is taken back: its client was told nothing. */

@@ -46,6 +46,31 @@ test('a job runs to its end, its logs are there, and its folder was made once', 
   expect(text).toBe('hello\nrole TRAINER of 1\n')
 })
 
+test('a second server leaves the jobs of the first alone, and what it cannot use is told in words', {
+  timeout: 60_000,
+}, async () => {
+  await started()
+  const serve = (...flags: string[]) => oarfish(['cloud', 'serve', ...flags], folder)
+  const dir = join(folder, 'server')
+  const before = readFileSync(join(dir, 'journal'), 'utf8')
+  const second = await serve('--dir', dir, '--port', '0')
+  expect([second.code, second.err]).toEqual([
+    2,
+    expect.stringMatching(/Another job server, process \d+, keeps its jobs/),
+  ])
+  expect(readFileSync(join(dir, 'journal'), 'utf8')).toBe(before)
+  const port = new URL(connection!.url).port
+  const taken = await serve('--dir', join(folder, 'other'), '--port', port)
+  expect([taken.code, taken.err]).toEqual([2, expect.stringContaining('another program has this port')])
+  writeFileSync(join(folder, 'file'), '')
+  const noFolder = await serve('--dir', join(folder, 'file'))
+  expect([noFolder.code, noFolder.err]).toEqual([2, expect.stringContaining('Jobs cannot be kept in')])
+  const noHosts = await serve('--executor', 'ssh', '--hostfile', 'nowhere', '--dir', join(folder, 'other'))
+  expect([noHosts.code, noHosts.err]).toEqual([2, expect.stringContaining('there is no nowhere')])
+  const group = await oarfish(['cloud', 'group', 'add', 'x', '--quota', '1', '--dir', join(folder, 'file')], folder)
+  expect([group.code, group.err]).toEqual([2, expect.stringContaining('cannot be read')])
+})
+
 test('a job that fails says which process failed first, with its last lines', { timeout: 60_000 }, async () => {
   const client = await started()
   const { jobId } = await client.submit({ request: request({ command: 'echo out of luck; exit 3' }), files: [] })
