@@ -6,6 +6,7 @@ import type { EventSink, Metrics } from '../event/index.ts'
 import { createFile, writeFolder } from '../fs/index.ts'
 import type { LocalParams } from '../params/index.ts'
 import type { SparseTable } from '../table/index.ts'
+import { isUserError } from '../util/index.ts'
 import { writeFiles } from './block-writer.ts'
 import { cannotWrite, diskFull } from './errors.ts'
 import {
@@ -246,5 +247,6 @@ async function saveError(error: NodeJS.ErrnoException, folder: string, needed: n
       kept: kept !== undefined,
     })
   }
-  return error.code === undefined ? error : cannotWrite(error, folder)
+  // A server that is gone while its rows are gathered is not the folder's fault.
+  return error.code === undefined || isUserError(error) ? error : cannotWrite(error, folder)
 }

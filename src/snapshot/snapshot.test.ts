@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type OptimizerSpec, optimizer, stepFactors } from '../optim/index.ts'
 import { createLocalParams, LocalParams } from '../params/index.ts'
 import type { Program } from '../program/index.ts'
+import { UserError } from '../util/index.ts'
 import {
   loadMeter,
   loadSnapshot,
@@ -128,6 +129,19 @@ describe('a checkpoint', () => {
     // What a process on another machine may still be writing is not touched.
     expect((await readdir(join(folder, '..'))).sort()).toEqual(['0', '0.tmp-elsewhere-1-abc'])
     expect(await readdir(folder)).not.toContain('mine.txt')
+  })
+
+  test('does not blame its folder for rows that do not come', async () => {
+    const gone = new UserError('server[1] is gone', { code: 'NET_PEER_LOST' })
+    const rows = {
+      counts: [1, 0],
+      parts: () => {
+        throw gone
+      },
+    }
+    const folder = freshFolder()
+    await expect(saveSnapshot({ folder, params: emptyParams(), rows, state: STATE, emit })).rejects.toBe(gone)
+    await expect(stat(folder)).rejects.toThrow('ENOENT')
   })
 
   test('gives its weights to another optimizer when asked to', async () => {

@@ -61,6 +61,8 @@ export class Runtime {
   readonly #readers: ReadonlyMap<Phase, ReaderPool>
   readonly #trainers: TrainerPool
   readonly #reports: { listener: (report: StepReport) => void }
+  /** Phases of which it was said that there is nothing to read: once, not every epoch. */
+  readonly #idle = new Set<Phase>()
 
   private constructor(
     options: RuntimeOptions,
@@ -131,7 +133,10 @@ export class Runtime {
       ...(chunkBytes !== undefined && { chunkBytes }),
       ...(allFiles && { allFiles }),
     })
-    if (part && reader.totalBytes === 0) emit({ kind: 'warning', message: nothingFor(part) })
+    if (part && reader.totalBytes === 0 && !this.#idle.has(phase)) {
+      this.#idle.add(phase)
+      emit({ kind: 'warning', message: nothingFor(part, phase) })
+    }
     emit({ kind: 'epochStart', phase, epoch, files: input.length, bytes: reader.totalBytes })
     const [trainers, reports] = [this.#trainers, this.#reports]
     const printInterval = runner.print_interval
@@ -204,8 +209,9 @@ export function createParams(
   return new LocalParams(createLocalParams({ ...options, threads: threads + 1 }), threads)
 }
 
-function nothingFor({ index, count }: Part): string {
-  return `worker[${index}] has nothing to read: the data has fewer files, or parts of large ones, than the ${count} workers of this job.`
+function nothingFor({ index, count }: Part, phase: Phase): string {
+  const data = phase === 'train' ? 'the data' : 'the test data'
+  return `worker[${index}] has nothing to read: ${data} has fewer files, or parts of large ones, than the ${count} workers of this job.`
 }
 
 async function openReaders({

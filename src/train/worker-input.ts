@@ -46,13 +46,17 @@ export async function agreeOnInput({ servers, cluster, config, files, emit }: In
     return undefined
   }
   const parts = { train: partOf('train'), infer: partOf('infer') }
-  if (parts.train) emit({ kind: 'notice', message: `Split file list for worker ${index}` })
-  const names = own.train.map(({ name }) => `'${name}'`).join(', ')
+  // A job that evaluates saved models trains on nothing: what it evaluates is its data.
+  const phase: Phase = files.train ? 'train' : 'infer'
+  const list = files[phase] ?? []
+  const input = inputOf(config, phase, list)
+  if (parts[phase]) emit({ kind: 'notice', message: `Split file list for worker ${index}` })
+  const names = own[phase].map(({ name }) => `'${name}'`).join(', ')
   emit({ kind: 'notice', message: `File list: [${names}]` })
-  const isCounted = await tellExamples(files.train ?? [], inputOf(config, 'train', files.train ?? []).isText, emit)
-  if (count > 1) emit({ kind: 'notice', message: said(parts.train, own.train.length, index, count) })
-  const pieces = countPieces(measureFiles(files.train ?? []), inputKind(inputOf(config, 'train', files.train ?? [])))
-  if (parts.train && index >= pieces) emit({ kind: 'notice', message: nothingFor(index, pieces) })
+  const isCounted = await tellExamples(list, input.isText, emit)
+  if (count > 1) emit({ kind: 'notice', message: said(parts[phase], list.length, index, count) })
+  const pieces = countPieces(measureFiles(list), inputKind(input))
+  if (parts[phase] && index >= pieces) emit({ kind: 'notice', message: nothingFor(index, pieces) })
   return { ...parts, isCounted }
 }
 

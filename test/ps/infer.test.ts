@@ -44,6 +44,7 @@ test('static_ps_infer measures each saved epoch as one process does, over the pa
   }
   expect(ofKind(events, 'loaded').map(({ path }) => path)).toEqual(['model_output/1', 'model_output/2'])
   const notices = ofKind(events, 'notice').map(({ message }) => message)
+  expect(notices).toContain('Total example: 320')
   expect(notices).toContain('runner.infer_start_epoch 1 to infer_end_epoch 9: model_output holds 1, 2 of these.')
 })
 
