@@ -23,6 +23,7 @@ test('a folder that cannot be created fails instead of trying for ever', async (
   await makeFolder(join(root, 'deep', 'down', 'below'))
   expect(statSync(join(root, 'deep', 'down', 'below')).isDirectory()).toBe(true)
   writeFileSync(join(root, 'plain'), '')
+  await expect(makeFolder(join(root, 'plain'))).rejects.toMatchObject({ code: 'EEXIST' })
   await expect(makeFolder(join(root, 'plain', 'below'))).rejects.toMatchObject({ code: 'ENOTDIR' })
   if (existsSync('/proc/self')) await expect(makeFolder('/proc/oarfish/0')).rejects.toMatchObject({ code: 'ENOENT' })
 })

@@ -1,5 +1,5 @@
 /** @file Writing on this machine: a file is on the disk when it is closed, a folder appears whole or not at all. */
-import { chmod, mkdir, mkdtemp, open, readdir, rename, rm } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 
@@ -91,8 +91,9 @@ export async function writeFolder<T>(folder: string, fill: (aside: string) => Pr
 /** Creates a folder and those above it. Node's own `recursive` never returns where a file system answers "not found", as /proc does. */
 export async function makeFolder(path: string): Promise<void> {
   const make = () =>
-    mkdir(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EEXIST') throw error
+    mkdir(path).catch(async (error: NodeJS.ErrnoException) => {
+      const there = error.code === 'EEXIST' ? await stat(path).catch(() => undefined) : undefined
+      if (!there?.isDirectory()) throw error
     })
   try {
     await make()

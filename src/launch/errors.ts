@@ -29,6 +29,13 @@ export const loopbackAmongHosts = (loopback: string, other: string) =>
 export const portTaken = (endpoint: string, cause: unknown) =>
   new UserError(`Could not listen on ${endpoint}: ${(cause as Error).message}.`, { code: 'LAUNCH_PORT', cause })
 
+export const logFolderUnusable = (folder: string, cause: unknown) =>
+  new UserError(`The log folder ${folder} cannot be used: ${(cause as Error).message}.`, {
+    code: 'LAUNCH_LOG_DIR',
+    hint: 'Name one that can be written, for example --log_dir /tmp/log',
+    cause,
+  })
+
 export const scriptMissing = (script: string, tried: readonly string[]) =>
   new UserError(`There is no ${script}${tried.map((path) => `, nor ${path}`).join('')}.`, {
     code: 'LAUNCH_SCRIPT',

@@ -9,11 +9,12 @@ import { isUserError } from '../util/index.ts'
 import type { ProcessSpec } from './child.ts'
 import { collectiveEnv, type JobNode } from './collective-env.ts'
 import type { CollectiveLayout } from './collective-layout.ts'
-import { commandOf, type LaunchOptions, start } from './launch.ts'
+import { commandOf, type LaunchOptions } from './launch.ts'
 import { localHosts, thisHost } from './local-host.ts'
+import { makeLogFolder } from './log-folder.ts'
 import { addressTowards, type Meeting, meet } from './meet.ts'
 import { type BoundSocket, bindSocket } from './sockets.ts'
-import type { RunningJob } from './supervise.ts'
+import { type RunningJob, superviseJob } from './supervise.ts'
 
 export interface LaunchCollectiveOptions extends Omit<LaunchOptions, 'layout'> {
   readonly layout: CollectiveLayout
@@ -48,6 +49,7 @@ const LOOPBACK = '127.0.0.1'
 export async function launchCollective(options: LaunchCollectiveOptions): Promise<RunningJob> {
   const { layout } = options
   const command = commandOf(options)
+  makeLogFolder(options.logDir)
   const isElastic = layout.nodes.min < layout.nodes.max
   const { meetTimeoutMs = MEET_TIMEOUT_MS } = options
   const place = (timeoutMs: number) => (layout.hosts.length > 0 ? byList(options) : byMeeting(options, timeoutMs))
@@ -57,7 +59,7 @@ export async function launchCollective(options: LaunchCollectiveOptions): Promis
     const processes = processesOf(options, placed, glooFolder, restart)
     const signal = AbortSignal.any([options.signal, stop.signal])
     const supervised = { ...options, signal, ...(isElastic && { stopMs: RESTART_MS }) }
-    const job = start({ command, processes, hasAllWorkers: true }, supervised)
+    const job = superviseJob({ command, processes, hasAllWorkers: true }, supervised)
     writeEndpoints(options.logDir, placed.nodes)
     return { ...job, stop: async () => [stop.abort(), await job.ended] }
   }

@@ -1,6 +1,6 @@
 /** @file A launch from flags to processes: who runs here, which ports they get, what they know, where their output goes. */
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Env } from '../env/index.ts'
@@ -9,9 +9,10 @@ import { scriptMissing } from './errors.ts'
 import { type JobFile, writeJobFile } from './job-file.ts'
 import { endpointText, type Layout, type Place } from './layout.ts'
 import { localHosts, type ThisHost, thisHost } from './local-host.ts'
+import { makeLogFolder } from './log-folder.ts'
 import { fleetrunEnv, type JobRole, launchPsEnv } from './process-env.ts'
 import { type BoundSocket, bindSocket } from './sockets.ts'
-import { type JobSpec, type RunningJob, type SuperviseOptions, superviseJob } from './supervise.ts'
+import { type RunningJob, type SuperviseOptions, superviseJob } from './supervise.ts'
 import { translateScript } from './translate.ts'
 
 export interface LaunchOptions extends SuperviseOptions {
@@ -32,7 +33,8 @@ export interface LaunchOptions extends SuperviseOptions {
 export async function launch(options: LaunchOptions): Promise<RunningJob> {
   const { layout, env, here = thisHost(env['POD_IP']) } = options
   const command = commandOf(options)
-  if (isPaddleCloud(env)) return start({ command, processes: [asIs(options)], hasAllWorkers: true }, options)
+  makeLogFolder(options.logDir)
+  if (isPaddleCloud(env)) return superviseJob({ command, processes: [asIs(options)], hasAllWorkers: true }, options)
   const places = [...layout.servers, ...(layout.workersListen ? layout.workers : [])]
   const hosts = places.map(({ host }) => host)
   const local = new Set(await localHosts(hosts, here))
@@ -41,7 +43,7 @@ export async function launch(options: LaunchOptions): Promise<RunningJob> {
   const glooFolder = mkdtempSync(join(tmpdir(), 'oarfish-gloo-'))
   const processes = processesOf(options, bound, local, glooFolder)
   const hasAllWorkers = layout.workers.every(({ host }) => local.has(host))
-  const job = start({ command, processes, hasAllWorkers }, options)
+  const job = superviseJob({ command, processes, hasAllWorkers }, options)
   const forget = writeJobFile(options.logDir, jobFile(processes, bound, env))
   const clean = () => {
     rmSync(glooFolder, { recursive: true, force: true })
@@ -58,11 +60,6 @@ function jobFile([first]: readonly ProcessSpec[], { servers, workers }: Bound, e
     ...(jobId && { jobId }),
     ...(token && token !== env['OARFISH_JOB_TOKEN'] && { token }),
   }
-}
-
-export function start(job: JobSpec, options: Pick<LaunchOptions, 'logDir' | keyof SuperviseOptions>): RunningJob {
-  mkdirSync(options.logDir, { recursive: true })
-  return superviseJob(job, options)
 }
 
 /** The translated command; what was translated is said once, here, not by every process. */
