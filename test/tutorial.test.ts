@@ -43,7 +43,7 @@ test('the Chinese page has the code blocks of the English one', () => {
 })
 
 test('data, check, train: the AUC of the text', async () => {
-  expect((await run('data criteo-like')).stdout).toContain('click:')
+  expect((await run('data criteo-like')).stdout).toMatch(/no model beats: 0\.(79[5-9]|80[0-4])[\s\S]*click:/)
   expect((await run('oarfish check')).stdout).toContain('config.yaml is valid.')
   expect(aucOf((await run('train -m config.yaml\n')).stdout)).toBeCloseTo(0.708, 2)
   expect(aucOf((await run('thread_num=2')).stdout)).toBeCloseTo(0.708, 2)

@@ -20,6 +20,12 @@ test('criteo-like writes train/ and test/, and prints the AUC of its hidden mode
   expect((await readFile(join(folder, 'test/part-000'), 'utf8')).split('\n')).toHaveLength(21)
 })
 
+test('the command that criteo-like prints to train can be copied into a shell where the folder has a space', async () => {
+  const out = join(folder, 'my data')
+  const printed = await capture(['data', 'criteo-like', '--rows', '10', '--parts', '1', '--out', out])
+  expect(printed.out).toContain(` 'runner.train_data_dir=${out}/train' 'runner.test_data_dir=${out}/test'\n`)
+})
+
 test('criteo-like --json prints one line, without a hint for columns that need a reader', async () => {
   const { out } = await capture([
     'data',

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { Command } from 'commander'
 import type { CriteoLikeResult, GeneratedFormat } from '../data/index.ts'
 import type { CliIo } from './io.ts'
-import { oneOf, wholeNumber } from './options.ts'
+import { oneOf, shellWord, wholeNumber } from './options.ts'
 
 interface CriteoLikeCliOptions {
   readonly rows: number
@@ -60,7 +60,7 @@ Clicks: ${(100 * positiveShare).toFixed(1)} %. The hidden model's own AUC on the
 /** Criteo's own columns need a reader of the user's, so there is no command to give. */
 function trainHint(format: GeneratedFormat, out: string): string {
   if (format === 'criteo-tsv') return ''
-  const folders = ['train', 'test'].map((name) => `runner.${name}_data_dir=${resolve(out, name)}`)
+  const folders = ['train', 'test'].map((name) => shellWord(`runner.${name}_data_dir=${resolve(out, name)}`))
   return `To train on it:
   oarfish train -m paddlerec.models.rank.dnn -o runner.train_batch_size=512 ${folders.join(' ')}
 `

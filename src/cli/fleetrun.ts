@@ -6,6 +6,7 @@ import { fleetrunOnHosts } from './fleetrun-hosts.ts'
 import type { CliIo } from './io.ts'
 import { launcherCommand, runLauncher } from './launch.ts'
 import { FLEETRUN_FLAGS, type FlagEffect, type TypedFlags } from './launch-flags.ts'
+import { shellWord } from './options.ts'
 
 export type FleetrunFlags = TypedFlags<typeof FLEETRUN_FLAGS>
 
@@ -78,10 +79,6 @@ async function collectiveJob(script: readonly string[], typed: FleetrunFlags, { 
 function deviceCount(): number {
   if (!existsSync('/dev')) return 0
   return readdirSync('/dev').filter((name) => /^nvidia\d+$/.test(name)).length
-}
-
-function shellWord(word: string): string {
-  return /^[\w./:=,@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }
 
 function effectOf(name: keyof FleetrunFlags): FlagEffect {

@@ -32,3 +32,8 @@ export function oneOf<Name extends string>(option: string, names: readonly Name[
   const question = guess ? ` - did you mean "${guess}"?` : ''
   throw new UserError(`${option}: expected ${names.join(' | ')}, got "${typed}"${question}`, { code: 'CLI_OPTION' })
 }
+
+/** As one word of a command that is printed to be copied. */
+export function shellWord(word: string): string {
+  return /^[\w./:=,@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
+}
