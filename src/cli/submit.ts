@@ -23,8 +23,9 @@ export async function submitRun({ model, backend: backendFile, dryRun, force }: 
   for (const warning of new Set(warnings)) io.err.write(`${warning}\n`)
   for (const one of prepared) {
     if (dryRun) {
-      io.out.write(describePlan(one))
-      io.out.write(await exactRequest(one, { backend: backend.backend, cwd, server: await serverOf(io.env) }))
+      const request = await exactRequest(one, { backend: backend.backend, cwd, server: await serverOf(io.env) })
+      const plan = describePlan(one)
+      io.out.write(backend.backend.backend === 'Kubernetes' ? `${asComment(plan)}---\n${request}` : plan + request)
       continue
     }
     const out = (text: string) => void io.out.write(text)
@@ -32,3 +33,6 @@ export async function submitRun({ model, backend: backendFile, dryRun, force }: 
     await submit(one, { cwd, credentialsFile: credentialsFile(io.env), env, out })
   }
 }
+
+/** For kubectl, which takes the whole of what --dry-run prints. */
+const asComment = (text: string) => `${text.trimEnd().replaceAll(/^.*$/gm, (line) => `# ${line}`.trimEnd())}\n`

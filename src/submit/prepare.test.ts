@@ -62,6 +62,14 @@ describe('the folder of a submission', () => {
     expect(prepared().job.files.map(({ name }) => name)).toEqual(['config.yaml', 'reader.py', 'model.ts'])
   })
 
+  test('leaves the backend.yaml of another cluster here too, and says so', () => {
+    writeFileSync(join(folder, 'backend_k8s.yaml'), BACKEND.replace('mpi', 'k8s'))
+    writeFileSync(join(folder, 'words.yaml'), 'backend: it is not\n')
+    const { job, warnings } = prepared()
+    expect(job.files.map(({ name }) => name)).toEqual(['config.yaml', 'reader.py', 'model.ts', 'words.yaml'])
+    expect(warnings).toContain('backend_k8s.yaml is a backend.yaml too and stays here: it may hold keys')
+  })
+
   test('holds no secret, and --dry-run shows none', () => {
     const one = prepared()
     const all = [...one.plan.files.map(({ text }) => text), describePlan(one), JSON.stringify(one.job)].join('\n')

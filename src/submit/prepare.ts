@@ -1,4 +1,5 @@
 /** @file What a submission would write and do: checked, named and rendered, before anything is touched. */
+import { readFileSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import {
   type Backend,
@@ -47,11 +48,16 @@ export function prepare(options: PrepareOptions): readonly Prepared[] {
   const distinct = problems.filter(({ key }, i) => problems.findIndex((other) => other.key === key) === i)
   if (distinct.length > 0) throw new ConfigError(distinct, backend.source)
   return checked.map(({ runner, kind, warnings }) => {
-    const taken = takeFiles(backend.backend.submit.files, options.cwd)
+    const { files: found, notices } = takeFiles(backend.backend.submit.files, options.cwd)
     const { profile, credentials } = credentialsOf(backend.backend)
-    const files = withConfig(taken.files, options)
+    const otherBackends = found.filter((file) => isOtherBackend(file, options))
+    const files = withConfig(
+      found.filter((file) => !otherBackends.includes(file)),
+      options,
+    )
+    const left = otherBackends.map(({ path }) => `${path} is a backend.yaml too and stays here: it may hold keys`)
     const job = jobOf({ config: config.config, runner, backend: backend.backend, kind: kind!, files, profile })
-    return { job, credentials, plan: planOf(job, options), warnings: [...warnings, ...taken.notices] }
+    return { job, credentials, plan: planOf(job, options), warnings: [...warnings, ...notices, ...left] }
   })
 }
 
@@ -71,6 +77,14 @@ function credentialsOf({ submit, config }: Backend): { profile: string; credenti
     Object.entries({ ak: submit.ak, sk: submit.sk, fs_ugi: config.fs_ugi }).filter(([, value]) => value !== ''),
   )
   return { profile: profileOf(submit.group, credentials), credentials }
+}
+
+/** `./*.yaml` takes in those for other clusters, whose keys are not for the nodes of this one. */
+function isOtherBackend({ path }: TakenFile, { backendFile, cwd }: PrepareOptions): boolean {
+  const file = resolve(cwd, path)
+  if (!/\.ya?ml$/.test(file) || file === resolve(cwd, backendFile)) return false
+  const text = readFileSync(file, 'utf8')
+  return /^backend\s*:/m.test(text) && /^submit\s*:/m.test(text)
 }
 
 /** The config travels whether a pattern names it or not; backend.yaml stays here, without its secrets. */

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { parseAllDocuments } from 'yaml'
 import { addGroup, addUser } from '../../src/cloud/index.ts'
 import { type KubeClient, type KubeObject, RESOURCES } from '../../src/kube/index.ts'
 import { filled } from '../submit/mpi-cluster.testing.ts'
@@ -99,6 +100,11 @@ export function commandTests(bed: () => Bed): void {
         const dry = await run('PS', direct, ['--dry-run'])
         expect(dry.text).toMatch(/^kind: Job\nmetadata:\n {2}name: paddlerec-ctr\n/m)
         expect(dry.text).toMatch(/OARFISH_RUN_TOKEN: "\*\*\*"/)
+        // kubectl takes it whole: what is not a manifest is a comment.
+        const kinds = parseAllDocuments(dry.text.slice(dry.text.indexOf('# folder '))).flatMap(
+          (document) => document.toJS()?.kind ?? [],
+        )
+        expect(kinds).toEqual(['ConfigMap', 'Secret', 'ServiceAccount', 'Role', 'RoleBinding', 'Job'])
         expect((await own.list<VolcanoJob>(RESOURCES.VolcanoJob)).items).toEqual([])
         const first = await run('PS', direct)
         expect([first.code, first.text]).toEqual([0, expect.stringMatching(/Follow it with: oarfish logs job-\w+ -f/)])
