@@ -33,7 +33,7 @@ export async function clientFor(options: ClientOptions, io: CliIo, job?: string)
   const { referred } = await import('../submit/index.ts')
   const { env } = io
   const known = job === undefined ? lastOf(readJobs(env)) : (readJobs(env)[job] ?? lastOf(readJobs(env)))
-  const { profile, ak, sk, fs_ugi: kept } = await keysFor(options, known?.profile, env)
+  const { profile, ak, sk, fs_ugi: kept } = await keysFor(options, known?.profile, env, job)
   const server = options.server ?? env['PADDLECLOUD_SERVER'] ?? known?.server ?? (await serverOf(env))
   const fsUgi = (written: string | undefined) =>
     (referred(written) === undefined ? written : kept) || env['OARFISH_FS_UGI']
@@ -48,7 +48,12 @@ interface Keys {
 }
 
 /** Those of the command line, else of the profile it names, else of the environment, else of the last job. */
-async function keysFor(options: ClientOptions, remembered: string | undefined, env: CliIo['env']): Promise<Keys> {
+async function keysFor(
+  options: ClientOptions,
+  remembered: string | undefined,
+  env: CliIo['env'],
+  job: string | undefined,
+): Promise<Keys> {
   const { findCredentials, hasCredentials, profileOf, saveCredentials } = await import('../submit/index.ts')
   const file = credentialsFile(env)
   const given = { ak: options.ak ?? env['OARFISH_AK'], sk: options.sk ?? env['OARFISH_SK'] }
@@ -59,9 +64,9 @@ async function keysFor(options: ClientOptions, remembered: string | undefined, e
     return { profile, ...given }
   }
   const profile = options.profile ?? remembered
-  if (profile === undefined) throw noKeys()
+  if (profile === undefined) throw noKeys(job)
   const found = await findCredentials(file, profile)
-  if (!isPair(found)) throw noKeys()
+  if (!isPair(found)) throw noKeys(job)
   return { profile, ...found }
 }
 
@@ -119,8 +124,13 @@ const badPlace = (file: string, what: string) =>
     hint: `Write "server: ${DEFAULT_SERVER}" there, with the job server's address, or remove the file.`,
   })
 
-const noKeys = () =>
-  new UserError('There are no keys for the job server.', {
-    code: 'SUBMIT_CREDENTIALS',
-    hint: 'Give --profile NAME, --ak and --sk, or set OARFISH_AK and OARFISH_SK.',
-  })
+const noKeys = (job: string | undefined) =>
+  job === undefined
+    ? new UserError('There are no keys for the job server.', {
+        code: 'SUBMIT_CREDENTIALS',
+        hint: 'Give --profile NAME, --ak and --sk, or set OARFISH_AK and OARFISH_SK.',
+      })
+    : new UserError(`No job ${job} was made from here, and there are no keys to ask the job server for it.`, {
+        code: 'SUBMIT_CREDENTIALS',
+        hint: 'oarfish jobs lists those made from here. For one of a server give --profile NAME, or set OARFISH_AK and OARFISH_SK.',
+      })

@@ -60,7 +60,14 @@ export function logsCommand(io: CliIo): Command {
     .option('--rank <n>', 'of that role', wholeNumber)
     .action(async (id: string, { follow, role, rank, ...options }) => {
       const client = await clientOf(options, io, id)
-      for await (const text of client.logs(id, { follow, role, rank })) io.out.write(text)
+      let isEmpty = true
+      for await (const text of client.logs(id, { follow, role, rank })) {
+        isEmpty = false
+        io.out.write(text)
+      }
+      const which = [role, rank].filter((part) => part !== undefined).join(' ')
+      if (isEmpty && which !== '')
+        io.err.write(`There is no log of ${which}; oarfish logs ${id} prints those there are.\n`)
     })
 }
 

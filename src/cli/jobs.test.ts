@@ -1,0 +1,39 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { delimiter, join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { capture } from './capture.testing.ts'
+import { environment } from './user-places.ts'
+
+let home: string
+beforeEach(() => {
+  home = mkdtempSync(join(tmpdir(), 'oarfish-jobs-'))
+})
+afterEach(() => rmSync(home, { recursive: true, force: true }))
+
+test('a mistyped id where there is no job server is said to be none of the jobs made here', async () => {
+  const { code, err } = await oarfish(['status', 'job-1'])
+  expect(code).toBe(2)
+  expect(err).toMatch(/^No job job-1 was made from here, and there are no keys .*\n +oarfish jobs lists those/)
+})
+
+test('logs of a role that has none say so', async () => {
+  const folder = join(home, 'oarfish/jobs/job-1')
+  mkdirSync(join(folder, 'logs'), { recursive: true })
+  writeFileSync(join(folder, 'logs/trainer.0.log'), 'a line\n')
+  expect(await oarfish(['logs', 'job-1', '--role', 'trainer', '--rank', '0'])).toEqual({
+    code: 0,
+    out: 'a line\n',
+    err: '',
+  })
+  const err = 'There is no log of trainers 0; oarfish logs job-1 prints those there are.\n'
+  expect(await oarfish(['logs', 'job-1', '--role', 'trainers', '--rank', '0'])).toEqual({ code: 0, out: '', err })
+})
+
+test('a relative KUBECONFIG means the same in the folder where job.sh runs', () => {
+  const { KUBECONFIG } = environment({ KUBECONFIG: ['kube.conf', '/etc/kube.conf'].join(delimiter) })
+  expect(KUBECONFIG).toBe([join(process.cwd(), 'kube.conf'), '/etc/kube.conf'].join(delimiter))
+  expect(environment({})).not.toHaveProperty('KUBECONFIG')
+})
+
+const oarfish = (words: readonly string[]) => capture(words, { env: { XDG_DATA_HOME: home, XDG_CONFIG_HOME: home } })
