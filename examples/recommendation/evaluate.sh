@@ -1,5 +1,5 @@
 #!/bin/sh
-# The pass with the lowest test cost, by the log of a run: sh evaluate.sh [log.txt or log/train.log]
+# The pass with the lowest test cost, by the log of a run: sh evaluate.sh [LOG]
 set -e
 cd "$(dirname "$0")"
 awk '
@@ -8,4 +8,4 @@ awk '
   END {
     if (best == "") { print "no saved and tested pass in the log" > "/dev/stderr"; exit 1 }
     printf "Best pass is %s, error is %s, which means a root mean square error of %.4f stars\n", at, best, sqrt(best) / 2
-  }' "${1:-log.txt}"
+  }' "${1:-log/paddle_trainer.INFO}"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Trains on this machine; further options win: sh run.sh --num_passes=2
+# Trains on this machine; further options win: sh run.sh --num_passes=2. The lines are kept in log/paddle_trainer.INFO.
 set -e
 cd "$(dirname "$0")"
-oarfish trainer \
+exec oarfish trainer \
   --config=./trainer_config.ts \
   --save_dir=./output \
   --use_gpu=0 \
@@ -10,5 +10,4 @@ oarfish trainer \
   --num_passes="${NUM_PASSES:-10}" \
   --log_period=10 \
   --dot_period=10 \
-  "$@" >log.txt
-cat log.txt
+  "$@"

@@ -128,7 +128,7 @@ const noKeys = (job: string | undefined) =>
   job === undefined
     ? new UserError('There are no keys for the job server.', {
         code: 'SUBMIT_CREDENTIALS',
-        hint: 'Give --profile NAME, --ak and --sk, or set OARFISH_AK and OARFISH_SK.',
+        hint: 'Give --profile NAME, or set OARFISH_AK and OARFISH_SK.',
       })
     : new UserError(`No job ${job} was made from here, and there are no keys to ask the job server for it.`, {
         code: 'SUBMIT_CREDENTIALS',

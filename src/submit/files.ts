@@ -100,7 +100,7 @@ function nothingThere(word: string, cwd: string): UserError {
   })
 }
 
-function refuseSameNames(files: readonly TakenFile[]): void {
+export function refuseSameNames(files: readonly TakenFile[]): void {
   const seen = new Map<string, string>()
   for (const { path } of files) {
     const name = basename(path)

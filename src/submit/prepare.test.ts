@@ -78,6 +78,21 @@ describe('the folder of a submission', () => {
     expect(one.credentials).toEqual({ ak: 'access-key-1', sk: 'secret-key-1', fs_ugi: 'usr,pass\\word' })
   })
 
+  test('has its backend as backend.yaml, which stays here, whatever the name of that given', () => {
+    const { plan } = prepared(BACKEND, { backendFile: 'other.yaml' })
+    expect(plan.files[0]!.path).toBe(join(plan.folder, 'backend.yaml'))
+  })
+
+  test('a config of another name is the one that runs, also beside a config.yaml', () => {
+    writeFileSync(join(folder, 'my long.yaml'), CONFIG)
+    const backend = BACKEND.replace(/ +start_cmd.*\n/, '')
+    expect(prepared(backend, { path: 'my long.yaml' }).job.command).toBe("oarfish run -m 'my long.yaml'")
+    expect(prepared(backend).job.command).toBe('oarfish run -m config.yaml')
+    mkdirSync(join(folder, 'sub'))
+    writeFileSync(join(folder, 'sub/config.yaml'), CONFIG)
+    expect(() => prepared(backend, { path: 'sub/config.yaml' })).toThrow(/have the same name/)
+  })
+
   test('can be submitted again with its own backend.yaml, whose credentials are names', () => {
     const text = prepared().plan.files.find(({ path }) => path.endsWith('backend.yaml'))!.text
     const again = prepared(text)
@@ -137,10 +152,10 @@ describe('credentials', () => {
   })
 })
 
-function prepared(backend = BACKEND) {
-  const config = loadRunConfig({ path: 'config.yaml', cwd: folder })
+function prepared(backend = BACKEND, { path = 'config.yaml', backendFile = 'backend.yaml' } = {}) {
+  const config = loadRunConfig({ path, cwd: folder })
   const loaded = parseBackend('backend.yaml', backend)
   const now = new Date(2020, 6, 9, 13, 8)
-  const [one] = prepare({ config, backend: loaded, backendFile: 'backend.yaml', cwd: folder, version: '0.1.0', now })
+  const [one] = prepare({ config, backend: loaded, backendFile, cwd: folder, version: '0.1.0', now })
   return one!
 }

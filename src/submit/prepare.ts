@@ -13,8 +13,8 @@ import {
   withoutSecrets,
 } from '../config/index.ts'
 import { type Credentials, profileOf, reference, referred } from './credentials.ts'
-import { type TakenFile, takeFiles } from './files.ts'
-import { beforeHook, configIni, endHook, jobScript } from './folder.ts'
+import { refuseSameNames, type TakenFile, takeFiles } from './files.ts'
+import { beforeHook, configIni, endHook, jobScript, quoted } from './folder.ts'
 import type { Job, Plan } from './job.ts'
 import { jobOf } from './job-of.ts'
 
@@ -38,7 +38,8 @@ export interface Prepared {
 }
 
 /** One submission for each selected runner that belongs on a cluster. Throws with every problem of all of them. */
-export function prepare(options: PrepareOptions): readonly Prepared[] {
+export function prepare(given: PrepareOptions): readonly Prepared[] {
+  const options = { ...given, backend: startingWith(given.config, given.backend) }
   const { config, backend } = options
   const checked = clusterRunners(config, backend.backend).map((runner) => ({
     runner,
@@ -60,6 +61,18 @@ export function prepare(options: PrepareOptions): readonly Prepared[] {
     return { job, credentials, plan: planOf(job, options), warnings: [...warnings, ...notices, ...left] }
   })
 }
+
+const START = 'python -m paddlerec.run -m config.yaml'
+
+/** Unless a command is given, the processes run the config of -m, whatever its name. */
+function startingWith({ config }: LoadedRunConfig, loaded: LoadedBackend): LoadedBackend {
+  const { submit } = loaded.backend
+  if (submit.start_cmd !== START) return loaded
+  const start_cmd = START.replace('config.yaml', () => shellWord(basename(config.path)))
+  return { ...loaded, backend: { ...loaded.backend, submit: { ...submit, start_cmd } } }
+}
+
+const shellWord = (text: string) => (/^[\w./-]+$/.test(text) ? text : quoted(text))
 
 /** cluster_train, and train where a cluster can take a single process. */
 export function clusterRunners({ config }: LoadedRunConfig, { cluster_type }: Backend): readonly RunnerV1[] {
@@ -93,17 +106,19 @@ function withConfig(taken: readonly TakenFile[], { config, backendFile, cwd }: P
   const others = taken.filter(
     (file) => resolve(cwd, file.path) !== path && resolve(cwd, file.path) !== resolve(cwd, backendFile),
   )
-  return [{ path, bytes: Buffer.byteLength(config.source.text) }, ...others]
+  const files = [{ path, bytes: Buffer.byteLength(config.source.text) }, ...others]
+  refuseSameNames(files)
+  return files
 }
 
-function planOf(job: Job, { backend, backendFile, cwd, version, now }: PrepareOptions): Plan {
+function planOf(job: Job, { backend, cwd, version, now }: PrepareOptions): Plan {
   const folder = join(cwd, `${job.name}_${stamp(now)}`)
   const { start_cmd: startCommand, server, hostfile } = backend.backend.submit
   const here = hostfile === undefined ? undefined : resolve(cwd, hostfile)
   const executor = DIRECT[backend.backend.backend]
   const direct = executor && { executor, hostfile: here }
   const generated = {
-    [basename(backendFile)]: withoutSecrets(backend, reference(job.secrets.profile)),
+    'backend.yaml': withoutSecrets(backend, reference(job.secrets.profile)),
     'before_hook.sh': beforeHook({ version }),
     'config.ini': configIni(job),
     'end_hook.sh': endHook(),
@@ -112,7 +127,7 @@ function planOf(job: Job, { backend, backendFile, cwd, version, now }: PrepareOp
   return {
     folder,
     files: Object.entries(generated).map(([name, text]) => ({ path: join(folder, name), text })),
-    steps: [{ what: 'submit the folder', does: `cd ${folder} && sh job.sh` }],
+    steps: [{ what: 'submit the folder', does: `cd ${shellWord(folder)} && sh job.sh` }],
   }
 }
 

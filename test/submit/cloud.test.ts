@@ -44,6 +44,10 @@ test('a job runs to its end, its logs are there, and its folder was made once', 
   await phaseOf(client, jobId, 'succeeded')
   const text = await all(client.logs(jobId, { role: 'trainer', rank: 0 }))
   expect(text).toBe('hello\nrole TRAINER of 1\n')
+  const { url, keys } = connection!
+  const env = { PADDLECLOUD_SERVER: url, OARFISH_AK: keys.ak, OARFISH_SK: keys.sk }
+  const typo = await oarfish(['logs', jobId, '--role', 'trainr'], folder, undefined, env)
+  expect(typo.err).toContain('There is no log of trainr')
 })
 
 test('a second server leaves the jobs of the first alone, and what it cannot use is told in words', {

@@ -46,7 +46,6 @@ describe('a run of three passes', () => {
   })
 
   test('evaluate.sh names the best of the saved passes', () => {
-    writeFileSync(join(workspace.folder, 'log.txt'), output)
     const best = execFileSync('sh', ['evaluate.sh'], { cwd: workspace.folder, encoding: 'utf8' })
     expect(best).toMatch(
       /^Best pass is 0000[12], error is \S+, which means a root mean square error of \d\.\d{4} stars\n$/,
