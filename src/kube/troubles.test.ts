@@ -54,6 +54,14 @@ test('Volcano tells every pod of a gang what is wrong with one of them: only tha
   )
 })
 
+test('of a quota only what is exceeded is said, not how Volcano prints its errors', () => {
+  const said = 'pods \\"x-0\\" is forbidden: exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1'
+  const message = `Error creating pods: [failed to create pod x-0, err: &errors.StatusError{Message:"${said}", Reason:"Forbidden", Code:403}}]`
+  expect(troubleOf([], [event('FailedCreate', message)])).toBe(
+    'The quota of the namespace is exceeded (exceeded quota: small, requested: pods=1, used: pods=1, limited: pods=1): ask for fewer or smaller pods, end other jobs, or have it raised.',
+  )
+})
+
 test('the claim that is missing comes before that there is no room', () => {
   const message =
     '0/4 nodes are unavailable: 4 plugin VolumeBinding pre-predicates failed persistentvolumeclaim "criteo" not found.'

@@ -69,7 +69,7 @@ const TROUBLES: readonly Trouble[] = [
   {
     matches: saying(/exceeded quota: /),
     says: ({ message }) =>
-      `The quota of the namespace is exceeded (${/exceeded quota: .*/.exec(message)?.[0].replace(/\.$/, '')}): ask for fewer or smaller pods, end other jobs, or have it raised.`,
+      `The quota of the namespace is exceeded (${/exceeded quota: [^"]*/.exec(message)?.[0].replace(/\.$/, '')}): ask for fewer or smaller pods, end other jobs, or have it raised.`,
   },
   {
     matches: because(/^(FailedMount|FailedAttachVolume)$/),

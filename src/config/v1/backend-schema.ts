@@ -45,6 +45,14 @@ export const BACKEND_CONFIG = group('config', 'File system and data of the job.'
   communicator: z.strictObject(COMMUNICATOR.shape).prefault({}).meta({ description: COMMUNICATOR.intro }),
 })
 
+/** As the API server parses it; it would not say which key is wrong. */
+const memory = (description: string) =>
+  z
+    .string()
+    .regex(/^\d+(\.\d+)?([KMGTPE]i|[kMGTPE]|[eE]\d+)?$/)
+    .default('4Gi')
+    .meta({ description, expected: 'an amount like `4Gi` or `512Mi`' })
+
 export const BACKEND_SUBMIT = group('submit', 'Name, resources and files of the job.', {
   ak: text('', 'Access key of PaddleCloud.'),
   sk: text('', 'Secret key of PaddleCloud.'),
@@ -68,8 +76,8 @@ export const BACKEND_SUBMIT = group('submit', 'Name, resources and files of the 
   k8s_gpu_card: count(1, 1, 'Kubernetes, collective on GPUs: cards of a trainer.'),
   k8s_ps_num: count(1, 1, 'Kubernetes: server pods.'),
   k8s_ps_cores: count(2, 1, 'Kubernetes: cores of a server.'),
-  k8s_memory: text('4Gi', 'Kubernetes: memory of a trainer.'),
-  k8s_ps_memory: text('4Gi', 'Kubernetes: memory of a server.'),
+  k8s_memory: memory('Kubernetes: memory of a trainer.'),
+  k8s_ps_memory: memory('Kubernetes: memory of a server.'),
   k8s_gpu_resource: text('nvidia.com/gpu', 'Kubernetes: what a card is called.'),
   k8s_image: optionalText('Kubernetes: image of the pods.', 'oarfish:0.1'),
   k8s_namespace: optionalText('Kubernetes: where the job lies; default: that of the kubeconfig.', 'training'),

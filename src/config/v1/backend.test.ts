@@ -51,6 +51,9 @@ test('only PaddleCloud must say which cluster it is', () => {
 test('a backend or a key that nobody knows is told with the nearest', () => {
   expect(() => parseBackend('backend.yaml', 'backend: PadleCloud\n')).toThrow(/did you mean "PaddleCloud"/)
   expect(() => parseBackend('backend.yaml', FULL.replace('ak:', 'akk:'))).toThrow(/submit\.akk: unknown key.*"ak"/)
+  expect(() => parseBackend('backend.yaml', `${FULL}  k8s_memory: 4gigs\n`)).toThrow(
+    /submit\.k8s_memory: expected an amount like `4Gi` or `512Mi`, got "4gigs"/,
+  )
   expect(() => parseBackend('backend.yaml', `${FULL}  job_name: my job/1\n`)).toThrow(
     /job_name: expected up to 63 letters/,
   )
