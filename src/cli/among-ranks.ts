@@ -24,11 +24,12 @@ export async function inferHere(options: InferOptions, io: Io): Promise<void> {
 interface Told {
   readonly config: LoadedConfig
   readonly emit: EventSink
+  readonly signal?: AbortSignal
 }
 
 /** Opens the group that the environment tells of, and closes it; undefined: this process was started alone, or is to work alone. */
 async function amongRanks(
-  { config: loaded, emit }: Told,
+  { config: loaded, emit, signal }: Told,
   { env }: Io,
   work: (group: Group | undefined, emit: EventSink) => Promise<unknown>,
 ): Promise<void> {
@@ -44,7 +45,11 @@ async function amongRanks(
     return
   }
   if (!use_fleet) notice('Several processes were started: they work together (runner.use_fleet: True).')
-  const group = await openGroup(plan, notice)
+  const group = await openGroup(plan, notice, signal).catch((error: unknown) => {
+    if (signal?.aborted) return undefined
+    throw error
+  })
+  if (!group) return // Ctrl+C before the others came
   try {
     // mpirun mixes what all ranks print: rank 0 speaks, the others only of what is wrong.
     const isQuiet = plan.kind === 'mpi' && group.rank > 0

@@ -11,15 +11,24 @@ import type { GroupPlan } from './plan.ts'
 import { type FromThread, Seat } from './seat.ts'
 import type { FromCommunication, NewSeat, ThreadData, ToCommunication } from './thread.ts'
 
-/** Resolves when every rank is there. `notice` is told what takes long. */
-export async function openGroup(plan: GroupPlan, notice: (message: string) => void = () => undefined): Promise<Group> {
+/** Resolves when every rank is there. `notice` is told what takes long; aborting `signal` gives up waiting for the others of a ring. */
+export async function openGroup(
+  plan: GroupPlan,
+  notice: (message: string) => void = () => undefined,
+  signal?: AbortSignal,
+): Promise<Group> {
   if (plan.kind === 'alone') return aloneGroup()
   const bell = new SharedArrayBuffer(8)
   const workerData: ThreadData = { plan, bell }
   // dist/ lies two folders up from both src/collective and dist/collective.
   const entry = new URL('../../dist/collective/thread.js', import.meta.url)
   const worker = new Worker(entry, { workerData, execArgv: [], name: 'communication' })
-  const ready = await news(worker, 'ready', notice)
+  const ready = await untilAborted(news(worker, 'ready', notice), plan.kind === 'ring' ? signal : undefined).catch(
+    async (error) => {
+      if (signal?.aborted) await worker.terminate()
+      throw error
+    },
+  )
   const { rank, size } = ready
 
   const words = new Int32Array(bell)
@@ -56,6 +65,17 @@ export async function openGroup(plan: GroupPlan, notice: (message: string) => vo
     seat: () => seat(false),
     close,
   }
+}
+
+/** Not for MPI: a thread inside the library's start cannot be ended, and mpirun ends its processes itself. */
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work
+  return new Promise((resolve, reject) => {
+    const stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    if (signal.aborted) stop()
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
 }
 
 const CLOSE_MS = 1000

@@ -1,8 +1,8 @@
 /** @file The embedded ring as processes of this host: the contract, and what happens when ranks fail. */
 import { describe, expect, test } from 'vitest'
-import type { RingPlan } from '../../src/collective/index.ts'
+import { openGroup, type RingPlan } from '../../src/collective/index.ts'
 import { testGroup } from '../contracts/group.ts'
-import { type Ended, startRing } from './ranks.testing.ts'
+import { type Ended, freePorts, startRing } from './ranks.testing.ts'
 
 const works = { 2: 'cases', 3: 'cases-of-both', 4: 'some-cases', 5: 'cases' } as const
 const run = (more: Partial<RingPlan>) => async (size: number, work: string) => {
@@ -88,3 +88,16 @@ describe.each(['sockets', 'memory'] as const)('failures of the ring over %s', (w
       })
   })
 })
+
+test('a rank that waits for others says for whom, and gives up when it is told to', async () => {
+  const endpoints = (await freePorts(2)).map((port) => `127.0.0.1:${port}`)
+  const plan: RingPlan = { kind: 'ring', rank: 0, endpoints, identity: { jobId: 'alone', token: 'alone' } }
+  const stop = new AbortController()
+  const notices: string[] = []
+  const notice = (message: string) => {
+    notices.push(message)
+    stop.abort()
+  }
+  await expect(openGroup(plan, notice, stop.signal)).rejects.toThrow('aborted')
+  expect(notices).toEqual([`Waiting for rank 1 (${endpoints[1]}) to come.`])
+}, 20_000)

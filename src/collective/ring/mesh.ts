@@ -34,6 +34,8 @@ export interface Mesh {
 }
 
 const START_TIMEOUT_MS = 5 * 60 * 1000
+/** Who waits longer for others is told for whom. */
+const SAY_AFTER_MS = 5000
 const ACKNOWLEDGE_MS = 60 * 1000
 /** Said by who connected, once it listens: what came with the answer to its hello would be lost. */
 const READY = [new Uint8Array(0)]
@@ -82,10 +84,13 @@ export async function openMesh(plan: RingPlan, events: MeshEvents): Promise<Mesh
   const closeAll = async () => void (await Promise.all(listeners.map((listener) => listener.close())))
   try {
     await Promise.all(lower)
-    if (!(await within(deadline - performance.now(), Promise.all(higher)))) {
-      const missing = endpoints.flatMap((_, other) => (other > rank && !here.has(other) ? [nameOf(plan, other)] : []))
-      throw ranksMissing(missing, startTimeoutMs)
-    }
+    const missing = () =>
+      endpoints.flatMap((_, other) => (other > rank && !here.has(other) ? [nameOf(plan, other)] : []))
+    const come = Promise.all(higher)
+    const left = () => deadline - performance.now()
+    if (!(await within(Math.min(SAY_AFTER_MS, left()), come)))
+      events.notice(`Waiting for ${missing().join(', ')} to come.`)
+    if (!(await within(left(), come))) throw ranksMissing(missing(), startTimeoutMs)
   } catch (error) {
     for (const peer of peers.values()) peer.abort(error as Error)
     void closeAll()
