@@ -16,7 +16,7 @@ export function exportCommand(io: CliIo): Command {
     'Write a saved epoch for inference: ONNX, tables, samples with their scores (docs/export-format.md).',
   )
   return addConfigOptions(command)
-    .requiredOption('--out <folder>', 'the folder to write; what it held is replaced once all is written')
+    .requiredOption('--out <folder>', 'the folder to write; an export that is there is replaced once all is written')
     .option('--epoch <n>', 'which epoch of runner.model_save_path; the last one unless given', wholeNumber)
     .option('--fold', 'also write folded.onnx, which holds the tables and takes ids as they are; for small tables')
     .option('--json', 'print events as JSON lines')

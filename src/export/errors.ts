@@ -80,3 +80,18 @@ export function tooLargeToFold(bytes: number, limit: number): UserError {
     },
   )
 }
+
+export function cannotWriteExport(folder: string, cause: NodeJS.ErrnoException): UserError {
+  return new UserError(`the export cannot be written to ${folder}: ${cause.message}`, {
+    code: 'EXPORT_WRITE',
+    hint: 'name a folder that can be written, on a disk with room',
+    cause,
+  })
+}
+
+export function notReplaced(folder: string): UserError {
+  return new UserError(`${folder} holds something other than an export, which would be lost`, {
+    code: 'EXPORT_WRITE',
+    hint: 'name a folder that is not there yet, is empty, or holds an earlier export',
+  })
+}

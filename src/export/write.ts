@@ -1,5 +1,6 @@
 /** @file Writes an export: a folder that appears whole, checked against the trainer before it does. */
 import { readFileSync } from 'node:fs'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { Columns } from '../data/index.ts'
@@ -7,7 +8,8 @@ import type { TensorView } from '../engine/index.ts'
 import { createFile, writeFolder } from '../fs/index.ts'
 import { encodeModel, toOnnxModel } from '../onnx/index.ts'
 import type { LocalParams } from '../params/index.ts'
-import { wrongSamples } from './errors.ts'
+import { isUserError } from '../util/index.ts'
+import { cannotWriteExport, notReplaced, wrongSamples } from './errors.ts'
 import { foldModel } from './fold.ts'
 import { type ExportManifest, type ExportTable, type FileMark, FORMAT, hexOf, MANIFEST, VERSION } from './manifest.ts'
 import { readExport } from './open.ts'
@@ -32,9 +34,28 @@ export interface WriteExportOptions {
 
 const TOLERANCE = 1e-6
 
-export function writeExport(options: WriteExportOptions): Promise<ExportManifest> {
-  return writeFolder(options.folder, (aside) => fillFolder(aside, options))
+export async function writeExport(options: WriteExportOptions): Promise<ExportManifest> {
+  try {
+    return await writeFolder(options.folder, (aside) => fillFolder(aside, options))
+  } catch (error) {
+    throw isUserError(error) || !isSystemError(error) ? error : cannotWriteExport(options.folder, error)
+  }
 }
+
+/** An export takes the place of its folder: what a user keeps there under another name is not to go with it. */
+export async function refuseToReplace(folder: string): Promise<void> {
+  try {
+    const names = await readdir(folder)
+    const manifest = names.includes(MANIFEST) ? await readFile(join(folder, MANIFEST), 'utf8') : ''
+    if (names.length > 0 && !manifest.includes(`"${FORMAT}"`)) throw notReplaced(folder)
+  } catch (error) {
+    if (isUserError(error) || !isSystemError(error)) throw error
+    if (error.code !== 'ENOENT') throw cannotWriteExport(folder, error)
+  }
+}
+
+const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
+  typeof (error as NodeJS.ErrnoException).syscall === 'string'
 
 async function fillFolder(aside: string, options: WriteExportOptions): Promise<ExportManifest> {
   const { plan, params, epoch, seed, fold = false } = options

@@ -4,7 +4,14 @@ import { performance } from 'node:perf_hooks'
 import type { JobConfig, LoadedConfig } from '../config/index.ts'
 import { batchColumns, type Columns, joinColumns, openReader } from '../data/index.ts'
 import type { EventSink } from '../event/index.ts'
-import { type ExportManifest, type ExportPlan, INFERENCE_FOLDER, planExport, writeExport } from '../export/index.ts'
+import {
+  type ExportManifest,
+  type ExportPlan,
+  INFERENCE_FOLDER,
+  planExport,
+  refuseToReplace,
+  writeExport,
+} from '../export/index.ts'
 import { loadModel, type TracedModel } from '../model/index.ts'
 import type { LocalParams } from '../params/index.ts'
 import { loadSnapshot, openSnapshot, savedEpochs } from '../snapshot/index.ts'
@@ -53,6 +60,7 @@ export interface ExportParamsOptions {
 
 /** Exports weights as they are; no thread may train meanwhile. */
 export async function exportParams({ config, model, files, ...options }: ExportParamsOptions): Promise<ExportManifest> {
+  await refuseToReplace(options.folder)
   const samples = await firstSamples(config, model, files)
   return put({ config, plan: planOf(config, model), samples, ...options })
 }
@@ -72,6 +80,7 @@ export interface ExportCheckpointOptions {
 export async function exportCheckpoint(options: ExportCheckpointOptions): Promise<ExportManifest> {
   const { config: loaded, out, fold = false, emit } = options
   const { config } = loaded
+  await refuseToReplace(out)
   const model = await loadModel(loaded)
   const plan = planOf(config, model)
   const epoch = options.epoch ?? (await lastEpoch(config))

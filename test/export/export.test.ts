@@ -1,5 +1,5 @@
 /** @file Exports as a whole: the numbers of training, names, damage, folding. */
-import { readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { capture } from '../../src/cli/capture.testing.ts'
@@ -116,6 +116,18 @@ describe('oarfish export and predict', () => {
     expect(fetches.err).toContain('the model has no output "prediction"; the nearest names are predict')
     const all = await asExport('runner.save_inference_feed_varnames=[user,tags,history,x]')
     expect([all.code, all.err]).toEqual([0, ''])
+  })
+
+  test('a folder of other things is left alone, and one that cannot be written is said', async () => {
+    const mine = join(made.folder, 'mine')
+    await mkdir(mine)
+    await exportTo(made.folder, mine)
+    await exportTo(made.folder, mine)
+    const data = await readdir(join(made.folder, 'data'))
+    for (const other of ['data', 'model_output', 'model_output/0', 'config.yaml', 'config.yaml/below'])
+      await expect(exportTo(made.folder, join(made.folder, other))).rejects.toMatchObject({ code: 'EXPORT_WRITE' })
+    expect(await readdir(join(made.folder, 'data'))).toEqual(data)
+    await expect(exportTo(made.folder, '/proc/none')).rejects.toMatchObject({ code: 'EXPORT_WRITE' })
   })
 
   test('an epoch that was not saved is named with those that were', async () => {
