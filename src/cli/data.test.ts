@@ -1,4 +1,4 @@
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -24,6 +24,13 @@ test('the command that criteo-like prints to train can be copied into a shell wh
   const out = join(folder, 'my data')
   const printed = await capture(['data', 'criteo-like', '--rows', '10', '--parts', '1', '--out', out])
   expect(printed.out).toContain(` 'runner.train_data_dir=${out}/train' 'runner.test_data_dir=${out}/test'\n`)
+})
+
+test('a file in the place of the output folder is something to mend', async () => {
+  const out = join(folder, 'file')
+  await writeFile(out, '')
+  const { code, err } = await capture(['data', 'criteo-like', '--rows', '10', '--out', out])
+  expect([code, err]).toEqual([2, expect.stringContaining('The output folder cannot be written: ENOTDIR')])
 })
 
 test('criteo-like --json prints one line, without a hint for columns that need a reader', async () => {

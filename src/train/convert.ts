@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { LoadedConfig } from '../config/index.ts'
 import type { EventSink } from '../event/index.ts'
-import { planExport } from '../export/index.ts'
+import { planExport, refuseToReplace } from '../export/index.ts'
 import { loadModel, type TracedModel } from '../model/index.ts'
 import { encodeModel, toOnnxModel } from '../onnx/index.ts'
 import { type LocalParams, loadPaddleModel, savePaddleModel, varName, writePlugin } from '../params/index.ts'
@@ -85,6 +85,7 @@ const WRITERS: { readonly [F in ModelForm]: Writer } = {
     return undefined
   },
   async export({ config: { config }, to: folder, emit }, model, params) {
+    await refuseToReplace(folder)
     const files = await findDataFiles(config, ['infer', 'train']).catch((): DataFiles => ({}))
     await exportParams({ config, model, params, files, folder, epoch: 0, emit })
     return undefined

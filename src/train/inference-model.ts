@@ -60,7 +60,6 @@ export interface ExportParamsOptions {
 
 /** Exports weights as they are; no thread may train meanwhile. */
 export async function exportParams({ config, model, files, ...options }: ExportParamsOptions): Promise<ExportManifest> {
-  await refuseToReplace(options.folder)
   const samples = await firstSamples(config, model, files)
   return put({ config, plan: planOf(config, model), samples, ...options })
 }

@@ -1,7 +1,7 @@
 /** @file Data that looks like Criteo's click log, with a known truth: 13 counts, 26 long-tailed columns, a hidden model. */
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { UserError } from '../../util/index.ts'
+import { isUserError, UserError } from '../../util/index.ts'
 import { exactAuc } from './exact-auc.ts'
 import { createHiddenModel, type HiddenModel } from './hidden-model.ts'
 import { createRowFormat, type GeneratedFormat } from './row-format.ts'
@@ -86,6 +86,20 @@ function checkOptions(rows: number, parts: number, testShare: number): void {
 }
 
 function prepareFolder(out: string, force: boolean): void {
+  try {
+    makeFolders(out, force)
+  } catch (error) {
+    if (isUserError(error)) throw error
+    throw new UserError(`The output folder cannot be written: ${(error as Error).message}.`, {
+      code: 'DATA_GENERATE',
+      where: { file: out },
+      hint: 'Name a folder that can be written with --out.',
+      cause: error,
+    })
+  }
+}
+
+function makeFolders(out: string, force: boolean): void {
   if (!force && existsSync(out) && readdirSync(out).length > 0) {
     throw new UserError('The output folder is not empty.', {
       code: 'DATA_GENERATE',
