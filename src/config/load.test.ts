@@ -305,3 +305,8 @@ describe('the printed errors', () => {
     `)
   })
 })
+
+test('for a folder its config.yaml is proposed, whatever else lies there', () => {
+  for (const name of ['a.yaml', 'config.yaml']) writeFileSync(join(folder, 'model', name), SMALL)
+  expect(() => loadConfig({ path: 'model', cwd: folder })).toThrow('did you mean "model/config.yaml"?')
+})

@@ -53,8 +53,7 @@ function nearest(absolute: string): string | undefined {
 
 function yamlIn(folder: string): string | undefined {
   if (!statSync(folder).isDirectory()) return undefined
-  const name = readdirSync(folder)
-    .filter((entry) => /\.ya?ml$/.test(entry))
-    .sort((a, b) => a.length - b.length)[0]
+  const names = readdirSync(folder).filter((entry) => /\.ya?ml$/.test(entry))
+  const name = names.includes('config.yaml') ? 'config.yaml' : names.sort((a, b) => a.length - b.length)[0]
   return name === undefined ? undefined : join(folder, name)
 }

@@ -93,4 +93,8 @@ test('what cannot be converted is said', async () => {
     )
   expect(await said(folder)).toContain('it holds neither a checkpoint (manifest.json) nor tables of Paddle (000)')
   expect(await said(join(folder, 'adagrad-export'))).toContain('it is an export')
+  const checkpoint = join(folder, 'adagrad-checkpoint')
+  await expect(
+    convertModel({ config, from: join(here, 'adagrad'), to: checkpoint, as: 'export', emit: quiet }),
+  ).rejects.toMatchObject({ code: 'EXPORT_WRITE' })
 })
