@@ -40,3 +40,14 @@ test('work that is not interrupted resolves, and its own error passes through', 
   await expect(untilInterrupted(io, hooks, async () => 'done')).resolves.toBeUndefined()
   await expect(untilInterrupted(io, hooks, async () => Promise.reject(new Error('own')))).rejects.toThrow('own')
 })
+
+test('work that ends with the reason of the signal was stopped, and has nothing to say', async () => {
+  const { io, signal } = captureIo()
+  const hooks = { onStopping: () => undefined, onLeaving: () => undefined }
+  const result = untilInterrupted(io, hooks, async (abort) => {
+    await new Promise((resolve) => abort.addEventListener('abort', resolve))
+    throw abort.reason
+  })
+  signal('SIGINT')
+  await expect(result).rejects.toBeInstanceOf(Interrupted)
+})

@@ -39,6 +39,9 @@ export async function untilInterrupted(
   })
   try {
     await work(controller.signal)
+  } catch (error) {
+    // Work that only waited ends with the reason of the signal: it has nothing else to say.
+    if (!stoppedBy || error !== controller.signal.reason) throw error
   } finally {
     stopListening()
   }

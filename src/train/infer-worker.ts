@@ -6,13 +6,14 @@ import type { EventSink } from '../event/index.ts'
 import { loadModel, type TracedModel } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'
 import { isPaddleFolder, loadPaddleModel } from '../params/index.ts'
-import { ADDING, jobIdentity, METHODS, type PsMode, psMode, ServerGroup, scatterParams } from '../ps/index.ts'
+import { ADDING, jobIdentity, METHODS, type PsMode, psMode, type ServerGroup, scatterParams } from '../ps/index.ts'
 import { loadSnapshot, openSnapshot } from '../snapshot/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../util/index.ts'
 import { checkData } from './check-data.ts'
 import { shown } from './checkpoint.ts'
 import { type FindModels, type InferResult, inferSettings, type SavedModel, savedModels } from './infer.ts'
 import type { EngineName } from './messages.ts'
+import { openServers } from './open-servers.ts'
 import { createParams, findDataFiles, Runtime } from './runtime.ts'
 import { agreeOnInput } from './worker-input.ts'
 import { openWorkerMode, type WorkerMode } from './worker-mode.ts'
@@ -49,13 +50,16 @@ export async function inferWorker(options: InferWorkerOptions): Promise<InferRes
   const identity = jobIdentity(cluster, config, model)
   const { requestTimeoutMs, startTimeoutMs, transport, models = savedModels } = options
   const timeout = requestTimeoutMs === undefined ? {} : { requestTimeoutMs }
-  const servers = await ServerGroup.open({
-    ...{ servers: cluster.servers, identity, ...timeout },
-    onNotice: (message) => emit({ kind: 'notice', message }),
-    onLost: (error) => lost.listener(error),
-    ...(transport && { transport }),
-    ...(startTimeoutMs !== undefined && { startTimeoutMs }),
-  })
+  const servers = await openServers(
+    {
+      ...{ servers: cluster.servers, identity, ...timeout },
+      onNotice: (message) => emit({ kind: 'notice', message }),
+      onLost: (error) => lost.listener(error),
+      ...(transport && { transport }),
+      ...(startTimeoutMs !== undefined && { startTimeoutMs }),
+    },
+    signal,
+  )
   try {
     const files = await findDataFiles(config, ['infer'])
     await checkData(loaded, model, files)

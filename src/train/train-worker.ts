@@ -6,10 +6,11 @@ import type { Cluster } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
 import { type GraphMode, loadModelAs, type TracedModel } from '../model/index.ts'
 import type { Transport } from '../net/index.ts'
-import { isHybrid, jobIdentity, psMode, ServerGroup, serverExchange } from '../ps/index.ts'
+import { isHybrid, jobIdentity, psMode, serverExchange } from '../ps/index.ts'
 import { toldInterrupted } from './checkpoint.ts'
 import type { PassResult } from './loop.ts'
 import type { EngineName, Phase } from './messages.ts'
+import { openServers } from './open-servers.ts'
 import { hybridMode, openWorkers } from './parallel/hybrid-mode.ts'
 import { rankSeed } from './parallel/ranks.ts'
 import { type DataFiles, findDataFiles, Runtime } from './runtime.ts'
@@ -78,15 +79,18 @@ export async function trainWorker(options: TrainWorkerOptions): Promise<TrainRes
   const lost = { listener: (_: Error) => {} }
   const identity = jobIdentity(cluster, config, model)
   const { requestTimeoutMs } = options
-  const servers = await ServerGroup.open({
-    servers: cluster.servers,
-    identity,
-    onNotice: notice,
-    onLost: (error) => lost.listener(error),
-    ...(options.transport && { transport: options.transport }),
-    ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
-    ...(options.startTimeoutMs !== undefined && { startTimeoutMs: options.startTimeoutMs }),
-  })
+  const servers = await openServers(
+    {
+      servers: cluster.servers,
+      identity,
+      onNotice: notice,
+      onLost: (error) => lost.listener(error),
+      ...(options.transport && { transport: options.transport }),
+      ...(requestTimeoutMs !== undefined && { requestTimeoutMs }),
+      ...(options.startTimeoutMs !== undefined && { startTimeoutMs: options.startTimeoutMs }),
+    },
+    options.signal,
+  )
   let group: Group | undefined
   let runtime: Runtime | undefined
   try {
