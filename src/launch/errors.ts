@@ -36,10 +36,11 @@ export const logFolderUnusable = (folder: string, cause: unknown) =>
     cause,
   })
 
-export const scriptMissing = (script: string, tried: readonly string[]) =>
+/** `tool`: the tool of this package that may have been meant; its file need not exist. */
+export const scriptMissing = (script: string, tried: readonly string[], tool?: string) =>
   new UserError(`There is no ${script}${tried.map((path) => `, nor ${path}`).join('')}.`, {
     code: 'LAUNCH_SCRIPT',
-    hint: 'The path is relative to the folder in which you run the command.',
+    hint: `The path is relative to the folder in which you run the command${tool ? `; did you mean tools/${tool}.py?` : '.'}`,
   })
 
 export const loopbackInIps = (hosts: readonly string[]) =>

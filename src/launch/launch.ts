@@ -2,8 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import type { Env } from '../env/index.ts'
+import { suggest } from '../util/index.ts'
 import type { ProcessSpec } from './child.ts'
 import { scriptMissing } from './errors.ts'
 import { type JobFile, writeJobFile } from './job-file.ts'
@@ -13,7 +14,7 @@ import { makeLogFolder } from './log-folder.ts'
 import { fleetrunEnv, type JobRole, launchPsEnv } from './process-env.ts'
 import { type BoundSocket, bindSocket } from './sockets.ts'
 import { type RunningJob, type SuperviseOptions, superviseJob } from './supervise.ts'
-import { translateScript } from './translate.ts'
+import { TOOLS, translateScript } from './translate.ts'
 
 export interface LaunchOptions extends SuperviseOptions {
   readonly layout: Layout
@@ -72,7 +73,9 @@ export function commandOf({
   const words = translateScript(file, args, existsSync)
   const program = words[0] === 'oarfish' ? (words[1] === 'exec' ? words[2] : undefined) : file
   if (program !== undefined && /\.\w+$/.test(program) && !existsSync(program))
-    throw scriptMissing(file, file.endsWith('.py') ? [file.replace(/\.py$/, '.ts')] : [])
+    throw file.endsWith('.py')
+      ? scriptMissing(file, [file.replace(/\.py$/, '.ts')], suggest(basename(file, '.py'), TOOLS))
+      : scriptMissing(file, [])
   if (words[0] !== 'oarfish') return words
   if (file.endsWith('.py')) emit({ kind: 'notice', message: `${script.join(' ')} runs as: ${words.join(' ')}` })
   return [...oarfish, ...words.slice(1)]

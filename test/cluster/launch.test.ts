@@ -222,6 +222,7 @@ describe('fleetrun', () => {
       /^None of the endpoints is of this host: 203\.0\.113\.7\. This host is localhost, /,
     ],
     [['--servers=127.0.0.1:1', '--workers=203.0.113.7:2', ACTOR], /^127\.0\.0\.1 means another machine on every host/],
+    [['--server_num=1', '--worker_num=1', 'tools/static_ps_trianer.py'], /did you mean tools\/static_ps_trainer\.py\?/],
     [['--server_num=1', '--worker_num=1', 'nowhere/run.py'], /^There is no nowhere\/run\.py, nor nowhere\/run\.ts\./],
     [
       ['--server_num=1', '--worker_num=1', '--heter_devices=gpu', ACTOR],
