@@ -1,5 +1,5 @@
 /** @file A model from one form to another: Paddle's table files, a checkpoint, a folder for inference. */
-import { readFile, stat } from 'node:fs/promises'
+import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { LoadedConfig } from '../config/index.ts'
@@ -39,6 +39,7 @@ export interface ConvertOptions {
 /** Returns the rows written, of all tables. */
 export async function convertModel(options: ConvertOptions): Promise<number> {
   const { config: loaded, from, to, as, emit } = options
+  await REFUSALS[as]?.(to)
   const model = await loadModel(loaded)
   const snapshot = await openSource(from)
   const params = createParams(loaded.config, model, snapshot ? optimizersOf(snapshot.manifest) : model, 1)
@@ -53,11 +54,28 @@ export async function convertModel(options: ConvertOptions): Promise<number> {
   return rows
 }
 
+/** What takes the place of its folder must not take other things with it. Files of Paddle are written beside what is there. */
+const REFUSALS: Partial<Record<ModelForm, (to: string) => Promise<void>>> = {
+  export: refuseToReplace,
+  checkpoint: async (to) => {
+    const names = await readdir(to).catch(() => [])
+    if (names.length === 0 || CHECKPOINT.test((await manifestOf(to)) ?? '')) return
+    throw new UserError(`--to ${to}: it holds something other than a checkpoint, which would be lost`, {
+      code: 'CONVERT_TARGET',
+      hint: 'name a folder that is not there yet, is empty, or holds an earlier checkpoint',
+    })
+  },
+}
+
+const CHECKPOINT = /"oarfish-checkpoint"/
+
+const manifestOf = (folder: string) => readFile(join(folder, 'manifest.json'), 'utf8').catch(() => undefined)
+
 /** A checkpoint; undefined for a folder of Paddle's. */
 async function openSource(from: string): Promise<Snapshot | undefined> {
-  const manifest = await readFile(join(from, 'manifest.json'), 'utf8').catch(() => undefined)
+  const manifest = await manifestOf(from)
   const tables = (await stat(join(from, '000')).catch(() => undefined))?.isDirectory() ?? false
-  if (manifest !== undefined && !/"oarfish-checkpoint"/.test(manifest))
+  if (manifest !== undefined && !CHECKPOINT.test(manifest))
     throw notConvertible(from, 'it is an export, which has no optimizer state and its weights inside a graph')
   if (manifest !== undefined) return openSnapshot(from, '--from')
   if (tables) return undefined
@@ -85,7 +103,6 @@ const WRITERS: { readonly [F in ModelForm]: Writer } = {
     return undefined
   },
   async export({ config: { config }, to: folder, emit }, model, params) {
-    await refuseToReplace(folder)
     const files = await findDataFiles(config, ['infer', 'train']).catch((): DataFiles => ({}))
     await exportParams({ config, model, params, files, folder, epoch: 0, emit })
     return undefined

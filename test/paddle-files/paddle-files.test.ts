@@ -97,4 +97,8 @@ test('what cannot be converted is said', async () => {
   await expect(
     convertModel({ config, from: join(here, 'adagrad'), to: checkpoint, as: 'export', emit: quiet }),
   ).rejects.toMatchObject({ code: 'EXPORT_WRITE' })
+  const exported = join(folder, 'adagrad-export')
+  await expect(
+    convertModel({ config, from: join(here, 'adagrad'), to: exported, as: 'checkpoint', emit: quiet }),
+  ).rejects.toMatchObject({ code: 'CONVERT_TARGET' })
 })
