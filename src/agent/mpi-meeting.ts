@@ -1,8 +1,9 @@
 /** @file Nodes that meet over MPI: what one has reaches all, and where each is found. */
-import { hostname, networkInterfaces } from 'node:os'
+import { hostname } from 'node:os'
 import { type Group, groupPlan, openGroup } from '../collective/index.ts'
 import type { Env } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
+import { reachableAddress } from '../launch/index.ts'
 import type { Job } from '../submit/index.ts'
 import { isUserError } from '../util/index.ts'
 
@@ -75,7 +76,5 @@ async function gather(group: Group, text: string): Promise<readonly string[]> {
 
 /** On one host nodes meet on loopback, on several at the first address that others can reach. */
 function hostOf(hosts: readonly string[]): string {
-  if (new Set(hosts).size === 1) return '127.0.0.1'
-  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
-  return all.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1'
+  return new Set(hosts).size === 1 ? '127.0.0.1' : reachableAddress()
 }

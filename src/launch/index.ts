@@ -19,6 +19,7 @@ export {
   type Place,
 } from './layout.ts'
 export { watchLifeline } from './lifeline.ts'
+export { reachableAddress } from './local-host.ts'
 export { lastLines } from './log-lines.ts'
 export { fleetrunEnv, type JobAddresses, launchPsEnv, type ProcessIdentity } from './process-env.ts'
 export { plainSink, type RowStream, rowsSink, type ScreenSink } from './screen.ts'

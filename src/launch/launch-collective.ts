@@ -10,7 +10,7 @@ import type { ProcessSpec } from './child.ts'
 import { collectiveEnv, type JobNode } from './collective-env.ts'
 import type { CollectiveLayout } from './collective-layout.ts'
 import { commandOf, type LaunchOptions } from './launch.ts'
-import { localHosts, thisHost } from './local-host.ts'
+import { localHosts, reachableAddress, thisHost } from './local-host.ts'
 import { makeLogFolder } from './log-folder.ts'
 import { addressTowards, type Meeting, meet } from './meet.ts'
 import { type BoundSocket, bindSocket } from './sockets.ts'
@@ -175,8 +175,8 @@ async function byMeeting(options: LaunchCollectiveOptions, timeoutMs: number): P
 
 const RULE = '-'.repeat(80)
 
-/** A master that nobody named: this host, on a port that is free. */
-async function freeEndpoint({ host = LOOPBACK }: CollectiveLayout): Promise<string> {
+/** A master that nobody named: this host as others see it, on a port that is free. */
+async function freeEndpoint({ host = reachableAddress() }: CollectiveLayout): Promise<string> {
   const socket = await bindSocket(host)
   socket.close()
   return `${host}:${socket.port}`

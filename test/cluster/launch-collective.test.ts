@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { reachableAddress } from '../../src/launch/index.ts'
 import { freePorts } from '../collective/ranks.testing.ts'
 import { ACTOR, alive, eventsOf, ofKind, run } from './launch.testing.ts'
 
@@ -56,6 +57,16 @@ test('hosts meet at the master, which prints the command for the others', async 
   expect(other.PADDLE_TRAINER_ENDPOINTS).toBe(own.PADDLE_TRAINER_ENDPOINTS)
   expect(other.OARFISH_JOB_TOKEN).toBe(own.OARFISH_JOB_TOKEN)
 })
+
+test.skipIf(reachableAddress() === '127.0.0.1')(
+  'a master that nobody named is one that other hosts can reach',
+  async () => {
+    const args = ['launch', '--nnodes', '1:2', '--elastic_timeout', '1', '--nproc_per_node', '1']
+    const { code, out, err } = await run('oarfish', [...args, ...PROGRAM, 'worker=env+brief'], { cwd })
+    expect(code, out + err).toBe(0)
+    expect(out).toContain(` --master ${reachableAddress()}:`)
+  },
+)
 
 test('a rank that fails stops all within 5 seconds, with its last lines and its exit code', async () => {
   const args = ['launch', '--nproc_per_node', '2', '--json', ...PROGRAM, 'worker.0=stay', 'worker.1=fail']
