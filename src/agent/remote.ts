@@ -1,4 +1,5 @@
 /** @file A node of a job that somebody else drives over its standard streams: the job and what other nodes say come in, logs go out. */
+import { once } from 'node:events'
 import { join } from 'node:path'
 import type { Env } from '../env/index.ts'
 import type { EventSink } from '../event/index.ts'
@@ -46,21 +47,30 @@ export async function runRemoteNode({
   if (first.done) return undefined
   const { job, jobId, node, nodes, host, fsUgi } = JSON.parse(first.value) as NodeTask
   const gone = new AbortController()
+  const signal = AbortSignal.any([options.signal, gone.signal])
   const answers = answersIn(lines, () => gone.abort())
   const exchange = async (text: string) => {
     print(`${EXCHANGE}${text}\n`)
-    return await answers()
+    return await Promise.race([answers(), stopped(signal)])
   }
   const own = placeOf(join(options.folder, `oarfish-${jobId}`), node)
   const env = { ...options.env, OARFISH_JOB_ID: jobId, ...(fsUgi !== undefined && { OARFISH_FS_UGI: fsUgi }) }
-  const signal = AbortSignal.any([options.signal, gone.signal])
   const seats = () => meetSeats({ job, node, host, exchange })
   const place = { folder: own.work, logs: own.logs }
   const code = await printing(own.logs, {}, print, () =>
     runNode({ job, node, nodes, seats, emit, signal, env, ...place }),
-  )
+  ).catch((error: unknown) => {
+    if (error === signal.reason) return undefined
+    throw error
+  })
   removeWork(own.root, job, emit)
   return code
+}
+
+/** Rejects when the node is to stop: then nobody answers any more. */
+async function stopped(signal: AbortSignal): Promise<never> {
+  if (!signal.aborted) await once(signal, 'abort')
+  throw signal.reason
 }
 
 /** Answers come in the order of the questions. */

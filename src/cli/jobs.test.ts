@@ -30,6 +30,19 @@ test('logs of a role that has none say so', async () => {
   expect(await oarfish(['logs', 'job-1', '--role', 'trainers', '--rank', '0'])).toEqual({ code: 0, out: '', err })
 })
 
+test('jobs of this machine are listed though no job server answers', async () => {
+  const folder = join(home, 'oarfish/jobs/job-1')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(
+    join(folder, 'job.json'),
+    JSON.stringify({ name: 'mine', group: 'g', priority: 'high', kind: 'PS_CPU_MPI' }),
+  )
+  const keys = { OARFISH_AK: 'a', OARFISH_SK: 's', PADDLECLOUD_SERVER: 'http://127.0.0.1:9' }
+  const { code, out, err } = await capture(['jobs'], { env: { XDG_DATA_HOME: home, XDG_CONFIG_HOME: home, ...keys } })
+  expect([code, out]).toEqual([0, expect.stringContaining('job-1')])
+  expect(err).toContain('http://127.0.0.1:9 cannot be reached')
+})
+
 test('a relative KUBECONFIG means the same in the folder where job.sh runs', () => {
   const { KUBECONFIG } = environment({ KUBECONFIG: ['kube.conf', '/etc/kube.conf'].join(delimiter) })
   expect(KUBECONFIG).toBe([join(process.cwd(), 'kube.conf'), '/etc/kube.conf'].join(delimiter))

@@ -23,16 +23,21 @@ export function jobsCommand(io: CliIo): Command {
 async function allJobs(limit: number, options: ClientOptions, io: CliIo): Promise<JobList> {
   const here = await (await localClient(io)).list(limit)
   const isMine = here.total > 0 && options.server === undefined && options.profile === undefined
-  const there = await clientFor(options, io).then(
-    (client) => client.list(limit),
-    (error: unknown) => {
-      if (isMine) return { total: 0, jobs: [] }
-      throw error
-    },
-  )
-  const jobs = [...here.jobs, ...there.jobs].sort((a, b) => b.submittedAt - a.submittedAt)
-  return { total: here.total + there.total, jobs: jobs.slice(0, limit) }
+  const client = await clientFor(options, io).catch((error: unknown) => {
+    if (isMine) return undefined
+    throw error
+  })
+  const there = await client?.list(limit).catch((error: unknown) => {
+    if (!isMine) throw error
+    io.err.write(`Only jobs that were started from here: ${(error as Error).message}\n`)
+    return NONE
+  })
+  const { total, jobs: served } = there ?? NONE
+  const jobs = [...here.jobs, ...served].sort((a, b) => b.submittedAt - a.submittedAt)
+  return { total: here.total + total, jobs: jobs.slice(0, limit) }
 }
+
+const NONE: JobList = { total: 0, jobs: [] }
 
 /** Of the job server, or of this machine where the job was started from here without one. */
 const clientOf = async (options: ClientOptions, io: CliIo, id: string) =>

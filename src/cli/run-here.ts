@@ -6,7 +6,7 @@ import type { ConfigIni, JobRequest } from '../cloud/index.ts'
 import { UserError } from '../util/index.ts'
 import type { ClientOptions } from './cloud-client.ts'
 import { ExitCode } from './exit.ts'
-import { untilInterrupted } from './interrupt.ts'
+import { Interrupted, untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { localJobs } from './local-jobs.ts'
 import { oneOf } from './options.ts'
@@ -76,6 +76,9 @@ async function runStaged(
     const running = superviseCloudJob({ folder, executor, hostfile: hosts, version, env, signal })
     for await (const text of followOutcome(folder)) io.out.write(text)
     await running
+  }).catch((error: unknown) => {
+    if (error instanceof Interrupted) io.err.write(`${id} ${readOutcome(folder)?.phase ?? 'stopped'}\n`)
+    throw error
   })
   const { phase, reason = 'see its logs' } = readOutcome(folder)!
   if (phase === 'succeeded') return void io.out.write(`${id} succeeded\n`)

@@ -1,7 +1,8 @@
 /** @file `oarfish run -b backend.yaml`: check, prepare and submit. */
 import { serverOf } from './cloud-client.ts'
 import { exactRequest } from './exact-request.ts'
-import type { CliIo } from './io.ts'
+import { Interrupted } from './interrupt.ts'
+import type { CliIo, StopSignal } from './io.ts'
 import { credentialsFile, environment } from './user-places.ts'
 import { packageVersion } from './version.ts'
 
@@ -30,7 +31,16 @@ export async function submitRun({ model, backend: backendFile, dryRun, force }: 
     }
     const out = (text: string) => void io.out.write(text)
     const env = { ...environment(io.env), ...(force && { OARFISH_FORCE: '1' }) }
-    await submit(one, { cwd, credentialsFile: credentialsFile(io.env), env, out })
+    let stoppedBy: StopSignal | undefined
+    const onSignal = (listener: (signal: StopSignal) => void) =>
+      io.onSignal((signal) => {
+        stoppedBy = signal
+        listener(signal)
+      })
+    const context = { cwd, credentialsFile: credentialsFile(io.env), env, out, onSignal }
+    await submit(one, { ...context, isInteractive: io.isInteractive }).catch((error: unknown) => {
+      throw stoppedBy ? new Interrupted(stoppedBy) : error
+    })
   }
 }
 

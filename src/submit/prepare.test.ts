@@ -8,7 +8,7 @@ import { loadRunConfig, parseBackend } from '../config/index.ts'
 import { findCredentials, saveCredentials } from './credentials.ts'
 import { takeFiles } from './files.ts'
 import { prepare } from './prepare.ts'
-import { describePlan } from './submit.ts'
+import { describePlan, submit } from './submit.ts'
 
 const CONFIG = `workspace: "./"
 mode: [ps_cluster]
@@ -136,6 +136,29 @@ describe('files', () => {
     expect(files.map(({ path }) => path)).toEqual(['backend.yaml', 'config.yaml', 'model.ts', 'reader.py'])
     expect(notices).toEqual([expect.stringMatching(/^data is a folder/)])
   })
+})
+
+test('a signal stops what job.sh runs, and its end is waited for', { timeout: 20_000 }, async () => {
+  const script = 'trap "echo saving; sleep 0.3; echo saved; exit 130" INT; echo runs; while :; do sleep 0.05; done'
+  const one = prepared()
+  const files = one.plan.files.map((file) => (file.path.endsWith('/job.sh') ? { ...file, text: script } : file))
+  let [text, interrupt] = ['', (_signal: NodeJS.Signals): void => undefined]
+  const ended = submit(
+    { ...one, plan: { ...one.plan, files } },
+    {
+      ...{ cwd: folder, env: process.env, credentialsFile: join(folder, 'credentials'), isInteractive: false },
+      out: (piece) => {
+        text += piece
+        if (piece.includes('runs')) interrupt('SIGINT')
+      },
+      onSignal: (listener) => {
+        interrupt = listener
+        return () => undefined
+      },
+    },
+  )
+  await expect(ended).rejects.toThrow('exit code 130')
+  expect(text).toMatch(/saving\nsaved\n$/)
 })
 
 describe('credentials', () => {

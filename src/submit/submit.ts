@@ -14,6 +14,10 @@ export interface SubmitContext {
   /** Environment of job.sh; PATH leads to this package's commands. */
   readonly env: NodeJS.ProcessEnv
   readonly out: (text: string) => void
+  /** Whether Ctrl+C of a terminal reaches job.sh by itself. */
+  readonly isInteractive: boolean
+  /** Calls the listener at each signal to stop; returns how to stop listening. */
+  readonly onSignal: (listener: (signal: NodeJS.Signals) => void) => () => void
 }
 
 /** Prints what PaddleRec prints. Throws where job.sh fails, which says why. */
@@ -69,16 +73,23 @@ async function makeFolder(wanted: string): Promise<string> {
   }
 }
 
-function runScript(folder: string, { env, out }: SubmitContext, mask: (text: string) => string): Promise<number> {
+/** A job that runs while job.sh does is stopped by it, in good order: signals are passed on, and its end is waited for. */
+function runScript(folder: string, context: SubmitContext, mask: (text: string) => string): Promise<number> {
+  const { env, out, isInteractive, onSignal } = context
   // A proxy is for the world outside; job servers are inside.
   const { http_proxy: _http, https_proxy: _https, ...rest } = env
   return new Promise((done, fail) => {
-    const child = spawn('sh', ['job.sh'], { cwd: folder, env: rest, stdio: ['inherit', 'pipe', 'pipe'] }) // it may ask whether to replace a job
+    const stdio = ['inherit', 'pipe', 'pipe'] as const // it may ask whether to replace a job
+    const child = spawn('sh', ['job.sh'], { cwd: folder, env: rest, stdio: [...stdio], detached: !isInteractive })
+    const stopListening = onSignal((signal) => {
+      if (!isInteractive || signal !== 'SIGINT') child.kill(signal)
+    })
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8')
       stream.on('data', (text: string) => out(mask(text)))
     }
     child.on('error', fail)
+    child.on('close', stopListening)
     child.on('close', (code, signal) => done(code ?? (signal ? 130 : 1)))
   })
 }

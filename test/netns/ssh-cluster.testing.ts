@@ -35,8 +35,9 @@ export interface TestCluster {
   program(host: string, name: string, script: string): void
   /** Process ids of a job on a host; of all jobs when it is not named. */
   processes(host: number, job?: string): readonly number[]
-  /** How many processes run on the launching host. */
+  /** How many processes run on the launching host, and on the others: each has its sshd. */
   launching(): number
+  running(): number
   /** Runs a script on a host, over its sshd: in its home. */
   on(host: number, script: string): string
   close(): void
@@ -103,6 +104,7 @@ export async function openCluster(name: string, count: number): Promise<TestClus
         return pidsOf(hosts[host]!).filter(belongs)
       },
       launching: () => pidsOf(launcher).length,
+      running: () => hosts.flatMap(pidsOf).length,
       on: (host, script) => {
         const words = ['netns', 'exec', launcher.name, 'ssh', '-F', ssh.config, hosts[host]!.name, `cd; ${script}`]
         const { status, stdout, stderr } = spawnSync('ip', words, { encoding: 'utf8' })

@@ -1,11 +1,14 @@
 /** @file Today's trainers over ssh: `fleetrun --hosts`, typed once. */
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { clusterTools, openCluster, type TestCluster } from './ssh-cluster.testing.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
+
+const RUN = ['run', '-m', 'config.yaml', '-b', 'backend.yaml'] as const
 
 const RUN_CONFIG = `
 workspace: "./"
@@ -87,8 +90,39 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: fleetrun --hosts on two hos
     ['ps', /^(?=[\s\S]*pserver\.1)[\s\S]*trainer\.1/],
     ['collective', /trainer\.1/],
   ])('backend: SSH runs a %s job of 1.x on the hosts of its hostfile', async (mode, logs) => {
-    const work = join(cluster.folder, `job-${mode}`)
-    const data = join(cluster.folder, `data-${mode}`)
+    const { work, data } = writeJob(mode, RUN_CONFIG.replace('MODE', mode))
+    const { code, out } = await cluster.oarfish([...RUN], {}, work).ended
+    expect([code, out]).toEqual([0, expect.stringContaining('succeeded')])
+    const written = readdirSync(join(data, 'out'), { recursive: true, encoding: 'utf8' }).join('\n')
+    expect(written).toMatch(logs)
+    expect(written).toMatch(/increment_dnn/)
+  })
+
+  test.each([
+    ['is connecting', /Congratulations/, 0],
+    ['prepares its nodes', /Congratulations/, 900],
+    ['trains', /PSRunner/, 500],
+  ])('Ctrl+C ends a job of backend: SSH that %s, and nothing of it is left', async (when, mark, later) => {
+    const { work } = writeJob(
+      when.replaceAll(' ', '-'),
+      RUN_CONFIG.replace('MODE', 'ps').replace('epochs: 1,', 'epochs: 1000,'),
+    )
+    const before = cluster.running()
+    const run = cluster.oarfish([...RUN], {}, work)
+    await run.printed(mark)
+    await setTimeout(later)
+    run.child.kill('SIGINT')
+    const stopping = performance.now()
+    const { code, out } = await run.ended
+    expect([code, out]).toEqual([130, expect.stringContaining('Stopping the job')])
+    expect(out).toMatch(/job-\w+ stopped/)
+    expect(performance.now() - stopping).toBeLessThan(20_000)
+    await vi.waitFor(() => expect([cluster.launching(), cluster.running()]).toEqual([0, before]), { timeout: 5000 })
+  })
+
+  /** A folder to submit from, and the data that it reads and writes. */
+  function writeJob(name: string, config: string): { readonly work: string; readonly data: string } {
+    const [work, data] = [join(cluster.folder, `job-${name}`), join(cluster.folder, `data-${name}`)]
     cpSync(at('models/rank/dnn'), work, { recursive: true, filter: (path) => /(dnn|net\.ts|model\.ts)$/.test(path) })
     mkdirSync(join(data, 'train'), { recursive: true })
     for (const part of ['part-000', 'part-001']) {
@@ -96,18 +130,15 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: fleetrun --hosts on two hos
       writeFileSync(join(data, 'train', part), `${text.split('\n').slice(0, 60).join('\n')}\n`)
     }
     writeFileSync(join(work, 'hosts'), `# two of them\n${hosts.replace(',', ' slots=1\n')}\n`)
-    writeFileSync(join(work, 'config.yaml'), RUN_CONFIG.replace('MODE', mode))
-    const { submit, config } = {
+    writeFileSync(join(work, 'config.yaml'), config)
+    const backend = {
+      backend: 'SSH',
       submit: { files: './*.ts', nodes: 2, hostfile: 'hosts' },
       config: { fs_name: `file://${data}`, train_data_path: '/train', output_path: '/out' },
     }
-    writeFileSync(join(work, 'backend.yaml'), JSON.stringify({ backend: 'SSH', submit, config }))
-    const { code, out } = await cluster.oarfish(['run', '-m', 'config.yaml', '-b', 'backend.yaml'], {}, work).ended
-    expect([code, out]).toEqual([0, expect.stringContaining('succeeded')])
-    const written = readdirSync(join(data, 'out'), { recursive: true, encoding: 'utf8' }).join('\n')
-    expect(written).toMatch(logs)
-    expect(written).toMatch(/increment_dnn/)
-  })
+    writeFileSync(join(work, 'backend.yaml'), JSON.stringify(backend))
+    return { work, data }
+  }
 
   test.each([
     ['--workers=a:1', '--workers and --hosts cannot stand together.'],
