@@ -49,7 +49,7 @@ const LOOPBACK = '127.0.0.1'
 export async function launchCollective(options: LaunchCollectiveOptions): Promise<RunningJob> {
   const { layout } = options
   const command = commandOf(options)
-  makeLogFolder(options.logDir)
+  await makeLogFolder(options.logDir)
   const isElastic = layout.nodes.min < layout.nodes.max
   const { meetTimeoutMs = MEET_TIMEOUT_MS } = options
   const place = (timeoutMs: number) => (layout.hosts.length > 0 ? byList(options) : byMeeting(options, timeoutMs))

@@ -35,13 +35,13 @@ export async function launch(options: LaunchOptions): Promise<RunningJob> {
   const { layout, env, here = thisHost(env['POD_IP']) } = options
   const command = commandOf(options)
   if (isPaddleCloud(env)) {
-    makeLogFolder(options.logDir)
+    await makeLogFolder(options.logDir)
     return superviseJob({ command, processes: [asIs(options)], hasAllWorkers: true }, options)
   }
   const places = [...layout.servers, ...(layout.workersListen ? layout.workers : [])]
   const hosts = places.map(({ host }) => host)
   const local = new Set(await localHosts(hosts, here))
-  makeLogFolder(options.logDir)
+  await makeLogFolder(options.logDir)
   if (!layout.workersListen) for (const { host } of layout.workers) local.add(host)
   const bound = await bindAutomatic(layout, local)
   const glooFolder = mkdtempSync(join(tmpdir(), 'oarfish-gloo-'))

@@ -8,24 +8,22 @@ import { makeLogFolder } from './log-folder.ts'
 const root = mkdtempSync(join(tmpdir(), 'oarfish-logs-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
 
-test('it is made with the folders above it, and may be there', () => {
+test('it is made with the folders above it, and may be there', async () => {
   const folder = join(root, 'deep', '日志 1')
-  makeLogFolder(folder)
-  makeLogFolder(folder)
+  await makeLogFolder(folder)
+  await makeLogFolder(folder)
   expect(statSync(folder).isDirectory()).toBe(true)
 })
 
-test.each(['', '/below'])('a file in its place is named (file%s)', (below) => {
+test.each(['', '/below'])('a file in its place is named (file%s)', async (below) => {
   const file = join(root, 'file')
   writeFileSync(file, '')
-  expect(() => makeLogFolder(`${file}${below}`)).toThrow(
-    expect.objectContaining({
-      code: 'LAUNCH_LOG_DIR',
-      message: expect.stringContaining(`The log folder ${file}${below} cannot be used`),
-    }),
-  )
+  await expect(makeLogFolder(`${file}${below}`)).rejects.toMatchObject({
+    code: 'LAUNCH_LOG_DIR',
+    message: expect.stringContaining(`The log folder ${file}${below} cannot be used`),
+  })
 })
 
-test.skipIf(!existsSync('/proc/self'))('where the system makes no folders it does not wait for ever', () => {
-  expect(() => makeLogFolder('/proc/oarfish/log')).toThrow(expect.objectContaining({ code: 'LAUNCH_LOG_DIR' }))
+test.skipIf(!existsSync('/proc/self'))('where the system makes no folders it does not wait for ever', async () => {
+  await expect(makeLogFolder('/proc/oarfish/log')).rejects.toMatchObject({ code: 'LAUNCH_LOG_DIR' })
 })

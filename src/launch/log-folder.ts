@@ -1,25 +1,13 @@
 /** @file The folder of the logs: made, and known to be writable, before anything is started. */
-import { accessSync, constants, mkdirSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { access, constants } from 'node:fs/promises'
+import { makeFolder } from '../fs/index.ts'
 import { logFolderUnusable } from './errors.ts'
 
-export function makeLogFolder(path: string): void {
+export async function makeLogFolder(path: string): Promise<void> {
   try {
-    make(path)
-    accessSync(path, constants.W_OK | constants.X_OK)
+    await makeFolder(path)
+    await access(path, constants.W_OK | constants.X_OK)
   } catch (error) {
     throw logFolderUnusable(path, error)
-  }
-}
-
-/** Not `recursive: true`, which turns for ever where the system refuses with ENOENT (/proc). */
-function make(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return
-  if (dirname(path) !== path) make(dirname(path))
-  try {
-    mkdirSync(path)
-  } catch (error) {
-    // Another launcher may have made it meanwhile.
-    if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error
   }
 }

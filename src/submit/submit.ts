@@ -79,8 +79,10 @@ function runScript(folder: string, context: SubmitContext, mask: (text: string) 
   // A proxy is for the world outside; job servers are inside.
   const { http_proxy: _http, https_proxy: _https, ...rest } = env
   return new Promise((done, fail) => {
-    const stdio = ['inherit', 'pipe', 'pipe'] as const // it may ask whether to replace a job
-    const child = spawn('sh', ['job.sh'], { cwd: folder, env: rest, stdio: [...stdio], detached: !isInteractive })
+    const child = spawn('sh', ['job.sh'], {
+      ...{ cwd: folder, env: rest, detached: !isInteractive },
+      stdio: ['inherit', 'pipe', 'pipe'], // it may ask whether to replace a job
+    })
     const stopListening = onSignal((signal) => {
       if (!isInteractive || signal !== 'SIGINT') child.kill(signal)
     })
