@@ -9,46 +9,81 @@ const sets = JSON.parse(readFileSync(new URL('./test/full-sets.json', import.met
 >
 const elsewhere = Object.keys(sets).flatMap((name) => (process.env['OARFISH_SET'] === name ? [] : sets[name]!))
 
-/** Tests that hold processes to seconds, or install what they need, run one file at a time; all others on every core. */
+/** Tests that fill the machine with processes, or install what they need, run one file at a time; all others on every core. */
 const ALONE = [
-  'test/{cluster,collective,kube,netns,python,submit}/**/*.test.ts',
-  'test/ps/{bad-input,failure}.test.ts',
+  'test/{attack,cluster,collective,kube,netns,python,submit}/**/*.test.ts',
+  'test/ps/{bad-input,busy-host,failure,staleness}.test.ts',
   'test/fleet/programs.test.ts',
   'test/ops/onnx.test.ts',
 ]
 
-export default defineConfig({
-  resolve: { alias: { oarfish: fileURLToPath(new URL('./src/index.ts', import.meta.url)) } },
+/** `npm run fast`, and what `npm run test:nodes` runs on each Node: test/fast-set.json, in seconds. */
+const fast = JSON.parse(readFileSync(new URL('./test/fast-set.json', import.meta.url), 'utf8')) as {
+  readonly include: string[]
+  readonly slow: string[]
+}
+
+/** `oarfish` and `oarfish/nn` as this checkout has them. */
+const source = (name: string) => fileURLToPath(new URL(`./src/${name}.ts`, import.meta.url))
+const resolve = {
+  alias: [
+    { find: /^oarfish$/, replacement: source('index') },
+    { find: /^oarfish\/(nn|fleet|fluid|trainer)$/, replacement: source('$1') },
+  ],
+}
+const shared = {
+  env: { PYTHONDONTWRITEBYTECODE: '1' }, // nothing is written beside sources
+  pool: 'forks',
+  // Of tests that are marked so: they wait for a cluster, not for this machine.
+  maxConcurrency: 12,
+  // No test is held to these: they end one that hangs.
+  testTimeout: 240_000,
+  hookTimeout: 240_000,
+  expect: { poll: { timeout: 60_000, interval: 20 } },
+} as const
+
+const quick = {
+  resolve,
   test: {
-    pool: 'forks',
-    // Many tests start processes and hold them to seconds; on a busy machine one may come late once. Twice is a failure.
-    retry: process.env['CI'] ? 1 : 0,
-    // Of tests that are marked so: they wait for a cluster, not for this machine.
-    maxConcurrency: 12,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
-    // Projects run one after the other, by their order.
-    projects: [
-      {
-        extends: true,
-        test: {
-          name: 'beside others',
-          include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'models/**/*.test.ts'],
-          exclude: [...configDefaults.exclude, ...elsewhere, ...ALONE],
-          maxWorkers: '100%',
-          sequence: { groupOrder: 1 },
-        },
-      },
-      {
-        extends: true,
-        test: {
-          name: 'alone',
-          include: ALONE,
-          exclude: [...configDefaults.exclude, ...elsewhere],
-          maxWorkers: 1,
-          sequence: { groupOrder: 2 },
-        },
-      },
-    ],
+    ...shared,
+    name: 'fast',
+    include: fast.include,
+    exclude: [...configDefaults.exclude, ...fast.slow],
+    // One process loads the sources once for all its files: half the time.
+    isolate: false,
+    maxWorkers: '100%',
+  },
+}
+
+/** Projects run one after the other, by their order. */
+const whole = [
+  {
+    resolve,
+    test: {
+      ...shared,
+      name: 'beside others',
+      include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'models/**/*.test.ts'],
+      exclude: [...configDefaults.exclude, ...elsewhere, ...ALONE],
+      maxWorkers: '100%',
+      sequence: { groupOrder: 1 },
+    },
+  },
+  {
+    resolve,
+    test: {
+      ...shared,
+      name: 'alone',
+      include: ALONE,
+      exclude: [...configDefaults.exclude, ...elsewhere],
+      maxWorkers: 1,
+      sequence: { groupOrder: 2 },
+    },
+  },
+]
+
+export default defineConfig({
+  test: {
+    globalSetup: 'scripts/built-tests.mjs', // not of each project: once
+    projects: process.env['OARFISH_SET'] === 'fast' ? [quick] : [...whole],
   },
 })

@@ -1,5 +1,5 @@
 // Paddle's sparse rules: each works on one part of a row (its first weight, or the others) and keeps its state behind the
-// weights. Arithmetic is float64, rounded to float32 when stored, so that the plain twin (src/table/accessor-rules.ts)
+// weights. Arithmetic is float64, rounded to float32 when stored, so that the plain twin (src/weights/table/accessor-rules.testing.ts)
 // gives the same bits.
 
 export const NAIVE: i32 = 0;

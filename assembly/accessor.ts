@@ -3,7 +3,7 @@
 //
 //   embed_w, embedx_w[embedx] | state of embed_w | state of embedx_w | slot, unseen_days, delta_score, flags, seen | show, click
 //
-// show and click are float32, or float64 where `wide`. The plain twin is src/table/accessor-reference.ts.
+// show and click are float32, or float64 where `wide`. The plain twin is src/weights/table/accessor-reference.testing.ts.
 import { applyPart, bounded, initState, PartRule, stateFloats } from "./accessor-rules";
 import { GOLDEN, mix64 } from "./mix";
 import { RULES } from "./segment-memory";

@@ -1,4 +1,4 @@
-// splitmix64's finalizer, unsigned. The plain counterpart is src/util/hash.ts.
+// splitmix64's finalizer, unsigned. The plain counterpart is src/base/util/hash.ts.
 @inline export function mix64(value: u64): u64 {
   let x = value;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;

@@ -1,7 +1,7 @@
 // Optimizer rules over (weight, state..., gradient) runs of f32. One implementation serves table rows (a run is a row)
 // and dense blocks (a run is a parameter). Each rule is written once on four lanes; `one` (a compile-time constant after
 // inlining) makes the same code handle the tail a lane at a time, so results do not depend on alignment or length.
-// The plain counterpart is src/optim/reference.ts.
+// The plain counterpart is src/weights/optim/reference.testing.ts.
 
 export const SGD: i32 = 0;
 export const MOMENTUM: i32 = 1;
@@ -10,7 +10,7 @@ export const RMSPROP: i32 = 3;
 export const ADAM: i32 = 4;
 export const FTRL: i32 = 5;
 
-// Set once per instance by `configure`: what the rule is and its constants (see src/optim/rules.ts for their meaning).
+// Set once per instance by `configure`: what the rule is and its constants (see src/weights/optim/rules.ts for their meaning).
 export let rule: i32 = 0;
 export let a: f32 = 0;
 export let b: f32 = 0;

@@ -5,7 +5,7 @@ import { allocate, FREED, reserve, SLAB, SLAB_END } from "./segment-memory";
 
 const SLAB_BYTES: u64 = 1 << 16;
 
-// Initial values: kinds of src/program's initializers that a row can have; 0 is a constant.
+// Initial values: kinds of src/graph/program's initializers that a row can have; 0 is a constant.
 const INIT_UNIFORM: i32 = 1;
 const INIT_NORMAL: i32 = 2;
 const INIT_TRUNCATED: i32 = 3; // normal, redrawn beyond two deviations

@@ -1,7 +1,7 @@
 /** @file What the parts of the text kernel share: the layout of its memory, and how a line ends well or badly. */
 import { storeDecimal, storeSigned } from "./text-number"
 
-/** What src/kernel/text.ts fills in (pointers and sizes) and reads back (results). Field order is the interface. */
+/** What src/base/kernel/text.ts fills in (pointers and sizes) and reads back (results). Field order is the interface. */
 @unmanaged
 export class State {
   // results of the last call

@@ -1,6 +1,6 @@
 /**
  * @file A checksum of text, to notice a command that prints something else the second time; not against anybody's intent.
- * The plain version is checksumReference in src/kernel/text-reference.ts.
+ * The plain version is checksumReference in src/base/kernel/text-reference.testing.ts.
  */
 const PRIME: u32 = 0x9e3779b1
 const STEP: usize = 64 // four independent chains of four lanes: a multiplication takes several cycles

@@ -1,6 +1,6 @@
 /**
  * @file Text kernel: lines of slot text and of MultiSlot text, parsed in place to sample-major columns.
- * src/kernel/text.ts lays out the private memory, src/kernel/text-reference.ts is the plain version with the same results.
+ * src/base/kernel/text.ts lays out the private memory, src/base/kernel/text-reference.testing.ts is the plain version with the same results.
  * The text given is whole lines, each ended by a newline, followed by at least 32 readable bytes.
  */
 import { multiSlotLine } from "./text-multislot"

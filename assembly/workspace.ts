@@ -225,24 +225,24 @@ export function mergeSequence(inverse: usize, counts: usize, samples: u32, slots
  * What a batch shows of each distinct sign: [slot, shows, clicks]. Samples bring `shows` and `clicks` [samples] each time they
  * have a sign; `numbers` are those of the `slots` slots in counts.
  */
-export function countShown(inverse: usize, counts: usize, samples: u32, slots: u32, numbers: usize, shows: usize, clicks: usize, out: usize): void {
+export function countShowClick(inverse: usize, counts: usize, samples: u32, slots: u32, numbers: usize, shows: usize, clicks: usize, out: usize): void {
   for (let i: usize = 0; i < samples; i++) {
     let show = load<f32>(shows + (i << 2)), click = load<f32>(clicks + (i << 2));
     for (let s: usize = 0; s < slots; s++, counts += 4) {
       let slot = load<f32>(numbers + (s << 2));
-      for (let k = load<u32>(counts); k > 0; k--, inverse += 4) addShown(out + <usize>load<u32>(inverse) * 12, slot, show, click);
+      for (let k = load<u32>(counts); k > 0; k--, inverse += 4) addShowClick(out + <usize>load<u32>(inverse) * 12, slot, show, click);
     }
   }
 }
 
 /** Several contributions' [slot, shows, clicks] as one: counts are added, the slot is the last one's. */
-export function mergeShown(inverse: usize, n: u32, shown: usize, merged: usize): void {
+export function mergeShowClick(inverse: usize, n: u32, shown: usize, merged: usize): void {
   for (let i: usize = 0; i < n; i++, shown += 12) {
-    addShown(merged + <usize>load<u32>(inverse + (i << 2)) * 12, load<f32>(shown), load<f32>(shown + 4), load<f32>(shown + 8));
+    addShowClick(merged + <usize>load<u32>(inverse + (i << 2)) * 12, load<f32>(shown), load<f32>(shown + 4), load<f32>(shown + 8));
   }
 }
 
-@inline function addShown(at: usize, slot: f32, show: f32, click: f32): void {
+@inline function addShowClick(at: usize, slot: f32, show: f32, click: f32): void {
   store<f32>(at, slot);
   store<f32>(at + 4, load<f32>(at + 4) + show);
   store<f32>(at + 8, load<f32>(at + 8) + click);

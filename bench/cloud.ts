@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { addGroup, addUser, cloudClient } from '../src/cloud/index.ts'
+import { addGroup, addUser, cloudClient } from '../src/jobs/server/index.ts'
 import { at } from './tools.ts'
 
 const SUBMISSIONS = 1000

@@ -4,7 +4,7 @@
  * ranks share cores, what one of them sees depends on who was let run first.
  */
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
-import { groupPlan, openGroup, openSeat } from '../dist/collective/index.js'
+import { attachGroup, groupPlan, openGroup } from '../dist/training/collective/index.js'
 
 if (isMainThread) await main()
 else measure(workerData)
@@ -12,7 +12,7 @@ else measure(workerData)
 async function main() {
   const [bytes, repetitions, plan] = process.argv.slice(2)
   const group = await openGroup(plan ? JSON.parse(plan) : groupPlan(process.env))
-  const handle = group.seat()
+  const handle = group.handle()
   const data = { handle, bytes: Number(bytes), repetitions: Number(repetitions), description: group.description }
   const worker = new Worker(new URL(import.meta.url), { workerData: data, transferList: [handle.port] })
   await new Promise((resolve, reject) => worker.once('exit', resolve).once('error', reject))
@@ -20,7 +20,7 @@ async function main() {
 }
 
 function measure({ handle, bytes, repetitions, description }) {
-  const group = openSeat(handle)
+  const group = attachGroup(handle)
   const values = new Float32Array(new SharedArrayBuffer(bytes))
   const times = []
   for (let i = -Math.floor(repetitions / 5) - 3; i < repetitions; i++) {

@@ -12,9 +12,11 @@ const SIZES = [
 const RANKS = [2, 4]
 const [rounds = '5'] = process.argv.slice(2)
 const ENV = {
-  ...{ OMPI_ALLOW_RUN_AS_ROOT: '1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1' },
+  OMPI_ALLOW_RUN_AS_ROOT: '1',
+  OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: '1',
   // What src/collective/mpi/library.ts sets, for both.
-  ...{ UCX_MEM_EVENTS: 'no', UCX_ERROR_SIGNALS: '' },
+  UCX_MEM_EVENTS: 'no',
+  UCX_ERROR_SIGNALS: '',
 }
 const RANK = [process.execPath, at('bench', 'collective-rank.mjs')]
 

@@ -1,6 +1,7 @@
 /** @file The CTR DNN of models/rank/dnn as a fluid program with Fleet; `oarfish launch_ps` runs it, bench/fluid.ts measures it. */
 import { readdirSync } from 'node:fs'
-import { fleet, fluid, StrategyFactory } from 'oarfish'
+import { fleet, StrategyFactory } from 'oarfish/fleet'
+import * as fluid from 'oarfish/fluid'
 
 const [folder = 'data', batchSize = '512', threads = '1', mode = 'async'] = process.argv.slice(2)
 

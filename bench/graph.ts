@@ -1,8 +1,8 @@
 /** @file Times the step graph of the CTR DNN alone on one thread and prints its nodes: `node --import jiti/register bench/graph.ts [batch] [seconds]`. */
-import { backward } from '../src/autodiff/index.ts'
-import { ortEngine, type TensorView } from '../src/engine/index.ts'
-import { embedding, linear, softmaxCrossEntropy } from '../src/nn/index.ts'
-import { toOnnxModel } from '../src/onnx/index.ts'
+import { backward } from '../src/graph/autodiff/index.ts'
+import { ortEngine, type TensorView } from '../src/graph/engine/index.ts'
+import { embedding, linear, softmaxCrossEntropy } from '../src/graph/nn/index.ts'
+import { toOnnxModel } from '../src/graph/onnx/index.ts'
 import {
   Builder,
   concat,
@@ -14,7 +14,7 @@ import {
   slice,
   softmax,
   type Tensor,
-} from '../src/program/index.ts'
+} from '../src/graph/program/index.ts'
 
 const [batch, seconds] = [Number(process.argv[2] ?? 512), Number(process.argv[3] ?? 3)]
 const step = ctrDnnStep()

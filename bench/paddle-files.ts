@@ -7,11 +7,11 @@ import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } fr
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { loadConfig } from '../src/config/index.ts'
-import { columnsOf, openExport, Scorer } from '../src/export/index.ts'
-import { optimizer } from '../src/optim/index.ts'
-import { createLocalParams, LocalParams, loadPaddleModel, savePaddleModel } from '../src/params/index.ts'
-import { convertModel } from '../src/train/index.ts'
+import { loadConfig } from '../src/base/config/index.ts'
+import { columnsOf, openExport, Scorer } from '../src/inference/export/index.ts'
+import { convertModel } from '../src/training/driver/index.ts'
+import { optimizer } from '../src/weights/optim/index.ts'
+import { createLocalParams, LocalParams, loadPaddleModel, savePaddleModel } from '../src/weights/params/index.ts'
 import { at, scratch } from './tools.ts'
 
 const [rows, python] = [Number(process.argv[2] ?? 2_000_000), process.argv[3]]
@@ -42,7 +42,12 @@ async function ownTable(form: string, compress: boolean): Promise<void> {
 
 function openTable(): LocalParams {
   const program = {
-    ...{ feeds: [], rows: [], nodes: [], fetches: [], parameters: [], state: [] },
+    feeds: [],
+    rows: [],
+    nodes: [],
+    fetches: [],
+    parameters: [],
+    state: [],
     tables: [{ name: 'embedding', dim: DIM, init: { kind: 'uniform', low: -1, high: 1 } as const }],
   }
   const tableParameters = { embedding: { accessor: ACCESSOR } }
@@ -61,7 +66,7 @@ function filledTable(): LocalParams {
       { length: n },
       (_, i) => (BigInt(first + i) * 0x9e3779b97f4a7c15n) & 0xffffffffffffffffn,
     )
-    const part = { gradients: gradients.subarray(0, n * DIM), shown: shown.subarray(0, 3 * n) }
+    const part = { gradients: gradients.subarray(0, n * DIM), showClick: shown.subarray(0, 3 * n) }
     // Twice: the first push makes the other weights, the second moves them.
     for (let time = 0; time < 2; time++, step++)
       table.push({ signs, lengths: Uint32Array.of(n) }, { ...part, samples: 1, step })
@@ -87,9 +92,23 @@ async function paddlesTable(python: string): Promise<void> {
   const sizes = [512, 256, 128, 32]
   const out = scratch(`paddle-tables-${rows}`)
   const settings = {
-    ...{ out, samples: Math.ceil(rows / SLOTS), batch: 512, slots: SLOTS, dim: DIM, dense: 13, sizes, seed: 7 },
-    ...{ predict_seed: 7, signs: 4_000_000_000, shards: 1000, compress: true, rule: RULE, threshold: 0, mode: 0 },
-    ...{ predictions: 512, epochs: 1 },
+    out,
+    samples: Math.ceil(rows / SLOTS),
+    batch: 512,
+    slots: SLOTS,
+    dim: DIM,
+    dense: 13,
+    sizes,
+    seed: 7,
+    predict_seed: 7,
+    signs: 4_000_000_000,
+    shards: 1000,
+    compress: true,
+    rule: RULE,
+    threshold: 0,
+    mode: 0,
+    predictions: 512,
+    epochs: 1,
   }
   if (!existsSync(join(out, 'predictions.json'))) {
     rmSync(out, { recursive: true, force: true })
@@ -99,20 +118,26 @@ async function paddlesTable(python: string): Promise<void> {
   }
   const config = join(out, 'config.yaml')
   writeFileSync(config, configText(SLOTS, sizes))
-  for (const file of ['static_model.ts', 'net.ts'])
-    writeFileSync(join(out, file), readFileSync(at('models', 'rank', 'dnn', file)))
+  writeFileSync(join(out, 'model.ts'), readFileSync(at('models', 'rank', 'dnn', 'model.ts')))
   const exported = join(out, 'export')
-  const events: { readonly kind: string; readonly seconds?: number }[] = []
+  const events: { readonly kind: string; readonly seconds?: number | undefined }[] = []
   const count = await convertModel({
-    ...{ config: loadConfig({ path: config, cwd: out }), from: join(out, 'plugin'), to: exported, as: 'export' },
+    config: loadConfig({ path: config, cwd: out }),
+    from: join(out, 'plugin'),
+    to: exported,
+    as: 'export',
     emit: (event) => events.push(event),
   })
   const loadSeconds = events.find(({ kind }) => kind === 'loaded')?.seconds ?? 0
   const predictions = JSON.parse(readFileSync(join(out, 'predictions.json'), 'utf8')) as Prediction[]
   const largest = await largestDifference(exported, predictions)
   print({
-    ...{ what: 'written by paddle 2.6.2', rows: count, loadRowsPerMinute: Math.round((60 * count) / loadSeconds) },
-    ...{ predictions: predictions.length, largestDifference: largest, same: largest < 1e-5 },
+    what: 'written by paddle 2.6.2',
+    rows: count,
+    loadRowsPerMinute: Math.round((60 * count) / loadSeconds),
+    predictions: predictions.length,
+    largestDifference: largest,
+    same: largest < 1e-5,
   })
   if (!(largest < 1e-5)) throw new Error(`predictions differ by ${largest}`)
   await backToPaddle(python, out, config, predictions)
@@ -124,8 +149,12 @@ async function backToPaddle(python: string, out: string, config: string, before:
   rmSync(back, { recursive: true, force: true })
   const plugin = join(back, 'plugin')
   await convertModel({
-    ...{ config: loadConfig({ path: config, cwd: out }), from: join(out, 'plugin'), to: plugin, as: 'paddle' },
-    ...{ servers: 2, emit: () => undefined },
+    config: loadConfig({ path: config, cwd: out }),
+    from: join(out, 'plugin'),
+    to: plugin,
+    as: 'paddle',
+    servers: 2,
+    emit: () => undefined,
   })
   // Paddle finds dense weights by its own names.
   rmSync(join(plugin, 'dnn_plugin'), { recursive: true })

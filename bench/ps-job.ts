@@ -51,7 +51,10 @@ export async function trainingSpeed(options: SpeedOptions & { readonly seed: num
   const found = (kind: string) => events.find((event) => event['kind'] === kind) as Record<string, unknown>
   const { samples, samplesPerSecond, metrics, evaluation, breakdown } = found('done')
   return {
-    ...{ samples, metrics, evaluation, breakdown },
+    samples,
+    metrics,
+    evaluation,
+    breakdown,
     samplesPerSecond: Number(samplesPerSecond),
     startupSeconds: Number(found('ready')['startupSeconds']),
   }

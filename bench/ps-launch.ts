@@ -29,7 +29,7 @@ export async function fleetrunTimes(rows: number) {
       ...[at('bin', 'fleetrun.js'), '--worker_num=1', '--server_num=1', `--log_dir=${logs}`],
       ...['tools/static_ps_trainer.py', '-m', CONFIG, '-o', ...overrides],
     ],
-    { stdio: 'ignore', cwd: at('.') },
+    { stdio: 'ignore', cwd: logs }, // where trainers write what Paddle's write
   )
   const ended = new Promise<number | null>((resolve, reject) => child.on('close', resolve).on('error', reject))
   let running = true

@@ -1,18 +1,17 @@
 /** @file One parameter server: how fast it answers, how many rows a thread of it serves, how long it pauses while it grows and is saved. */
-import { loadConfig } from '../src/config/index.ts'
+import { loadConfig } from '../src/base/config/index.ts'
+import { createRng } from '../src/base/util/index.ts'
 import { loadModel } from '../src/model/index.ts'
-import { denseLayout, type ParamsShare } from '../src/params/index.ts'
 import {
   type Call,
-  denseSlices,
   gatherRows,
   jobIdentity,
   KernelStore,
   openThreadLink,
   RemoteParams,
   ServerGroup,
-} from '../src/ps/index.ts'
-import { createRng } from '../src/util/index.ts'
+} from '../src/training/ps/index.ts'
+import { type BatchParams, denseLayout, denseSlices } from '../src/weights/params/index.ts'
 import { startJob } from '../test/ps/job.testing.ts'
 import { CONFIG } from './ps-job.ts'
 
@@ -121,7 +120,7 @@ async function openServer(over: 'shared memory' | 'TCP') {
   return { params, servers, share: randomShare(floats), close }
 }
 
-function randomShare(floats: number): ParamsShare {
+function randomShare(floats: number): BatchParams {
   const rng = createRng(1n)
   const signs = BigUint64Array.from({ length: SIGNS }, () => BigInt(rng.below(2 ** 31)) * 4099n)
   return {

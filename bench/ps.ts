@@ -52,8 +52,11 @@ async function speed(layout: (typeof PS_LAYOUTS)[number]) {
   }
   const rate = median(ours.map(({ samplesPerSecond }) => samplesPerSecond))
   return {
-    ...{ mode, ...layout, ...ours.at(-1), samplesPerSecond: rate },
+    mode,
+    ...layout,
+    ...ours.at(-1),
+    samplesPerSecond: rate,
     rounds: ours.map(({ samplesPerSecond }) => samplesPerSecond),
-    ...(theirs.length > 0 && { paddle: median(theirs), paddleRounds: theirs, ratio: rate / median(theirs) }),
+    ...(theirs.length > 0 ? { paddle: median(theirs), paddleRounds: theirs, ratio: rate / median(theirs) } : {}),
   }
 }

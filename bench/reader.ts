@@ -33,7 +33,7 @@ for (const run of ['warm', 'timed']) {
   const row = {
     dir,
     format,
-    ...(command !== undefined && { command }),
+    command,
     threads,
     samples,
     samplesPerSecond: samples / seconds,

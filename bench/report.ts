@@ -50,9 +50,9 @@ function fluidTable(rounds: readonly Json[]): string {
   return `${table}\n\nThe program's rate is ${of('ratio').toFixed(2)} of fleetrun's (median of ${rounds.length} rounds).`
 }
 
-/** Puts the whole report into docs/benchmarks.md and the speed table into both READMEs, between their markers. */
+/** Puts the whole report into docs/reference/benchmarks.md and the speed table into both READMEs, between their markers. */
 export function writeDocs(figures: Figures): void {
-  replaceBetween(at('docs', 'benchmarks.md'), report(figures))
+  replaceBetween(at('docs/reference/benchmarks.md'), report(figures))
   if (!figures.speed) return
   for (const file of ['README.md', 'README.zh-CN.md']) replaceBetween(at(file), speedTable(figures.speed))
 }

@@ -1,9 +1,11 @@
-/** @file `npm run bench`: every figure of docs/benchmarks.md in one run on one machine, beside the peers. */
+/** @file `npm run bench`: every figure of docs/reference/benchmarks.md in one run on one machine, beside the peers. */
 import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { measureModes } from './accuracy/modes.ts'
 import { measureAccuracy } from './accuracy.ts'
 import { criteoLike } from './dataset.ts'
-import { report, writeDocs } from './report.ts'
+import { measureLibrary } from './library.ts'
+import { type Figures, report, writeDocs } from './report.ts'
 import { measureSpeed } from './speed.ts'
 import { at, script } from './tools.ts'
 
@@ -19,33 +21,40 @@ const { values: options } = parseArgs({
     paddle: { type: 'string' },
     peers: { type: 'string', default: at('..', 'shared', 'bench') },
     'write-docs': { type: 'boolean', default: false },
+    // With --modes the accuracy is that of several workers beside one process: see accuracy/modes.ts.
+    modes: { type: 'string' },
+    plan: { type: 'string', default: 'final' },
+    workers: { type: 'string', default: '2,4' },
+    models: { type: 'string' },
+    data: { type: 'string' },
+    optimizers: { type: 'string', default: 'own' },
+    seeds: { type: 'string', default: '8' },
+    'geo-step': { type: 'string', default: '100' },
+    'geo-dense-step': { type: 'string', default: '5' },
+    'geo-delta': { type: 'string', default: 'whole' },
+    results: { type: 'string' },
+    // With `--only library`: the commit whose import is compared.
+    base: { type: 'string' },
   },
 })
 
 const PYTHON_READER = 'python3 slot_reader.py'
-const PARTS = [
-  'speed',
-  'reader',
-  'table',
-  'accuracy',
-  'serve',
-  'ps',
-  'fluid',
-  'paddle-files',
-  'collective',
-  'dp',
-] as const
-const wanted = new Set<string>(options.only ?? PARTS)
-const peer = (python: string | undefined, file: string) => {
-  const found = python !== undefined && existsSync(python) && existsSync(`${options.peers}/${file}`)
-  if (!found)
-    console.log(`- ${file} is left out: give --${file.startsWith('torch') ? 'torch' : 'paddle'} PYTHON and --peers DIR`)
-  return found ? { python, script: `${options.peers}/${file}` } : undefined
+
+if (options.modes !== undefined) {
+  await measureModes({ ...options, modes: options.modes })
+  process.exit(0)
 }
 
 const rows = Number(options.rows)
-const figures = {
-  ...(wanted.has('speed') && {
+if (options.only?.includes('library')) {
+  const isFast = await measureLibrary({ rows, rounds: Number(options.rounds), base: options.base })
+  process.exit(isFast ? 0 : 1)
+}
+const [TABLE_ROWS, PADDLE_ROWS] = [options['table-rows'], options['paddle-rows']]
+
+/** In the order in which they run. */
+const PARTS: Readonly<Record<string, () => Promise<Figures>>> = {
+  speed: async () => ({
     speed: await measureSpeed({
       rounds: Number(options.rounds),
       slot: await criteoLike(rows, 'slot', 1),
@@ -55,7 +64,7 @@ const figures = {
       onnxPython: options.torch,
     }),
   }),
-  ...(wanted.has('reader') && {
+  reader: async () => ({
     reader: [
       ...(await script('reader.ts', [await criteoLike(rows, 'slot', 1, 'train'), 'slot', 2])),
       ...(await script('reader.ts', [await criteoLike(rows, 'multislot', 1, 'train'), 'multislot', 2])),
@@ -67,26 +76,41 @@ const figures = {
       ...(await script('reader.ts', [await criteoLike(rows, 'multislot', 1, 'parquet'), 'parquet', 2])),
     ],
   }),
-  ...(wanted.has('table') && {
+  table: async () => ({
     table: [
       ...(await script('table.ts', [1_000_000, 'skewed'])),
       ...(await script('table.ts', [1_000_000, 'uniform'])),
-      ...(await script('table.ts', [options['table-rows'], 'skewed'])),
-      ...(await script('table.ts', [options['table-rows'], 'uniform'])),
+      ...(await script('table.ts', [TABLE_ROWS, 'skewed'])),
+      ...(await script('table.ts', [TABLE_ROWS, 'uniform'])),
     ],
   }),
-  ...(wanted.has('fluid') && { fluid: await script('fluid.ts', ['--rows', options.rows, '--rounds', options.rounds]) }),
-  ...(wanted.has('ps') && { ps: await script('ps.ts', psArguments()) }),
-  ...(wanted.has('paddle-files') && {
-    paddleFiles: await script('paddle-files.ts', [
-      options['paddle-rows'],
-      ...(options.paddle === undefined ? [] : [options.paddle]),
-    ]),
+  fluid: async () => ({ fluid: await script('fluid.ts', ['--rows', options.rows, '--rounds', options.rounds]) }),
+  ps: async () => ({ ps: await script('ps.ts', psArguments()) }),
+  'paddle-files': async () => ({
+    paddleFiles: await script('paddle-files.ts', options.paddle ? [PADDLE_ROWS, options.paddle] : [PADDLE_ROWS]),
   }),
-  ...(wanted.has('collective') && { collective: await script('collective.ts', [options.rounds]) }),
-  ...(wanted.has('dp') && { dataParallel: await script('data-parallel.ts', [options.rows, options.rounds]) }),
-  ...(wanted.has('serve') && { serve: await script('serve.ts', [10, 1]) }),
-  ...(wanted.has('accuracy') && { accuracy: await measureAccuracy(rows, peer(options.torch, 'torch_auc.py')) }),
+  collective: async () => ({ collective: await script('collective.ts', [options.rounds]) }),
+  dp: async () => ({ dataParallel: await script('data-parallel.ts', [options.rows, options.rounds]) }),
+  serve: async () => ({ serve: await script('serve.ts', [10, 1]) }),
+  accuracy: async () => ({ accuracy: await measureAccuracy(rows, peer(options.torch, 'torch_auc.py')) }),
+}
+
+const wanted = new Set(options.only?.flatMap((names) => names.split(',')) ?? Object.keys(PARTS))
+const unknown = [...wanted].filter((name) => !(name in PARTS))
+if (unknown.length > 0) throw new Error(`no part ${unknown.join(', ')}: ${Object.keys(PARTS).join(', ')}`)
+
+const figures: Figures = {}
+for (const [name, measure] of Object.entries(PARTS)) if (wanted.has(name)) Object.assign(figures, await measure())
+
+console.log(`\n${report(figures)}`)
+if (options['write-docs']) writeDocs(figures)
+
+/** A program to be measured beside, where it is. */
+function peer(python: string | undefined, file: string) {
+  const found = python !== undefined && existsSync(python) && existsSync(`${options.peers}/${file}`)
+  if (!found)
+    console.log(`- ${file} is left out: give --${file.startsWith('torch') ? 'torch' : 'paddle'} PYTHON and --peers DIR`)
+  return found ? { python, script: `${options.peers}/${file}` } : undefined
 }
 
 function psArguments(): string[] {
@@ -94,7 +118,3 @@ function psArguments(): string[] {
   const beside = found ? ['--paddle', found.python, '--script', found.script] : []
   return ['--rows', options.rows, '--rounds', options.rounds, ...beside]
 }
-
-const text = report(figures)
-console.log(`\n${text}`)
-if (options['write-docs']) writeDocs(figures)

@@ -179,6 +179,9 @@ async function ownClient(url: string, duration: number): Promise<Load> {
   return {
     client: 'own client, since wrk is not here',
     requestsPerSecond: Math.round(times.length / duration),
-    ...{ p50Ms: percentile(0.5), p99Ms: percentile(0.99), maxMs: percentile(1), errors },
+    p50Ms: percentile(0.5),
+    p99Ms: percentile(0.99),
+    maxMs: percentile(1),
+    errors,
   }
 }

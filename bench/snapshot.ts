@@ -2,16 +2,21 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { optimizer } from '../src/optim/index.ts'
-import { createLocalParams, LocalParams } from '../src/params/index.ts'
-import { loadSnapshot, openSnapshot, saveSnapshot } from '../src/snapshot/index.ts'
+import { optimizer } from '../src/weights/optim/index.ts'
+import { createLocalParams, LocalParams } from '../src/weights/params/index.ts'
+import { loadSnapshot, openSnapshot, saveSnapshot } from '../src/weights/snapshot/index.ts'
 
 const rows = Number(process.argv[2] ?? 10_000_000)
 const folder = await mkdtemp(join(process.argv[3] ?? tmpdir(), 'oarfish-bench-'))
 const DIM = 9
 const open = () => {
   const program = {
-    ...{ feeds: [], rows: [], nodes: [], fetches: [], parameters: [], state: [] },
+    feeds: [],
+    rows: [],
+    nodes: [],
+    fetches: [],
+    parameters: [],
+    state: [],
     tables: [{ name: 'embedding', dim: DIM, init: { kind: 'uniform', low: -1, high: 1 } as const }],
   }
   return new LocalParams(createLocalParams({ program, optimizer: optimizer.adam(), seed: 1, threads: 1 }), 0)
@@ -28,7 +33,9 @@ for (let first = 0; first < rows; first += BATCH) {
 }
 
 const state = {
-  ...{ program: 'bench', seed: 1, metrics: {} },
+  program: 'bench',
+  seed: 1,
+  metrics: {},
   position: { epoch: 1, batch: 0, chunk: 0, sample: 0 },
 }
 const emit = () => undefined
@@ -40,7 +47,9 @@ try {
   const rate = (seconds: number) => Math.round(save.bytes / seconds / 1e6)
   console.log(
     JSON.stringify({
-      ...{ rows, rowBytes: table.rowBytes, megabytes: Math.round(save.bytes / 1e6) },
+      rows,
+      rowBytes: table.rowBytes,
+      megabytes: Math.round(save.bytes / 1e6),
       save: { seconds: Number(save.seconds.toFixed(2)), megabytesPerSecond: rate(save.seconds) },
       load: { seconds: Number(loadSeconds.toFixed(2)), megabytesPerSecond: rate(loadSeconds) },
     }),

@@ -1,8 +1,8 @@
 /** @file A table alone: lookups and updates a second, memory per row, longest pause. `table.ts ROWS skewed|uniform` */
 import { availableParallelism } from 'node:os'
-import { WorkspacePlan } from '../src/kernel/index.ts'
-import { optimizer, stepFactors } from '../src/optim/index.ts'
-import { createTable, SparseTable } from '../src/table/index.ts'
+import { WorkspacePlan } from '../src/base/kernel/index.ts'
+import { optimizer, stepFactors } from '../src/weights/optim/index.ts'
+import { createTable, SparseTable } from '../src/weights/table/index.ts'
 
 const [rows, draw] = [Number(process.argv[2]), process.argv[3] as 'skewed' | 'uniform']
 const [DIM, SIGNS, PAYLOAD] = [9, 512 * 26, 116]
@@ -81,13 +81,14 @@ for (let k = -50; k < BATCHES; k++) {
 const nanoseconds = (ms: number) => (ms * 1e6) / spent.signs
 console.log(
   JSON.stringify({
-    ...{
-      rows: filled,
-      draw,
-      cores: availableParallelism(),
-      lookupNs: nanoseconds(spent.lookup),
-      updateNs: nanoseconds(spent.update),
-    },
-    ...{ bytesPerRow: resident, worstBytesPerRow: worstBytes, payload: PAYLOAD, longestInsertBatchMs: longestMs },
+    rows: filled,
+    draw,
+    cores: availableParallelism(),
+    lookupNs: nanoseconds(spent.lookup),
+    updateNs: nanoseconds(spent.update),
+    bytesPerRow: resident,
+    worstBytesPerRow: worstBytes,
+    payload: PAYLOAD,
+    longestInsertBatchMs: longestMs,
   }),
 )

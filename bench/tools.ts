@@ -23,7 +23,7 @@ export async function jsonLines(
   command: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
-  cwd = root,
+  cwd = scratch(), // what a program writes where it runs is not for the repository
 ): Promise<Json[]> {
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
   let [out, err] = ['', '']

@@ -6,7 +6,7 @@ def missing(module):
         if name.startswith("__"):
             raise AttributeError(name)
         raise ImportError(
-            "%s.%s is not among Oarfish's stand-ins for paddle (the data generators and common_ps). "
-            "If the reader needs it, install paddlepaddle: pip install paddlepaddle" % (module, name))
+            "%s.%s is not among Oarfish's stand-ins for paddle (data generators, datasets, ranks and common_ps). "
+            "If the reader needs it, install paddlepaddle: pip install paddlepaddle" % (module, name), name="paddle")
 
     return getattr_

@@ -1,6 +1,6 @@
 /** @file src/ as JavaScript in dist/, a few files a folder: Node takes longer to find and link hundreds of modules than to run them. */
 import { readdirSync, readFileSync } from 'node:fs'
-import { join, relative, sep } from 'node:path'
+import { dirname, join, relative, sep } from 'node:path'
 import { rolldown } from 'rolldown'
 import { at } from './setup.mjs'
 
@@ -11,11 +11,13 @@ export async function bundle() {
     .map((entry) => nameOf(join(entry.parentPath, entry.name)))
   // Run by path, as a process or a thread: files of their own. The faces are what other code may import.
   const started = new Set(['cli/main', ...sources.flatMap(startedBy)])
-  const faces = sources.filter((name) => /^([\w-]+\/)?index$/.test(name))
-  // Folders import each other in one direction, so their files do too.
+  const faces = sources.filter((name) => /^([\w-]+\/){0,2}index$/.test(name) || isPublic(name))
+  // Folders import each other in one direction, so their files do too: `data`, or `weights/table` on its floor.
+  const folders = new Set([...faces.map((name) => dirname(name)), 'cli'])
   const folderOf = (id) => {
-    const [folder, ...below] = nameOf(id).split('/')
-    return below.length === 0 || started.has(nameOf(id)) ? null : `${folder}/folder`
+    const [floor, folder] = nameOf(id).split('/')
+    const own = [floor, `${floor}/${folder}`].find((name) => folders.has(name))
+    return own === undefined || started.has(nameOf(id)) ? null : `${own}/folder`
   }
   const build = await rolldown({
     input: Object.fromEntries([...started, ...faces].map((name) => [name, at('src', `${name}.ts`)])),
@@ -42,11 +44,17 @@ export async function bundle() {
   return output.map(({ fileName }) => fileName)
 }
 
+/** `oarfish` and `oarfish/nn`, by the name of their source. */
+function isPublic(name) {
+  const { exports } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
+  return Object.values(exports).some((entry) => entry.default === `./dist/${name}.js`)
+}
+
 /** A source by its path below src/, as imports within the package spell it. */
 const nameOf = (path) => relative(at('src'), path).replaceAll(sep, '/').replace(/\.ts$/, '')
 
-/** The files of dist/ that a source runs by their paths. */
+/** What a source starts or loads by its path. */
 function startedBy(source) {
   const text = readFileSync(at('src', `${source}.ts`), 'utf8')
-  return [...text.matchAll(/'\.\.\/\.\.\/dist\/([\w/-]+)\.js'/g)].map(([, name]) => name)
+  return [...text.matchAll(/\bbuiltFile\('([\w/-]+)'\)/g)].map(([, name]) => name)
 }

@@ -1,48 +1,52 @@
-/** @file Writes docs/config.md, docs/config-v1.md and docs/config.schema.json from the schema; `--check` only compares and fails when they are stale. */
-import { readFileSync, writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
+/** @file Writes docs/reference/config.md, docs/reference/config-v1.md and docs/config.schema.json from the schema, docs/reference/port.md from the table of calls; `--check` only compares and fails when they are stale. */
 import { createJiti } from 'jiti'
+import { put } from './generated.mjs'
 
 const jiti = createJiti(import.meta.url)
-const { jsonSchema, SYNC_MODES } = await jiti.import('../src/config/index.ts')
-const { RUNNER_GROUPS, userConfigSchema } = await jiti.import('../src/config/schema.ts')
-const { GROUPS_V1 } = await jiti.import('../src/config/v1/schema.ts')
-const { tableParameters } = await jiti.import('../src/config/table-parameters.ts')
-const { describeSchema } = await jiti.import('../src/config/describe.ts')
-const { yamlValue } = await jiti.import('../src/config/edit.ts')
-const { bare, defaultOf, isOptional, keysOf, metaOf, schemaAt } = await jiti.import('../src/config/walk.ts')
+const { jsonSchema, SYNC_MODES } = await jiti.import('../src/base/config/index.ts')
+const { RUNNER_GROUPS, userConfigSchema } = await jiti.import('../src/base/config/schema.ts')
+const { GROUPS_V1 } = await jiti.import('../src/base/config/v1/schema.ts')
+const { tableParameters } = await jiti.import('../src/base/config/table-parameters.ts')
+const { describeSchema } = await jiti.import('../src/base/config/describe.ts')
+const { yamlValue } = await jiti.import('../src/base/config/edit.ts')
+const { bare, defaultOf, isOptional, keysOf, metaOf, schemaAt } = await jiti.import('../src/base/config/walk.ts')
+
+const { SECTIONS } = await jiti.import('../src/paddle/port/index.ts')
 
 const check = process.argv.includes('--check')
 const stale = Object.entries({
-  'config.md': configPage(),
-  'config-v1.md': configV1Page(),
+  'reference/config.md': configPage(),
+  'reference/config-v1.md': configV1Page(),
+  'reference/port.md': portPage(),
   'config.schema.json': `${JSON.stringify(jsonSchema(), null, 2)}\n`,
-}).filter(([name, text]) => !write(new URL(`../docs/${name}`, import.meta.url), text))
+}).filter(([name, text]) => !put(new URL(`../docs/${name}`, import.meta.url), text, check))
 if (check && stale.length > 0) {
   console.error(`stale: ${stale.map(([name]) => `docs/${name}`).join(', ')}; run node scripts/docs.mjs`)
   process.exit(1)
 }
 
-/** True if the file already says so. */
-function write(url, text) {
-  const same = readIfThere(url) === text
-  if (!same && !check) {
-    writeFileSync(url, text)
-    console.log(`wrote ${fileURLToPath(url)}`)
-  }
-  return same
-}
+function portPage() {
+  const rows = (own) =>
+    own.map(({ names, becomes, reason }) => [
+      names.map(code).join('<br>'),
+      reason ?? code(becomes).replaceAll('|', '\\|'),
+    ])
+  const sections = Object.entries(SECTIONS).map(
+    ([title, own]) =>
+      `## ${title}\n\n${table(['Paddle', title === 'Without a translation' ? 'why, and what to write' : 'becomes'], rows(own))}`,
+  )
+  return `<!-- Written by scripts/docs.mjs from src/paddle/port/calls; change it there. -->
+# What oarfish port translates
 
-function readIfThere(url) {
-  try {
-    return readFileSync(url, 'utf8')
-  } catch {
-    return undefined
-  }
+Every call that [oarfish port](../guide/porting.md) knows. A call that is not here, or that is here with an argument that has no counterpart, stands
+in the draft as its line of Python and throws when it is reached. \`Tensor.sum\` is the method of a tensor, \`object.add_sublayer\` that of a layer.
+
+${sections.join('\n\n')}
+`
 }
 
 function configPage() {
-  return `<!-- Written by scripts/docs.mjs from src/config; change it there. -->
+  return `<!-- Written by scripts/docs.mjs from src/base/config; change it there. -->
 # config.yaml
 
 \`oarfish train -m config.yaml\` reads PaddleRec 2.x configs as they are. A config has these groups:
@@ -93,7 +97,7 @@ ${nested(['accessor', 'table_accessor_save_param'])}`
 }
 
 function configV1Page() {
-  return `<!-- Written by scripts/docs.mjs from src/config/v1; change it there. -->
+  return `<!-- Written by scripts/docs.mjs from src/base/config/v1; change it there. -->
 # config.yaml of PaddleRec 1.x
 
 \`\`\`
@@ -148,7 +152,7 @@ without an interval after every epoch. A runner with several phases saves each i
 
 \`class: local_cluster_train\` starts \`server_num\` parameter servers and \`worker_num\` workers on this host and waits for them.
 \`distribute_strategy\` is when gradients travel: \`async\`, \`sync\`, \`half_async\` or \`geo\`, whose exchanges are
-\`train.strategy.mode.push_num\` batches apart ([parameter-server.md](parameter-server.md) says what each means).
+\`train.strategy.mode.push_num\` batches apart ([parameter-server.md](../guide/parameter-server.md) says what each means).
 \`\`\`yaml
 - name: local_cluster
   class: local_cluster_train
@@ -163,7 +167,7 @@ no more workers than parts of the data (files, or MiB of plain text), and only t
 all. When a process fails the job ends with its exit status and its last lines, and later modes do not run.
 
 A process of a job of \`cluster_train\` is the same command with \`PADDLE_PADDLEREC_ROLE=WORKER\` and the variables of
-[launch.md](launch.md) in its environment.
+[launch.md](../guide/launch.md) in its environment.
 
 ## Slots
 
@@ -183,9 +187,11 @@ export class Reader {
 
 ## The model
 
-\`model.py\` stands for \`model.ts\` beside it, else \`static_model.ts\`. A file exports \`StaticModel\`, as for 2.x, or a class \`Model\`:
+\`model.py\` stands for \`model.ts\` beside it, else \`static_model.ts\`. A file exports what a model of 2.x does (\`defineModel\`, or a class \`StaticModel\`), or a class \`Model\`:
 \`\`\`ts
-import { concat, mean, metric, nn, sigmoid } from 'oarfish'
+import { metric } from 'oarfish'
+import { concat, mean, sigmoid } from 'oarfish/nn'
+import * as nn from 'oarfish/nn'
 
 export class Model {
   net({ label, sparse, dense }, isInfer) {

@@ -22,9 +22,7 @@ for (const [tool, what] of [
 }
 
 const ready =
-  (await install()) &&
-  (await step('build', async () => (await node(at('scripts', 'build.mjs'))) === 0)) &&
-  (await step('fetch Hadoop', async () => existsSync(join(lib, 'done')) || fetchHadoop()))
+  (await install()) && (await step('fetch Hadoop', async () => existsSync(join(lib, 'done')) || fetchHadoop()))
 if (!ready) process.exit(1)
 
 const folder = mkdtempSync(join(tmpdir(), 'hdfs-'))

@@ -38,7 +38,9 @@ async function writeImage(out) {
 /** What a user of the package gets. */
 function packedFiles() {
   const { stdout, status } = spawnSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
-    ...{ cwd: root, encoding: 'utf8', maxBuffer: 64 << 20 },
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 64 << 20,
   })
   if (status !== 0) throw new Error(`npm pack ended with exit code ${status}`)
   return JSON.parse(stdout)[0].files.map(({ path }) => path)

@@ -60,7 +60,7 @@ function matchesLockfile() {
 }
 
 /** npm as a JavaScript file: the one that started this script, or the one beside this Node. */
-function npmCli() {
+export function npmCli() {
   const { npm_execpath: running } = process.env
   if (running?.endsWith('.js')) return running
   return join(

@@ -8,7 +8,7 @@ What to try next
   check, not train    node bin/oarfish.js check -m models/rank/dnn/config.yaml --explain
   more data           node bin/oarfish.js data criteo-like --rows 400000 --out models/rank/dnn/data/criteo_like
                       node bin/oarfish.js train -m models/rank/dnn/config_bigdata.yaml
-  your own layers     change models/rank/dnn/net.ts and train again; README.md has a model from scratch
+  your own layers     change models/rank/dnn/model.ts and train again; README.md has a model from scratch
 `
 
 process.exitCode = await main()

@@ -1,9 +1,11 @@
 /**
- * @file `npm test`: set-up, lint, types, build, tests and size, from a fresh clone; ends with `N passed, N failed, N skipped`.
- * Words after `--` choose test files (`npm test -- src/table`); `--require NAME,...` fails when one of these suites did not run whole.
+ * @file `npm test`: set-up, lint, types, build, tests, what they left behind, and size, from a fresh clone; ends with
+ * `N passed, N failed, N skipped`.
+ * Words after `--` choose test files (`npm test -- src/weights/table`); `--require NAME,...` fails when one of these suites did not run whole.
  */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
+import { uncommitted } from './left-behind.mjs'
 import { at, install, node, step } from './setup.mjs'
 
 const REPORT = at('.cache', 'vitest.json')
@@ -21,22 +23,33 @@ const STEPS = [
   ['types', script('node_modules/typescript/bin/tsc', ['-p', 'tsconfig.json'])],
   ['build', script('scripts/build.mjs')],
   ['tests', script('node_modules/vitest/vitest.mjs', vitest)],
+  ['nothing left behind', nothingLeft],
   ['size', script('scripts/size.mjs')],
 ]
 
+let before = new Set()
 process.exitCode = await main()
 
 async function main() {
+  before = uncommitted()
   rmSync(REPORT, { force: true })
   mkdirSync(at('.cache'), { recursive: true })
   const failed = (await install()) ? [] : ['install']
   if (failed.length === 0) {
     for (const [title, work] of STEPS) if (!(await step(title, work))) failed.push(title)
   }
+  for (const title of failed) console.log(`x the step "${title}" failed: see above what it printed`)
   const counts = count(failed)
   writeFileSync(SUMMARY, `${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped\n`)
   process.stdout.write(readFileSync(SUMMARY, 'utf8'))
   return counts.failed === 0 ? 0 : 1
+}
+
+/** Tests write to temporary folders: nothing new lies in the repository, and nothing was changed there. */
+async function nothingLeft() {
+  const left = [...uncommitted()].filter((path) => !before.has(path))
+  for (const path of left.slice(0, 20)) console.log(`  ${path} was written by a test`)
+  return left.length === 0
 }
 
 /** Every test is one check; so is every other step, and every required suite. */

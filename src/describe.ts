@@ -3,17 +3,18 @@
  * file. It names files instead of folders, so that such a thread loads what these files need and no trainer or server beside it.
  */
 export { z } from 'zod'
+export { createRng, hashText, type Rng, UserError } from './base/util/index.ts'
+export { InMemoryDataset, type InMemoryDatasetOptions } from './data/memory/in-memory-dataset.ts'
 export {
   type Field,
   type FieldValue,
   MultiSlotDataGenerator,
   MultiSlotStringDataGenerator,
-} from './data/data-generator.ts'
-export { InMemoryDataset, type InMemoryDatasetOptions } from './data/in-memory-dataset.ts'
-export { getRank, getWorldSize } from './data/ranks.ts'
-export { readLines } from './data/read-lines.ts'
-export { BaseRecDataset, type RecDataset, type Sample } from './data/rec-dataset.ts'
+} from './data/user/data-generator.ts'
+export { getRank, getWorldSize } from './data/user/ranks.ts'
+export { BaseRecDataset, type RecDataset, readLines, type Sample, type SampleValue } from './data/user/rec-dataset.ts'
 export type {
+  DenseOptions,
   DygraphModel,
   Feeds,
   ModelOptimizer,
@@ -22,33 +23,17 @@ export type {
   SlotInputs,
   StaticModel,
 } from './model/contract.ts'
+export {
+  defineModel,
+  type HyperParameters,
+  type HyperValues,
+  type ModelDefinition,
+  type ModelFields,
+  type NetResult,
+  type RunnerSettings,
+  type RunSettings,
+} from './model/define.ts'
 export { type Metric, type MetricReport, metric } from './model/metrics.ts'
-export * as nn from './nn/index.ts'
-export { type Clip, type OptimizerSpec, optimizer, type Schedule } from './optim/index.ts'
-export * from './program/index.ts'
-export { countFilterEntry, probabilityEntry, showClickEntry } from './table/entry.ts'
-export {
-  denseVector,
-  type InputType,
-  integerValue,
-  integerValueSequence,
-  sparseBinaryVector,
-  sparseFloatVector,
-} from './trainer/input-types.ts'
-export {
-  addtoLayer,
-  classificationCost,
-  concatLayer,
-  cosSim,
-  dataLayer,
-  embeddingLayer,
-  fcLayer,
-  type LayerOutput,
-  outputs,
-  poolingLayer,
-  regressionCost,
-  textConvPool,
-} from './trainer/layers.ts'
-export { CacheType, type DataProvider, provider } from './trainer/provider.ts'
-export { defineDataSources, getConfigArg, settings, type TrainerSettings } from './trainer/settings.ts'
-export { createRng, hashText, type Rng } from './util/index.ts'
+export { optimizerKeys } from './model/optimizer-keys.ts'
+export { type Clip, type OptimizerSpec, optimizer, type Schedule } from './weights/optim/index.ts'
+export { countFilterEntry, probabilityEntry, showClickEntry } from './weights/table/entry.ts'

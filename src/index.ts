@@ -1,34 +1,45 @@
-/** @file The public API: what a user's files import from 'oarfish'. This half runs jobs. */
-import { Fleet } from './fleet/index.ts'
-
-export { type JobConfig, type LoadedConfig, type LoadedRunConfig, loadConfig, loadRunConfig } from './config/index.ts'
+/** @file `oarfish`, the root of the public API: what models and readers are written in, and the calls that run them. */
+export {
+  ConfigError,
+  type JobConfig,
+  type LoadedConfig,
+  type LoadedRunConfig,
+  loadRunConfig,
+  type Settings,
+} from './base/config/index.ts'
+export type { Event, EventSink, Metrics } from './base/event/index.ts'
 export * from './describe.ts'
-export type { Event, EventSink } from './event/index.ts'
+export type { ExportManifest, ExportSlot } from './inference/export/index.ts'
+export type { ServingOptions } from './inference/serve/index.ts'
 export {
-  type ASyncConfigs,
-  communicatorFlags,
-  type DistributedOptimizer,
-  DistributedStrategy,
-  Fleet,
-  PaddleCloudRoleMaker,
-  Role,
-  type RoleMaker,
-  type Strategy,
-  StrategyFactory,
-  type TrainerStrategy,
-  UserDefinedRoleMaker,
-} from './fleet/index.ts'
-export * as fluid from './fluid/index.ts'
-export { type RunOptions, type RunResult, runModes } from './run/index.ts'
-export {
-  type InferOptions,
-  type InferResult,
-  infer,
+  type ComputeOptions,
+  type ConfigOptions,
+  type EvaluateOptions,
+  type EvaluateResult,
+  type ExportOptions,
+  type ExportResult,
+  evaluate,
+  exportModel,
+  type LaunchOptions,
+  type LaunchResult,
+  type LoadConfigOptions,
+  launch,
+  loadConfig,
+  type ModelTypes,
+  type OutputValues,
+  openPredictor,
+  type Prediction,
+  type Predictor,
+  type PredictorOptions,
+  type Run,
+  type RunModesOptions,
+  runModes,
+  type ScoreFileOptions,
+  type ServeOptions,
+  type Server,
+  serve,
   type TrainOptions,
   type TrainResult,
   train,
-} from './train/index.ts'
-export { openPredictor, type Predictor } from './trainer/index.ts'
-
-/** The job that this process belongs to, as Paddle's `fleet`. */
-export const fleet: Fleet = new Fleet()
+  type WatchOptions,
+} from './library/index.ts'

@@ -12,7 +12,9 @@ const CONFIG = `runner:
   print_interval: 1
 hyper_parameters: {}
 `
-const MODEL = `import { mean, nn, optimizer } from 'oarfish'
+const MODEL = `import { optimizer } from 'oarfish'
+import { mean } from 'oarfish/nn'
+import * as nn from 'oarfish/nn'
 export class StaticModel {
   createFeeds({ label, dense }) { return { click: label('click'), x: dense('dense_feature', 13) } }
   net({ click, x }) { return { loss: mean(nn.sigmoidCrossEntropy(nn.linear(x, { name: 'sum', out: 1 }), click)) } }
@@ -122,7 +124,7 @@ describe('oarfish train', () => {
     const { code, err } = await oarfish(['train', '-m', 'config.yaml'], broken)
     expect(code).toBe(2)
     expect(err).toContain('my own mistake')
-    expect(err).toContain('static_model.ts:4')
+    expect(err).toContain('static_model.ts:6')
   })
 })
 

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
-import { fluidEnv, readFluidPod } from '../src/kube/pod/fluid-env.ts'
-import { parseClusterConf } from '../src/ssh/index.ts'
+import { fluidEnv, readFluidPod } from '../src/jobs/kube/pod/fluid-env.ts'
+import { parseClusterConf } from '../src/jobs/ssh/index.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const JOB = readFileSync(at('deploy/kubernetes/ctr-paddlepaddle-on-volcano.yaml'), 'utf8')
@@ -77,8 +77,10 @@ test('the image gets what scripts/image.mjs writes, without install scripts, and
   expect(lines).toContain('USER 1000:1000')
 })
 
-describe('docs/env.md', () => {
-  const rows = [...readFileSync(at('docs/env.md'), 'utf8').matchAll(/^\| (`[^|]+?) \|/gm)].map(([, names]) => names!)
+describe('docs/reference/env.md', () => {
+  const rows = [...readFileSync(at('docs/reference/env.md'), 'utf8').matchAll(/^\| (`[^|]+?) \|/gm)].map(
+    ([, names]) => names!,
+  )
   const listed = new Set(rows.flatMap((names) => [...names.matchAll(/`(\w+)`/g)].map(([, name]) => name)))
 
   test("has a row for every variable of the guide's job", () => {

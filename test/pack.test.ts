@@ -1,31 +1,34 @@
 /** @file The package as a user gets it: packed, installed into an empty folder by the README's first line, training there. */
 import { execFile } from 'node:child_process'
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { beforeHook } from '../src/submit/folder.ts'
+import { beforeHook } from '../src/jobs/submit/folder.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-const INSTALL_MS = 3 * 60 * 1000 // onnxruntime-node is large
+const INSTALL_MS = 6 * 60 * 1000 // onnxruntime-node is large
 
 describe('the packed package', () => {
   let folder: string
+  let lean: string
   let packed: { filename: string; files: { path: string }[] }
 
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'oarfish-pack-'))
+    // Not below the first installation, where Node would find what this one lacks.
+    lean = await mkdtemp(join(tmpdir(), 'oarfish-lean-'))
     await run(process.execPath, ['scripts/build.mjs'], ROOT)
     const stdout = await run('npm', ['pack', '--json', '--pack-destination', folder], ROOT)
     packed = JSON.parse(stdout)[0]
   }, INSTALL_MS)
-  afterAll(() => rm(folder, { recursive: true, force: true }))
+  afterAll(() => Promise.all([folder, lean].map((path) => rm(path, { recursive: true, force: true }))))
 
   test('holds what runs and what is read, and nothing else', () => {
     const expected = [
-      /^(package\.json|LICENSE|README\.md|README\.zh-CN\.md|CHANGELOG\.md|docs\/config\.schema\.json|bin\/(path\/)?(oarfish|fleetrun|paddlecloud|paddle_k8s)(\.js)?)$/,
+      /^(package\.json|LICENSE|README\.md|README\.zh-CN\.md|CHANGELOG\.md|docs\/config\.schema\.json|bin\/(path\/)?(oarfish|fleetrun|paddlecloud|paddle_k8s)(\.js)?|bin\/shell\/(python3?|fleetrun))$/,
       /^dist\/(?!.*\.test(ing)?\.)[\w/-]+(\.js|\.d\.ts)$/,
       /^dist\/wasm\/\w+\.wasm$/,
       /^python\/([\w/]+\.py|README\.md)$/,
@@ -40,6 +43,8 @@ describe('the packed package', () => {
       'dist/index.d.ts',
       'models/rank/dnn/config.yaml',
       'python/paddle/distributed/fleet/__init__.py',
+      'python/oarfish_reader.py',
+      'bin/shell/python',
     ]) {
       expect(paths).toContain(needed)
     }
@@ -63,6 +68,33 @@ describe('the packed package', () => {
   )
 
   test(
+    'the smallest installation of docs/reference/compatibility.md weighs what is said there, trains with a server, and says what it lacks',
+    async () => {
+      const page = await readFile(join(ROOT, 'docs/reference/compatibility.md'), 'utf8')
+      const [, line, megabytes] =
+        /\| `(npm install [^`]+--omit=optional[^`]*)`, then `npx oarfish slim` \| (\d+) MB \|/.exec(page)!
+      expect(line).toBe('npm install --ignore-scripts --omit=optional oarfish')
+      await writeFile(join(lean, 'package.json'), '{}')
+      const install = [...line!.split(' ').slice(1, -1), join(folder, packed.filename), '--prefer-offline']
+      await run('npm', [...install, '--no-audit', '--no-fund'], lean)
+      const { bytes } = JSON.parse(await run('npx', ['oarfish', 'slim', '--json'], lean))
+      expect(bytes).toBeGreaterThan(200e6)
+      expect((await weigh(join(lean, 'node_modules'))) / 1e6 / Number(megabytes)).toBeCloseTo(1, 1)
+
+      // Shared memory between worker and server is koffi's.
+      const config = 'node_modules/oarfish/models/rank/dnn/config.yaml'
+      const job = ['fleetrun', '--worker_num=1', '--server_num=1', 'static_ps_trainer.py', '-m', config]
+      expect(await run('npx', [...job, '-o', 'runner.epochs=1'], lean)).toMatch(/epoch: 0 done/)
+      await writeFile(join(lean, 'kubeconfig'), KUBECONFIG)
+      const env = { ...process.env, KUBECONFIG: join(lean, 'kubeconfig') }
+      await expect(run('npx', ['oarfish', 'doctor', '--kube'], lean, env)).rejects.toThrow(
+        'npm install --ignore-scripts @kubernetes/client-node',
+      )
+    },
+    INSTALL_MS,
+  )
+
+  test(
     'before_hook.sh of a job installs it on a node where it is not, and does nothing where it is',
     async () => {
       const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
@@ -79,6 +111,22 @@ describe('the packed package', () => {
     INSTALL_MS,
   )
 })
+
+/** Of a cluster that is never asked. */
+const KUBECONFIG = `
+apiVersion: v1
+kind: Config
+current-context: here
+clusters: [{ name: here, cluster: { server: "http://127.0.0.1:9" } }]
+users: [{ name: me, user: {} }]
+contexts: [{ name: here, context: { cluster: here, user: me } }]
+`
+
+async function weigh(path: string): Promise<number> {
+  const entries = await readdir(path, { recursive: true, withFileTypes: true })
+  const files = entries.filter((entry) => entry.isFile()).map((entry) => stat(join(entry.parentPath, entry.name)))
+  return (await Promise.all(files)).reduce((sum, { size }) => sum + size, 0)
+}
 
 /** Without this package's commands. */
 const SYSTEM_PATH = [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter)

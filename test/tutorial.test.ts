@@ -1,4 +1,4 @@
-/** @file docs/tutorial.md: its commands are run in order, as they stand, in an empty folder; the Chinese page has the same ones. */
+/** @file docs/guide/tutorial.md: its commands are run in order, as they stand, in an empty folder; the Chinese page has the same ones. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
@@ -12,10 +12,12 @@ vi.setConfig({ testTimeout: 180_000 })
 
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const blocksOf = (name: string) =>
-  [...readFileSync(at(`docs/${name}`), 'utf8').matchAll(/^```(\w*)\n([\s\S]*?)^```/gm)].map(([, language, code]) => ({
-    language: language!,
-    code: code!,
-  }))
+  [...readFileSync(at(`docs/guide/${name}`), 'utf8').matchAll(/^```(\w*)\n([\s\S]*?)^```/gm)].map(
+    ([, language, code]) => ({
+      language: language!,
+      code: code!,
+    }),
+  )
 const blocks = blocksOf('tutorial.md')
 const codeOf = (language: string) => blocks.find((block) => block.language === language)!.code
 /** The shell block with this text in it; instead of npx, PATH leads to the commands of this repository; the port is less likely to be taken. */
@@ -28,13 +30,13 @@ const shell = (part: string) => {
 let cwd: string
 const environment = { ...process.env, PATH: `${at('bin/path')}${delimiter}${process.env['PATH']}` }
 const run = (part: string) =>
-  promisify(execFile)('sh', ['-e', '-c', shell(part)], { cwd, env: environment, timeout: 120_000 })
+  promisify(execFile)('sh', ['-e', '-c', shell(part)], { cwd, env: environment, timeout: 200_000 })
 const aucOf = (out: string) => Number(/done, loss: [\d.]+, auc: ([\d.]+)(?![\s\S]*done, loss)/.exec(out)?.[1])
 
 beforeAll(async () => {
   cwd = await mkdtemp(join(tmpdir(), 'oarfish-tutorial-'))
   await writeFile(join(cwd, 'config.yaml'), codeOf('yaml'))
-  await writeFile(join(cwd, 'static_model.ts'), codeOf('ts'))
+  await writeFile(join(cwd, 'model.ts'), codeOf('ts'))
 })
 afterAll(() => rm(cwd, { recursive: true, force: true }))
 
@@ -53,7 +55,7 @@ test('the answer to a mistyped key', async () => {
   const mistyped = (await readFile(join(cwd, 'config.yaml'), 'utf8')).replace('train_batch_size', 'train_bath_size')
   const folder = await mkdtemp(join(cwd, 'mistyped-'))
   await writeFile(join(folder, 'config.yaml'), mistyped)
-  await writeFile(join(folder, 'static_model.ts'), codeOf('ts'))
+  await writeFile(join(folder, 'model.ts'), codeOf('ts'))
   await symlink(join(cwd, 'data'), join(folder, 'data'))
   const { code, stderr } = await promisify(execFile)('oarfish', ['check', '-m', 'config.yaml'], {
     cwd: folder,
@@ -85,7 +87,7 @@ test('export, predict and serve', async () => {
 
 async function serving({ stdout, stderr }: ChildProcess): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error('the server did not start within 60 s')), 60_000)
+    const late = setTimeout(() => reject(new Error('the server did not start within 2 minutes')), 120_000)
     stderr!.on('data', (text) => reject(new Error(String(text))))
     stdout!.on('data', (text) => {
       if (!String(text).includes('Serving')) return

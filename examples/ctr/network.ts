@@ -1,5 +1,5 @@
 /** @file The CTR model of the programs in this folder: embeddings of 26 sparse slots beside 13 dense values, then a DNN. */
-import { fluid } from 'oarfish'
+import * as fluid from 'oarfish/fluid'
 
 export const denseFeatureDim = 13
 

@@ -1,5 +1,5 @@
 /** @file Who a process of train.ts is: by its arguments, or by what paddle_k8s found out about its pod. */
-import { Role, UserDefinedRoleMaker } from 'oarfish'
+import { Role, UserDefinedRoleMaker } from 'oarfish/fleet'
 import type { TrainArgs } from './args.ts'
 
 /** Undefined for a process that trains alone. */
@@ -11,7 +11,9 @@ export function roleOf(args: TrainArgs, { env } = process): UserDefinedRoleMaker
   const currentId = isServer ? serverEndpoints.indexOf(currentEndpoint) : trainerId
   if (currentId < 0) throw new Error(`This server is ${currentEndpoint}, which is not one of ${endpoints}.`)
   return new UserDefinedRoleMaker({
-    ...{ currentId, serverEndpoints, workerNum: trainers },
+    currentId,
+    serverEndpoints,
+    workerNum: trainers,
     role: isServer ? Role.SERVER : Role.WORKER,
   })
 }

@@ -7,7 +7,8 @@
  */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { fleet, fluid } from 'oarfish'
+import { fleet } from 'oarfish/fleet'
+import * as fluid from 'oarfish/fluid'
 import { parseTrainArgs, type TrainArgs } from './args.ts'
 import { ctrDnnModelDataset, denseFeatureDim } from './network.ts'
 import { roleOf } from './role.ts'

@@ -5,7 +5,8 @@
  * oarfish launch_ps --worker_num 2 --server_num 2 train_fleet.ts
  */
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { fleet, fluid, PaddleCloudRoleMaker } from 'oarfish'
+import { fleet, PaddleCloudRoleMaker } from 'oarfish/fleet'
+import * as fluid from 'oarfish/fluid'
 import { parseArgs } from './args.ts'
 import { ctrDnnModelDataset, denseFeatureDim } from './network.ts'
 

@@ -5,7 +5,7 @@
  * oarfish exec train_local.ts
  */
 import { existsSync, mkdirSync, readdirSync } from 'node:fs'
-import { fluid } from 'oarfish'
+import * as fluid from 'oarfish/fluid'
 import { parseArgs } from './args.ts'
 import { ctrDnnModelDataset, denseFeatureDim } from './network.ts'
 

@@ -1,4 +1,4 @@
-"""Scores samples with an exported model, with onnxruntime and numpy alone; docs/export-format.md explains each step.
+"""Scores samples with an exported model, with onnxruntime and numpy alone; docs/reference/export-format.md explains each step.
 
     python3 score.py DIR                  # the folder's own samples: exits 1 unless the scores are the trainer's
     python3 score.py DIR SAMPLES.json     # {"instances": [{"slot": [values], ...}, ...]}; one score a line

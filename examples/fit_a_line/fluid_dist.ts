@@ -7,7 +7,7 @@
  */
 import { AssertionError } from 'node:assert'
 import { join } from 'node:path'
-import { fluid } from 'oarfish'
+import * as fluid from 'oarfish/fluid'
 
 // train reader
 const EPOCH_NUM = 30

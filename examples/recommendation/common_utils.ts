@@ -1,5 +1,5 @@
 /** @file What data/meta.json holds, and its features as input types. */
-import { denseVector, type InputType, integerValue, integerValueSequence, sparseBinaryVector } from 'oarfish'
+import { denseVector, type InputType, integerValue, integerValueSequence, sparseBinaryVector } from 'oarfish/trainer'
 
 /** A feature of movies or users: how it is fed, and how many values it has. */
 export interface Feature {

@@ -1,7 +1,7 @@
 /** @file Reads lines user::movie::score::time; scores from 1 to 5 become -3 to 5, the range of five times a cosine. */
 
 import { readFileSync } from 'node:fs'
-import { CacheType, provider } from 'oarfish'
+import { CacheType, provider } from 'oarfish/trainer'
 import { inputTypesOf, type Meta, valuesOf } from './common_utils.ts'
 
 interface Args {

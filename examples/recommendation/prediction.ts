@@ -1,7 +1,7 @@
 /** @file Asks a saved pass for a score:  oarfish exec prediction.ts output/pass-00009 [USER MOVIE] */
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline/promises'
-import { openPredictor } from 'oarfish'
+import { openPassPredictor } from 'oarfish/trainer'
 import { inputTypesOf, type Meta, valuesOf } from './common_utils.ts'
 
 const [model, ...asked] = process.argv.slice(2)
@@ -11,7 +11,12 @@ if (model === undefined || (asked.length !== 0 && asked.length !== 2)) {
 }
 const meta = JSON.parse(readFileSync('data/meta.json', 'utf8')) as Meta
 const { rating: _, ...inputTypes } = inputTypesOf(meta)
-const predictor = await openPredictor({ config: 'trainer_config.ts', configArgs: 'is_predict=1', model, inputTypes })
+const predictor = await openPassPredictor({
+  config: 'trainer_config.ts',
+  configArgs: 'is_predict=1',
+  model,
+  inputTypes,
+})
 
 if (asked.length === 2) await score(asked[0]!, asked[1]!)
 else {

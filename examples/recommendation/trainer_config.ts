@@ -1,5 +1,6 @@
 /** @file The network of the recommendation demo: two towers of features, the cosine between them, the square error of the rating. */
 import { readFileSync } from 'node:fs'
+import { optimizer } from 'oarfish'
 import {
   cosSim,
   dataLayer,
@@ -8,12 +9,11 @@ import {
   fcLayer,
   getConfigArg,
   type LayerOutput,
-  optimizer,
   outputs,
   regressionCost,
   settings,
   textConvPool,
-} from 'oarfish'
+} from 'oarfish/trainer'
 import type { Feature, Meta } from './common_utils.ts'
 import { process } from './dataprovider.ts'
 

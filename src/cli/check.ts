@@ -1,5 +1,8 @@
 /** @file `oarfish check`: validates a configuration, its model and its data without training. */
 import { Command } from 'commander'
+import type { LoadedConfig } from '../base/config/index.ts'
+import { UserError } from '../base/util/index.ts'
+import type { GraphMode } from '../model/index.ts'
 import type { CliIo } from './io.ts'
 import { addConfigOptions, type ConfigOptions, oneOf } from './options.ts'
 
@@ -11,31 +14,24 @@ interface CheckOptions extends ConfigOptions {
 
 export function checkCommand(io: CliIo): Command {
   const command = new Command('check').description(
-    'Validate a configuration, its model, and the first lines of its data.',
+    'Validate a configuration (also of PaddleRec 1.x), its model, and the first lines of its data.',
   )
   return addConfigOptions(command)
-    .option('--mode <name>', 'static (static_model.ts) or dygraph (dygraph_model.ts)', 'static')
+    .option('--mode <name>', 'static (one graph) or dygraph (a graph a batch)', 'static')
     .option('--explain', 'print the settings of the run')
     .option('--json', 'print one JSON line: notices and settings, or the error')
     .action((options: CheckOptions) => check(options, io))
 }
 
-async function check(
-  { config_yaml, opt = [], explain: showSettings, json, mode }: CheckOptions,
-  io: CliIo,
-): Promise<void> {
-  const { checkDataDirs, explain, formatSettings, loadConfig } = await import('../config/index.ts')
-  const { GRAPH_MODES, loadModelAs } = await import('../model/index.ts')
-  const { checkData, findDataFiles } = await import('../train/index.ts')
-  const { checkTables } = await import('../table/index.ts')
-  const loaded = loadConfig({ path: config_yaml, overrides: opt })
-  checkDataDirs(loaded)
-  const model = await loadModelAs(oneOf('--mode', GRAPH_MODES, mode), loaded)
-  const { optimizer, tableOptimizers } = model
-  checkTables(model.train.tables, loaded.config.table_parameters, (name) => tableOptimizers[name] ?? optimizer)
-  await checkData(loaded, model, await findDataFiles(loaded.config, ['train', 'infer']))
-  const { notices } = loaded
-  const settings = explain(loaded.config)
+interface Checked {
+  readonly notices: readonly string[]
+  readonly settings: Readonly<Record<string, unknown>>
+}
+
+async function check(options: CheckOptions, io: CliIo): Promise<void> {
+  const { config_yaml, explain: showSettings, json } = options
+  const { formatSettings, isRunConfigFile } = await import('../base/config/index.ts')
+  const { notices, settings } = isRunConfigFile(config_yaml) ? await checkV1(options) : await checkV2(options)
   if (json) {
     io.out.write(`${JSON.stringify({ kind: 'valid', config: config_yaml, notices, settings })}\n`)
     return
@@ -43,4 +39,43 @@ async function check(
   for (const notice of notices) io.out.write(`note: ${notice}\n`)
   if (showSettings) io.out.write(`${formatSettings(settings)}\n`)
   io.out.write(`${config_yaml} is valid.\n`)
+}
+
+async function checkV2({ config_yaml, opt = [], mode }: CheckOptions): Promise<Checked> {
+  const { checkDataDirs, explain, loadConfig } = await import('../base/config/index.ts')
+  const { GRAPH_MODES } = await import('../model/index.ts')
+  const loaded = loadConfig({ path: config_yaml, overrides: opt })
+  checkDataDirs(loaded)
+  await checkModel(loaded, oneOf('--mode', GRAPH_MODES, mode))
+  return { notices: loaded.notices, settings: explain(loaded.config) }
+}
+
+/** Every phase that `oarfish run` would run. */
+async function checkV1({ config_yaml, opt = [] }: CheckOptions): Promise<Checked> {
+  if (opt.length > 0)
+    throw new UserError(`-o: ${config_yaml} is of the PaddleRec 1.x form, of which keys are changed in the file.`, {
+      code: 'CLI_OPTION',
+    })
+  const { checkRun, flattenRunConfig, loadRunConfig, phaseJob, phasesOf, selectedRunners } = await import(
+    '../base/config/index.ts'
+  )
+  const loaded = loadRunConfig({ path: config_yaml })
+  // Whether a backend.yaml goes with it is not known here.
+  checkRun(loaded, { backend: false, node: true })
+  for (const runner of selectedRunners(loaded.config))
+    for (const phase of phasesOf(loaded.config, runner))
+      await checkModel(phaseJob(loaded, runner, phase).loaded, 'static')
+  return { notices: [...loaded.warnings, ...loaded.notices], settings: flattenRunConfig(loaded) }
+}
+
+async function checkModel(loaded: LoadedConfig, mode: GraphMode): Promise<void> {
+  const { loadModelAs } = await import('../model/index.ts')
+  const { checkData, findDataFiles } = await import('../training/threads/index.ts')
+  const { checkTables } = await import('../weights/table/index.ts')
+  const model = await loadModelAs(mode, loaded)
+  const { optimizer, tableOptimizers } = model
+  checkTables(model.train.tables, loaded.config.table_parameters, (name) => tableOptimizers[name] ?? optimizer)
+  const phases =
+    loaded.config.runner.train_data_dir === undefined ? ['infer' as const] : ['train' as const, 'infer' as const]
+  await checkData(loaded, model, await findDataFiles(loaded.config, phases))
 }

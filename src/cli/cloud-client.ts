@@ -1,8 +1,8 @@
 /** @file Which job server, and whose keys: from the command line, the environment, or what is remembered of a job. */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { CloudClient } from '../cloud/index.ts'
-import { UserError } from '../util/index.ts'
+import { UserError } from '../base/util/index.ts'
+import type { CloudClient } from '../jobs/server/index.ts'
 import type { CliIo } from './io.ts'
 import { credentialsFile } from './user-places.ts'
 
@@ -29,8 +29,8 @@ const DEFAULT_SERVER = 'http://127.0.0.1:8180'
 
 /** `job`: an id whose server and keys are known from its submission. */
 export async function clientFor(options: ClientOptions, io: CliIo, job?: string): Promise<NamedClient> {
-  const { cloudClient } = await import('../cloud/index.ts')
-  const { referred } = await import('../submit/index.ts')
+  const { cloudClient } = await import('../jobs/server/index.ts')
+  const { referred } = await import('../jobs/submit/index.ts')
   const { env } = io
   const known = job === undefined ? lastOf(readJobs(env)) : (readJobs(env)[job] ?? lastOf(readJobs(env)))
   const { profile, ak, sk, fs_ugi: kept } = await keysFor(options, known?.profile, env, job)
@@ -54,7 +54,7 @@ async function keysFor(
   env: CliIo['env'],
   job: string | undefined,
 ): Promise<Keys> {
-  const { findCredentials, hasCredentials, profileOf, saveCredentials } = await import('../submit/index.ts')
+  const { findCredentials, hasCredentials, profileOf, saveCredentials } = await import('../jobs/submit/index.ts')
   const file = credentialsFile(env)
   const given = { ak: options.ak ?? env['OARFISH_AK'], sk: options.sk ?? env['OARFISH_SK'] }
   const isStored = options.profile !== undefined && (await hasCredentials(file, options.profile))
@@ -82,7 +82,7 @@ export const serverOf = async (env: CliIo['env']) =>
 
 /** Later commands need only the id. */
 export async function remember(id: string, { server, profile }: NamedClient, { env }: CliIo): Promise<void> {
-  const { writePrivate } = await import('../fs/index.ts')
+  const { writePrivate } = await import('../base/fs/index.ts')
   const file = jobsFile(env)
   const { [id]: _same, ...others } = readJobs(env)
   const kept = Object.fromEntries(Object.entries(others).slice(-KEPT))
@@ -110,9 +110,10 @@ async function configuredServer(env: CliIo['env']): Promise<string | undefined> 
 }
 
 async function parsed(file: string): Promise<{ readonly server?: unknown }> {
-  const { parse } = await import('yaml')
+  const { parseYamlValue, readYamlFile } = await import('../base/config/index.ts')
   try {
-    return parse(readFileSync(file, 'utf8')) ?? {}
+    const value = parseYamlValue(readYamlFile(file))
+    return typeof value === 'object' && value !== null ? value : {}
   } catch (cause) {
     throw badPlace(file, `it cannot be read as yaml: ${(cause as Error).message.split('\n')[0]}`)
   }

@@ -4,23 +4,16 @@ import { homedir, tmpdir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
-import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
-import type { Priority } from '../config/index.ts'
-import type { Event } from '../event/index.ts'
-import { UserError } from '../util/index.ts'
-import { ExitCode } from './exit.ts'
+import type { Priority } from '../base/config/index.ts'
+import type { Event } from '../base/event/index.ts'
+import { packageFile, UserError } from '../base/util/index.ts'
+import type { Keys } from '../jobs/server/index.ts'
+import { exitWith, stopSignal } from './interrupt.ts'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
 import { oneOf, wholeNumber } from './options.ts'
-import { packageVersion } from './version.ts'
+import { packageVersion } from './user-places.ts'
 
-const EXECUTORS = {
-  local: { name: 'local', kinds: ['_MPI'], atOnce: 1 },
-  mpi: { name: 'mpi', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY },
-  kubernetes: { name: 'kubernetes', kinds: ['_K8S'], atOnce: Number.POSITIVE_INFINITY, resumes: true },
-  ssh: { name: 'ssh', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY },
-  slurm: { name: 'slurm', kinds: ['_MPI'], atOnce: Number.POSITIVE_INFINITY, resumes: true },
-} as const
 const MEBI = 1 << 20
 
 interface ServeOptions {
@@ -30,8 +23,11 @@ interface ServeOptions {
   readonly executor: string
   readonly hostfile?: string
   readonly namespace?: string
+  readonly tlsCert?: string
+  readonly tlsKey?: string
   readonly maxFileMb: number
   readonly maxJobMb: number
+  readonly passEnv: readonly string[]
 }
 
 export function cloudCommand(io: CliIo): Command {
@@ -54,24 +50,23 @@ export function cloudCommand(io: CliIo): Command {
     )
     .option('--hostfile <file>', 'hosts of mpirun or ssh')
     .option('--namespace <name>', 'kubernetes: where all jobs lie; default: where they say, or that of the kubeconfig')
+    .option('--tls-cert <file>', 'serve HTTPS: a certificate, PEM, with those between it and its authority')
+    .option('--tls-key <file>', 'its private key, PEM')
     .option('--max-file-mb <n>', 'larger files are refused', wholeNumber, 256)
     .option('--max-job-mb <n>', 'larger jobs are refused', wholeNumber, 1024)
+    .option('--pass-env <names>', 'further variables of this environment that jobs get, separated by commas', names, [])
     .action((options: ServeOptions) => serve(options, io))
-  cloud
-    .command('supervise', { hidden: true })
-    .argument('<folder>')
-    .option('--executor <name>', 'what runs it', 'local')
-    .option('--hostfile <file>', 'hosts of mpirun')
-    .option('--namespace <name>', 'where jobs lie')
-    .action((folder: string, options: SuperviseFlags) => supervise(folder, options, io))
-  cloud
-    .command('ranks', { hidden: true })
-    .argument('<folder>')
-    .action((folder: string) => ranks(folder, io))
-  cloud
-    .command('node', { hidden: true })
-    .option('--step <name>', 'of a collective job')
-    .action(({ step }: { step?: string }) => node(step, io))
+  for (const [name, run] of Object.entries(INTERNAL))
+    cloud
+      .command(name, { hidden: true })
+      .argument('[words...]')
+      .allowUnknownOption()
+      .action(async (words: readonly string[]) => await run(words, io))
+  addAccountCommands(cloud, dir, io)
+  return cloud
+}
+
+function addAccountCommands(cloud: Command, dir: readonly [string, string, string], io: CliIo): void {
   const group = cloud.command('group').description('Who shares what.')
   group
     .command('add')
@@ -81,8 +76,8 @@ export function cloudCommand(io: CliIo): Command {
     .requiredOption('--quota <n>', 'nodes that its jobs may hold at one time', wholeNumber)
     .option('--priorities <list>', 'which its jobs may have, separated by commas (default: all)')
     .action(async (name: string, options: { dir: string; quota: number; priorities?: string }) => {
-      const { addGroup } = await import('../cloud/index.ts')
-      const { PRIORITIES } = await import('../config/index.ts')
+      const { addGroup } = await import('../jobs/server/index.ts')
+      const { PRIORITIES } = await import('../base/config/index.ts')
       const asked = options.priorities?.split(',') ?? PRIORITIES
       const priorities = asked.map((word) => oneOf('--priorities', PRIORITIES, word) as Priority)
       await addGroup(accountsFile(options.dir), name, { quota: options.quota, priorities })
@@ -97,13 +92,9 @@ export function cloudCommand(io: CliIo): Command {
     .requiredOption('--group <names>', 'groups, separated by commas')
     .option('--uid <n>', 'user id that the processes of the jobs get; without it they run as the server', wholeNumber)
     .action(async (name: string, options: { dir: string; group: string; uid?: number }) => {
-      const { addUser } = await import('../cloud/index.ts')
-      const { ak, sk } = await addUser(accountsFile(options.dir), {
-        name,
-        groups: options.group.split(','),
-        uid: options.uid,
-      })
-      io.out.write(keysText(name, ak, sk))
+      const { addUser } = await import('../jobs/server/index.ts')
+      const { dir, group, uid } = options
+      io.out.write(keysText(name, await addUser(accountsFile(dir), { name, groups: group.split(','), uid })))
     })
   user
     .command('rotate')
@@ -111,62 +102,63 @@ export function cloudCommand(io: CliIo): Command {
     .argument('<name>')
     .option(...dir)
     .action(async (name: string, options: { dir: string }) => {
-      const { rotateKeys } = await import('../cloud/index.ts')
-      const { ak, sk } = await rotateKeys(accountsFile(options.dir), name)
-      io.out.write(keysText(name, ak, sk))
+      const { rotateKeys } = await import('../jobs/server/index.ts')
+      io.out.write(keysText(name, await rotateKeys(accountsFile(options.dir), name)))
     })
-  return cloud
 }
 
-const keysText = (name: string, ak: string, sk: string) =>
+/** Started by oarfish itself; the words of each are written and read in agent/own-commands.ts. */
+const INTERNAL: Readonly<Record<string, (words: readonly string[], io: CliIo) => Promise<void>>> = {
+  supervise,
+  ranks,
+  node,
+}
+
+const keysText = (name: string, { ak, sk }: Keys) =>
   `user ${name}\nak: ${ak}\nsk: ${sk}\nKeep them: they are not shown again. They belong to submit.ak and submit.sk of backend.yaml.\n`
 
+const names = (list: string) => list.split(',').filter((name) => name !== '')
 const accountsFile = (dir: string) => join(dir, 'accounts.json')
 const QUEUE_MS = 300
 
 async function serve(options: ServeOptions, io: CliIo): Promise<void> {
-  const {
-    EXECUTOR_NAMES,
-    accountsReader,
-    createDispatcher,
-    createJobServer,
-    findMpirun,
-    findSlurm,
-    holdStore,
-    openStore,
-  } = await import('../cloud/index.ts')
+  const { superviseWords } = await import('../jobs/agent/index.ts')
+  const { EXECUTOR_NAMES, executorOf } = await import('../jobs/executors/index.ts')
+  const cloud = await import('../jobs/server/index.ts')
   const name = oneOf('--executor', EXECUTOR_NAMES, options.executor)
   const { namespace } = options
-  const executor = { ...EXECUTORS[name], namespace }
-  if (name === 'mpi') findMpirun(io.env)
-  if (name === 'kubernetes') await checkCluster(namespace, io)
-  if (name === 'slurm') await findSlurm(io.env)
-  const hosts = hostsFlag(name, options.hostfile)
-  const within = namespace === undefined ? [] : ['--namespace', namespace]
-  const release = await holdStore(options.dir)
-  const store = await openStore(options.dir)
-  const bin = fileURLToPath(new URL('../../bin', import.meta.url))
-  const dispatcher = createDispatcher({
+  const { check, ...traits } = executorOf(name)
+  const hostfile = hostfileOf(traits.needsHostfile ?? false, options.hostfile)
+  // A server that cannot run jobs says so when it is started, not when the first job comes.
+  await check?.({ env: io.env, version: packageVersion(), hostfile, namespace })
+  const executor = { ...traits, name, namespace }
+  const { readServerKeys } = await import('../base/net/index.ts')
+  const tls = readServerKeys(options.tlsCert, options.tlsKey)
+  const release = await cloud.holdStore(options.dir)
+  const warn = (message: string) => void io.err.write(`${message}\n`)
+  const store = await cloud.openStore(options.dir)
+  const nonces = cloud.openNonces(join(options.dir, 'nonces'))
+  const accounts = cloud.accountsReader(accountsFile(options.dir), warn)
+  await cloud.sealAccounts(accountsFile(options.dir)).catch(() => undefined) // its reader tells what is wrong with it
+  const bin = packageFile('bin')
+  const dispatcher = cloud.createDispatcher({
     store,
     executor,
-    accounts: accountsReader(accountsFile(options.dir)),
-    supervisor: [
-      process.execPath,
-      join(bin, 'oarfish.js'),
-      'cloud',
-      'supervise',
-      '--executor',
-      name,
-      ...hosts,
-      ...within,
-    ],
-    env: { ...io.env, PATH: [join(bin, 'path'), io.env['PATH']].join(delimiter) },
-    warn: (message) => void io.err.write(`${message}\n`),
+    accounts,
+    supervisor: [process.execPath, join(bin, 'oarfish.js'), ...superviseWords({ executor: name, hostfile, namespace })],
+    env: cloud.jobEnv({ ...io.env, PATH: [join(bin, 'path'), io.env['PATH']].join(delimiter) }, options.passEnv),
+    warn,
   })
   const limits = { fileBytes: options.maxFileMb * MEBI, jobBytes: options.maxJobMb * MEBI }
-  const server = createJobServer({
-    ...{ store, dispatcher, executor, limits, accountsFile: accountsFile(options.dir) },
+  const server = cloud.createJobServer({
+    store,
+    dispatcher,
+    executor,
+    limits,
+    accounts,
+    nonces,
     version: packageVersion(),
+    tls,
   })
   await new Promise<void>((done, fail) => server.once('error', fail).listen(options.port, options.host, done)).catch(
     (cause: NodeJS.ErrnoException) => {
@@ -176,7 +168,9 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
   )
   const address = server.address()
   const port = typeof address === 'object' && address ? address.port : options.port
-  io.out.write(`The job server listens at http://${options.host}:${port}; jobs are kept in ${options.dir}\n`)
+  io.out.write(
+    `The job server listens at ${tls ? 'https' : 'http'}://${options.host}:${port}; jobs are kept in ${options.dir}\n`,
+  )
   const timer = setInterval(() => void dispatcher.turn(), QUEUE_MS)
   await new Promise<void>((done) => {
     let signals = 0
@@ -186,14 +180,14 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
   server.close()
   server.closeAllConnections()
   await store.close()
+  nonces.close()
   release()
   io.out.write('Stopped. Jobs that run go on, and are found again by the next server.\n')
 }
 
-/** Told when the server is started, not when the first job comes. */
-function hostsFlag(executor: string, hostfile: string | undefined): readonly string[] {
-  if (hostfile === undefined && executor !== 'ssh') return []
-  if (hostfile !== undefined && existsSync(hostfile)) return ['--hostfile', resolve(hostfile)]
+function hostfileOf(isNeeded: boolean, hostfile: string | undefined): string | undefined {
+  if (hostfile === undefined && !isNeeded) return undefined
+  if (hostfile !== undefined && existsSync(hostfile)) return resolve(hostfile)
   const problem = hostfile === undefined ? '--executor ssh needs a --hostfile' : `--hostfile: there is no ${hostfile}`
   throw new UserError(`${problem}.`, { code: 'CLI_OPTION', hint: 'List the hosts in a file, one a line, and name it.' })
 }
@@ -207,53 +201,41 @@ function cannotListen(cause: NodeJS.ErrnoException, { host, port }: ServeOptions
   })
 }
 
-/** A server that cannot reach its cluster says so when it is started, not when the first job comes. */
-async function checkCluster(namespace: string | undefined, { env }: CliIo): Promise<void> {
-  const { connectKube } = await import('../kube/index.ts')
-  await (await connectKube({ env, namespace })).get('/version')
-}
-
-interface SuperviseFlags {
-  readonly executor: string
-  readonly namespace?: string
-  readonly hostfile?: string
-}
-
-async function supervise(folder: string, { executor, hostfile, namespace }: SuperviseFlags, io: CliIo): Promise<void> {
-  const { EXECUTOR_NAMES, superviseCloudJob } = await import('../cloud/index.ts')
-  const stop = new AbortController()
-  io.onSignal(() => stop.abort())
-  const name = oneOf('--executor', EXECUTOR_NAMES, executor)
-  const version = packageVersion()
-  await superviseCloudJob({ folder, executor: name, hostfile, namespace, version, env: io.env, signal: stop.signal })
+async function supervise(words: readonly string[], io: CliIo): Promise<void> {
+  const { readSupervise } = await import('../jobs/agent/index.ts')
+  const { EXECUTOR_NAMES } = await import('../jobs/executors/index.ts')
+  const { superviseCloudJob } = await import('../jobs/server/index.ts')
+  const { executor, ...flags } = readSupervise(words)
+  await superviseCloudJob({
+    ...flags,
+    executor: oneOf('--executor', EXECUTOR_NAMES, executor),
+    version: packageVersion(),
+    env: io.env,
+    signal: stopSignal(io),
+  })
 }
 
 /** Within an allocation of Slurm, on its first node. */
-async function ranks(folder: string, io: CliIo): Promise<void> {
-  const { runBatch } = await import('../cloud/index.ts')
-  const stop = new AbortController()
-  io.onSignal(() => stop.abort())
-  const code = await runBatch({ folder, env: io.env, signal: stop.signal })
-  if (code !== 0) throw new ExitCode(code ?? STOP_SIGNALS.SIGTERM)
+async function ranks(words: readonly string[], io: CliIo): Promise<void> {
+  const { readRanks } = await import('../jobs/agent/index.ts')
+  const { runBatch } = await import('../jobs/executors/index.ts')
+  const options = { env: io.env, version: packageVersion(), signal: stopSignal(io) }
+  exitWith(await runBatch({ ...options, folder: readRanks(words) }))
 }
 
 /** One rank of mpirun: rank 0 reads the job from its input. */
-async function node(step: string | undefined, io: CliIo): Promise<void> {
-  const { MPI_STEPS, runMpiNode, runMpiStep, taggedFailure } = await import('../agent/index.ts')
-  const stop = new AbortController()
-  io.onSignal(() => stop.abort())
+async function node(words: readonly string[], io: CliIo): Promise<void> {
+  const { readNode, runMpiNode, runMpiStep, taggedFailure } = await import('../jobs/agent/index.ts')
+  const step = readNode(words)
   const options = {
-    ...{
-      env: io.env,
-      signal: stop.signal,
-      emit: plainSink(io, taggedFailure),
-      print: (line: string) => void io.out.write(line),
-    },
+    env: io.env,
+    signal: stopSignal(io),
+    emit: plainSink(io, taggedFailure),
+    print: (line: string) => void io.out.write(line),
     readJob: async () => JSON.parse(await text(Readable.from(io.input()))),
     folder: join(io.env['OARFISH_WORK'] ?? tmpdir(), `oarfish-${io.env['OARFISH_JOB_ID'] ?? process.pid}`),
   }
-  const code = await (step === undefined ? runMpiNode(options) : runMpiStep(oneOf('--step', MPI_STEPS, step), options))
-  if (code !== 0) throw new ExitCode(code ?? STOP_SIGNALS.SIGTERM)
+  exitWith(await (step === undefined ? runMpiNode(options) : runMpiStep(step, options)))
 }
 
 /** What the node says, on the output that mpirun collects. */

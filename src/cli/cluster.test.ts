@@ -1,4 +1,4 @@
-/** @file What is wrong with a command line of `oarfish cluster` is told before a host is touched: ssh here is a program that fails. */
+/** @file What is wrong with a command line of `oarfish cluster` is reported before a host is touched: ssh here is a program that fails. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -36,7 +36,7 @@ test('a conf that is not there, and one that is wrong', async () => {
   expect([code, err]).toEqual([2, expect.stringContaining('wrong.py:1:15 HOSTS: "a" is there twice')])
 })
 
-test('what ssh fails with is told for every host', async () => {
+test('what ssh fails with is reported for every host', async () => {
   const { code, err } = await cluster('-j/x')
   expect([code, err]).toEqual([
     2,

@@ -2,13 +2,10 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { Command } from 'commander'
-import { UserError } from '../util/index.ts'
-import { ExitCode } from './exit.ts'
-import { untilInterrupted } from './interrupt.ts'
+import { UserError } from '../base/util/index.ts'
 import type { CliIo } from './io.ts'
-import { openScreen } from './launch.ts'
 import { wholeNumber } from './options.ts'
-import { jobRecords, sshOptions } from './ssh-options.ts'
+import { runOverSsh } from './ssh-options.ts'
 
 interface ClusterFlags {
   readonly conf: string
@@ -20,7 +17,6 @@ interface ClusterFlags {
   readonly json?: boolean
 }
 
-const STOP_SECONDS = 30
 const EXAMPLES = `
 Examples
   oarfish cluster --conf conf.py --job_dispatch_package=./workspace --use_gpu=0 --log_period=50
@@ -48,38 +44,18 @@ export function clusterCommand(io: CliIo): Command {
 }
 
 async function runCluster(flags: ClusterFlags, passed: readonly string[], io: CliIo): Promise<void> {
-  const { loadClusterConf, runClusterJob } = await import('../ssh/index.ts')
+  const { loadClusterConf, runClusterJob } = await import('../jobs/ssh/index.ts')
   const files = workspaceOf(flags)
   const conf = loadClusterConf(flags.conf)
   const trainerOptions = await checkedOptions(passed, conf.portsNumForSparse)
-  if (files.dispatch !== undefined) checkPackage(files.dispatch, trainerOptions)
-  const { stop_timeout: stopSeconds = STOP_SECONDS, connect_timeout: connectSeconds } = flags
-  const screen = await openScreen(io, flags.json ?? false)
-  const message = `Stopping the job on all hosts; in ${stopSeconds} s, or by another Ctrl+C, its processes are killed.`
-  const hooks = { onStopping: () => screen.emit({ kind: 'notice', message }), onLeaving: screen.close }
-  let code: number | undefined
-  try {
-    await untilInterrupted(io, hooks, async (signal) => {
-      code = await runClusterJob({
-        ...(await sshOptions(io, {
-          install: flags.install ?? false,
-          ...(connectSeconds !== undefined && { connectSeconds }),
-        })),
-        ...{ conf, files, trainerOptions, signal, emit: screen.emit, records: jobRecords(io) },
-        now: new Date(),
-        stopMs: stopSeconds * 1000,
-      })
-    })
-  } finally {
-    screen.close()
-  }
-  if (code) throw new ExitCode(code)
+  if (files.kind === 'dispatch') checkPackage(files.folder, trainerOptions)
+  await runOverSsh(flags, io, async (options) => await runClusterJob({ ...options, conf, files, trainerOptions }))
 }
 
 function workspaceOf({ job_dispatch_package: here, job_workspace: there }: ClusterFlags) {
-  if (here !== undefined && there === undefined) return { dispatch: resolve(here) }
+  if (here !== undefined && there === undefined) return { kind: 'dispatch', folder: resolve(here) } as const
   if (there !== undefined && here === undefined && there.startsWith('/'))
-    return { workspace: there.replace(/\/+$/, '') }
+    return { kind: 'there', folder: there.replace(/\/+$/, '') } as const
   if (there !== undefined && here === undefined)
     throw new UserError(`--job_workspace: expected an absolute path on the hosts, got "${there}".`, {
       code: 'SSH_OPTIONS',
@@ -97,9 +73,9 @@ function workspaceOf({ job_dispatch_package: here, job_workspace: there }: Clust
 /** Set by the launcher itself, from conf.py. */
 const OWN = ['num_gradient_servers', 'nics', 'port', 'ports_num', 'pservers', 'trainer_id', 'comment']
 
-/** The trainers' options as `--name=value`, all problems told before anything is touched. */
+/** The trainers' options as `--name=value`, all problems reported before anything is touched. */
 async function checkedOptions(passed: readonly string[], sparsePorts: number): Promise<readonly string[]> {
-  const { checkTrainerOptions, parseTrainerOptions } = await import('../trainer/index.ts')
+  const { checkTrainerOptions, parseTrainerOptions } = await import('../paddle/paddle-v1/index.ts')
   const problems = checkTrainerOptions(passed).map(({ message, hint }) => [message, hint].filter(Boolean).join(' '))
   const { ports_num_for_sparse: sparse, ...typed } = parseTrainerOptions(passed, 'trainer').typed
   const own = OWN.filter((name) => name in typed).map(

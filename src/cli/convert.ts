@@ -14,9 +14,11 @@ interface ConvertCliOptions extends ConfigOptions {
   readonly json?: boolean
 }
 
+const SAVE_MODES = ['0', '1', '2', '3']
+
 export function convertCommand(io: CliIo): Command {
   const command = new Command('convert').description(
-    "Turn Paddle's table files into a checkpoint or an export, or a checkpoint into Paddle's files (docs/paddle-files.md).",
+    "Turn Paddle's table files into a checkpoint or an export, or a checkpoint into Paddle's files (docs/reference/paddle-files.md).",
   )
   return addConfigOptions(command)
     .requiredOption('--from <folder>', "a checkpoint, or a folder that Paddle's servers saved")
@@ -25,9 +27,7 @@ export function convertCommand(io: CliIo): Command {
       new Option('--as <form>', 'what to write').choices(['paddle', 'checkpoint', 'export']).makeOptionMandatory(),
     )
     .addOption(
-      new Option('--mode <n>', "rows in Paddle's files: 0 all, 1 delta, 2 base, 3 batch model").choices([
-        ...['0', '1', '2', '3'],
-      ]),
+      new Option('--mode <n>', "rows in Paddle's files: 0 all, 1 delta, 2 base, 3 batch model").choices(SAVE_MODES),
     )
     .option('--servers <n>', "name Paddle's files as so many servers would", wholeNumber)
     .option('--plain', "do not compress Paddle's files")
@@ -36,13 +36,13 @@ export function convertCommand(io: CliIo): Command {
 }
 
 async function runConvert({ config_yaml, opt = [], json = false, mode, ...options }: ConvertCliOptions, io: CliIo) {
-  const { loadConfig } = await import('../config/index.ts')
-  const { convertModel } = await import('../train/index.ts')
+  const { loadConfig } = await import('../base/config/index.ts')
+  const { convertModel } = await import('../training/driver/index.ts')
   const config = loadConfig({ path: config_yaml, overrides: opt })
   const output = openOutput(io, { json })
   try {
-    const rows = { ...(mode !== undefined && { mode: Number(mode) as 0 | 1 | 2 | 3 }) }
-    await convertModel({ config, ...options, ...rows, emit: output.emit })
+    const rows = mode === undefined ? undefined : (Number(mode) as 0 | 1 | 2 | 3)
+    await convertModel({ config, ...options, mode: rows, emit: output.emit })
   } finally {
     output.close()
   }

@@ -1,9 +1,10 @@
 /** @file `oarfish data`: makes data sets to try things on. */
 import { resolve } from 'node:path'
 import { Command } from 'commander'
+import { shellWord } from '../base/util/index.ts'
 import type { CriteoLikeResult, GeneratedFormat } from '../data/index.ts'
 import type { CliIo } from './io.ts'
-import { oneOf, shellWord, wholeNumber } from './options.ts'
+import { oneOf, wholeNumber } from './options.ts'
 
 interface CriteoLikeCliOptions {
   readonly rows: number

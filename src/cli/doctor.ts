@@ -1,7 +1,7 @@
 /** @file `oarfish doctor --kube`: whether a cluster is ready for jobs. */
 import { Command } from 'commander'
-import { UserError } from '../util/index.ts'
-import { ExitCode } from './exit.ts'
+import { UserError } from '../base/util/index.ts'
+import { ExitCode } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 
 interface DoctorFlags {
@@ -26,7 +26,7 @@ export function doctorCommand(io: CliIo): Command {
 async function doctor({ kube, json, ...options }: DoctorFlags, io: CliIo): Promise<void> {
   if (!kube)
     throw new UserError('oarfish doctor: say what to look at.', { code: 'CLI_OPTION', hint: 'oarfish doctor --kube' })
-  const { examine } = await import('../kube/index.ts')
+  const { examine } = await import('../jobs/kube/index.ts')
   let wrong = 0
   for await (const finding of examine({ env: io.env, ...options })) {
     const { check, ok, text, fix } = finding
@@ -42,8 +42,4 @@ async function doctor({ kube, json, ...options }: DoctorFlags, io: CliIo): Promi
 
 const MARKS = { true: 'ok  ', false: 'FAIL', undefined: '-   ' } as const
 
-const indented = (text: string) =>
-  text
-    .split('\n')
-    .map((line) => `                ${line}\n`)
-    .join('')
+const indented = (text: string) => `${text.replaceAll(/^/gm, ' '.repeat(16))}\n`

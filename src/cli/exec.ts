@@ -2,10 +2,9 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Command } from 'commander'
-import { importUserModule, isUserError, UserError } from '../util/index.ts'
-import { ExitCode } from './exit.ts'
+import { importUserModule, isUserError, UserError } from '../base/util/index.ts'
+import { ExitCode, underLauncher } from './interrupt.ts'
 import type { CliIo } from './io.ts'
-import { underLauncher } from './under-launcher.ts'
 
 export function execCommand(io: CliIo): Command {
   return new Command('exec')

@@ -13,7 +13,7 @@ interface ExportCliOptions extends ConfigOptions {
 
 export function exportCommand(io: CliIo): Command {
   const command = new Command('export').description(
-    'Write a saved epoch for inference: ONNX, tables, samples with their scores (docs/export-format.md).',
+    'Write a saved epoch for inference: ONNX, tables, samples with their scores (docs/reference/export-format.md).',
   )
   return addConfigOptions(command)
     .requiredOption('--out <folder>', 'the folder to write; an export that is there is replaced once all is written')
@@ -24,8 +24,8 @@ export function exportCommand(io: CliIo): Command {
 }
 
 async function runExport({ config_yaml, opt = [], json = false, ...options }: ExportCliOptions, io: CliIo) {
-  const { loadConfig } = await import('../config/index.ts')
-  const { exportCheckpoint } = await import('../train/index.ts')
+  const { loadConfig } = await import('../base/config/index.ts')
+  const { exportCheckpoint } = await import('../training/driver/index.ts')
   const config = loadConfig({ path: config_yaml, overrides: opt })
   const output = openOutput(io, { json })
   try {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { UserError } from '../util/index.ts'
+import { UserError } from '../base/util/index.ts'
 import { captureIo } from './capture.testing.ts'
 import { reportFailure } from './failure.ts'
 

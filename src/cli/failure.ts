@@ -1,8 +1,7 @@
 /** @file How a command fails: a user's error as words (exit 2), a bug with its stack (exit 1). */
 import { CommanderError } from 'commander'
-import { formatUserError, formatWhere, isUserError } from '../util/index.ts'
-import { ExitCode } from './exit.ts'
-import { Interrupted } from './interrupt.ts'
+import { formatUserError, formatWhere, isUserError, systemLimit } from '../base/util/index.ts'
+import { ExitCode } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { openOutput } from './output.ts'
 
@@ -13,12 +12,13 @@ const ISSUES =
 export function reportFailure(error: unknown, io: CliIo, { json }: { readonly json: boolean }): number {
   // commander has printed help, version or what is wrong with the arguments by itself.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
-  if (error instanceof Interrupted || error instanceof ExitCode) return error.exitCode
+  if (error instanceof ExitCode) return error.exitCode
   const { emit } = openOutput(io, { json: true })
-  if (isUserError(error)) {
-    const { code, message, where, hint } = error
-    if (json) emit({ kind: 'error', code, message, ...(where && { where: formatWhere(where) }), ...(hint && { hint }) })
-    else io.err.write(`${formatUserError(error)}\n`)
+  const told = isUserError(error) ? error : systemLimit(error)
+  if (told) {
+    const { code, message, where, hint } = told
+    if (json) emit({ kind: 'error', code, message, where: where && formatWhere(where), hint })
+    else io.err.write(`${formatUserError(told)}\n`)
     return 2
   }
   const message = error instanceof Error ? error.message : String(error)

@@ -1,12 +1,11 @@
 /** @file `fleetrun`, also `oarfish launch`: Paddle 2.x's launcher, with parameter servers or collective. */
 import { existsSync, readdirSync } from 'node:fs'
 import type { Command } from 'commander'
-import { UserError } from '../util/index.ts'
+import { shellWord, UserError } from '../base/util/index.ts'
 import { fleetrunOnHosts } from './fleetrun-hosts.ts'
 import type { CliIo } from './io.ts'
-import { launcherCommand, runLauncher } from './launch.ts'
+import { type LauncherJob, launcherCommand, runLauncher } from './launch.ts'
 import { FLEETRUN_FLAGS, type FlagEffect, type TypedFlags } from './launch-flags.ts'
-import { shellWord } from './options.ts'
 
 export type FleetrunFlags = TypedFlags<typeof FLEETRUN_FLAGS>
 
@@ -32,39 +31,33 @@ export function fleetrunCommand(io: CliIo, name = 'launch'): Command {
 }
 
 async function fleetrun(script: readonly string[], typed: FleetrunFlags, io: CliIo): Promise<void> {
-  const { fleetrunLayout, isCollective } = await import('../launch/index.ts')
+  const { fleetrunLayout, isCollective } = await import('../jobs/launch/index.ts')
   const given = Object.keys(typed) as (keyof FleetrunFlags)[]
   const refused = given.find((name) => FLEETRUN_FLAGS[name].effect === 'refused')
   if (refused) throw notPart(refused)
   const collective = isCollective(typed)
   if (typed.hosts !== undefined) return await fleetrunOnHosts(script, typed, collective, io)
-  const { layout, notices } = collective
+  const { job, notices } = collective
     ? await collectiveJob(script, typed, io)
-    : { layout: fleetrunLayout(typed, io.env), notices: [] }
+    : { job: { kind: 'servers', layout: fleetrunLayout(typed, io.env) } as const, notices: [] }
   const idle = given.filter((name) => (collective ? ['unused'] : ['collective', 'unused']).includes(effectOf(name)))
-  const job = collective ? 'a collective job of Oarfish' : 'a job with parameter servers'
-  const {
-    log_dir: logDir = FLEETRUN_FLAGS.log_dir.default!,
-    json = false,
-    job_id: jobId,
-    stop_timeout: stopSeconds,
-  } = typed
-  await runLauncher(
-    {
-      ...{ layout, script, json, jobId, stopSeconds },
-      logDir: io.env['PADDLE_LOG_DIR'] || String(logDir),
-      notices: [...idle.map((name) => `--${name} has no effect on ${job}.`), ...notices],
-    },
-    io,
-  )
+  const of = collective ? 'a collective job of Oarfish' : 'a job with parameter servers'
+  const unused = idle.map((name) => `--${name} has no effect on ${of}.`)
+  const logDir = io.env['PADDLE_LOG_DIR'] || String(typed.log_dir ?? FLEETRUN_FLAGS.log_dir.default!)
+  const { json = false, job_id: jobId, stop_timeout: stopSeconds } = typed
+  await runLauncher({ job, script, logDir, json, jobId, stopSeconds, notices: [...unused, ...notices] }, io)
 }
 
-async function collectiveJob(script: readonly string[], typed: FleetrunFlags, { env }: CliIo) {
-  const { collectiveLayout, overrideByEnv } = await import('../launch/index.ts')
+async function collectiveJob(
+  script: readonly string[],
+  typed: FleetrunFlags,
+  { env }: CliIo,
+): Promise<{ readonly job: LauncherJob; readonly notices: readonly string[] }> {
+  const { collectiveLayout, overrideByEnv } = await import('../jobs/launch/index.ts')
   const { elastic_server, np } = typed
   if (elastic_server || np) throw etcdNotInBuild()
   const { flags, notices } = overrideByEnv(typed, env)
-  const collective = collectiveLayout(flags, env, deviceCount())
+  const layout = collectiveLayout(flags, env, deviceCount())
   // The same on every host, but for what is about this one.
   const own = ['master', 'rank', 'host', 'json', 'log_dir']
   const words = Object.entries(typed).flatMap(([name, value]) =>
@@ -72,7 +65,7 @@ async function collectiveJob(script: readonly string[], typed: FleetrunFlags, { 
   )
   const commandFor = (master: string) =>
     ['oarfish launch', `--master ${master}`, ...words, ...script.map((word) => shellWord(word))].join(' ')
-  return { layout: { collective, commandFor }, notices: [...notices, ...collective.notices] }
+  return { job: { kind: 'collective', layout, commandFor }, notices: [...notices, ...layout.notices] }
 }
 
 /** Devices of the machine; those of other makers are not counted. */
@@ -86,9 +79,9 @@ function effectOf(name: keyof FleetrunFlags): FlagEffect {
 }
 
 function etcdNotInBuild(): UserError {
-  return new UserError('Elastic jobs that meet at an etcd server are not in this build.', {
+  return new UserError('Elastic jobs with a rendezvous at an etcd server are not in this build.', {
     code: 'LAUNCH_NOT_IN_BUILD',
-    hint: 'Let hosts meet at one of them: oarfish launch --master 10.0.0.1:6768 --nnodes 1:4 SCRIPT',
+    hint: 'Let the hosts find each other at one of them: oarfish launch --master 10.0.0.1:6768 --nnodes 1:4 SCRIPT',
   })
 }
 

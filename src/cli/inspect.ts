@@ -1,7 +1,7 @@
 /** @file `oarfish inspect`: looks at a running parameter server, its tables and single rows. */
 import { Command } from 'commander'
-import type { InspectAnswer, RowReport, ServerReport, TableReport } from '../ps/index.ts'
-import { UserError } from '../util/index.ts'
+import { UserError } from '../base/util/index.ts'
+import type { InspectAnswer, RowReport, ServerReport, TableReport } from '../training/ps/index.ts'
 import type { CliIo } from './io.ts'
 
 interface InspectCliOptions {
@@ -9,6 +9,7 @@ interface InspectCliOptions {
   readonly table?: string
   readonly key?: string
   readonly token?: string
+  readonly tls?: string
   readonly log_dir: string
   readonly json?: boolean
 }
@@ -20,6 +21,10 @@ export function inspectCommand(io: CliIo): Command {
     .option('--table <name>', 'one table')
     .option('--key <sign>', 'one row of it, by the id as it stands in the data')
     .option('--token <secret>', "the job's secret; OARFISH_JOB_TOKEN or the folder of the logs say it too")
+    .option(
+      '--tls <auto | files>',
+      'where the job has runner.tls: auto, or CERT.pem,KEY.pem,CA.pem; OARFISH_TLS says it too',
+    )
     .option('--log_dir <folder>', 'where fleetrun, which started the job, writes its logs', 'log')
     .option('--json', 'print the answer as one line of JSON')
     .action((options: InspectCliOptions) => runInspect(options, io))
@@ -30,25 +35,22 @@ async function runInspect({ server, table, key, json, ...options }: InspectCliOp
     throw new UserError('--key: it needs --table, which says whose row it is', { code: 'CLI_OPTION' })
   if (!/^.+:\d+$/.test(server))
     throw new UserError(`--server: expected host:port, got "${server}"`, { code: 'CLI_OPTION' })
-  const { inspectServer } = await import('../ps/index.ts')
+  const { inspectServer } = await import('../training/ps/index.ts')
   const token = await tokenOf(server, options, io)
-  const answer = await inspectServer({
-    server,
-    token,
-    ...(table !== undefined && { table }),
-    ...(key !== undefined && { key }),
-  })
+  const { tlsSetting } = await import('../base/env/index.ts')
+  const tls = tlsSetting(options.tls === undefined ? io.env : { OARFISH_TLS: options.tls })
+  const answer = await inspectServer({ server, token, tls, table, key })
   io.out.write(json ? `${JSON.stringify(answer)}\n` : `${textOf(answer, Date.now()).join('\n')}\n`)
 }
 
-/** What was typed, what the environment says, what fleetrun left for us, or what the processes derived by themselves. */
+/** What was typed, what the environment says, what fleetrun left beside its logs, or what the processes derived by themselves. */
 async function tokenOf(
   server: string,
   { token, log_dir }: Pick<InspectCliOptions, 'token' | 'log_dir'>,
   { env }: CliIo,
 ) {
-  const { jobSecrets, parseEndpoints } = await import('../env/index.ts')
-  const { readJobFile } = await import('../launch/index.ts')
+  const { jobSecrets, parseEndpoints } = await import('../base/env/index.ts')
+  const { readJobFile } = await import('../jobs/launch/index.ts')
   const job = readJobFile(log_dir)
   const known = job?.servers.includes(server) ? job : undefined
   const said = token ?? env['OARFISH_JOB_TOKEN'] ?? known?.token
@@ -107,14 +109,6 @@ function updateText({ isStored, lastUpdate, since }: NonNullable<RowReport['row'
     : 'none since this server began'
 }
 
-function count(value: number): string {
-  return value.toLocaleString('en-US')
-}
-
-function megabytes(bytes: number): string {
-  return `${(bytes / 1024 / 1024).toFixed(1)} MB`
-}
-
-function short(value: number): string {
-  return String(Number(value.toPrecision(6)))
-}
+const count = (value: number) => value.toLocaleString('en-US')
+const megabytes = (bytes: number) => `${(bytes / 1024 / 1024).toFixed(1)} MB`
+const short = (value: number) => String(Number(value.toPrecision(6)))

@@ -1,5 +1,6 @@
-/** @file Ctrl+C: the first asks the work to stop after its step, the second leaves at once. */
+/** @file How a command ends: by an exit code of its own, by Ctrl+C (the first asks the work to stop after its step, the second leaves at once), or with its launcher. */
 import { type CliIo, STOP_SIGNALS, type StopSignal } from './io.ts'
+import type { Output } from './output.ts'
 
 export interface InterruptHooks {
   /** After the first signal, while the step under way is finished. */
@@ -8,14 +9,52 @@ export interface InterruptHooks {
   readonly onLeaving: () => void
 }
 
-/** Thrown after work that a signal stopped has ended in good order: there is nothing more to print. */
-export class Interrupted extends Error {
+/** Thrown after everything worth saying was printed. */
+export class ExitCode extends Error {
   readonly exitCode: number
 
+  constructor(exitCode: number) {
+    super(`exit code ${exitCode}`)
+    this.exitCode = exitCode
+  }
+}
+
+/** Thrown after work that a signal stopped has ended in good order. */
+export class Interrupted extends ExitCode {
+  override readonly name = 'Interrupted'
+
   constructor(signal: StopSignal) {
-    super(`stopped by ${signal}`)
-    this.name = 'Interrupted'
-    this.exitCode = STOP_SIGNALS[signal]
+    super(STOP_SIGNALS[signal])
+  }
+}
+
+/** Aborted by the first signal. */
+export function stopSignal(io: Pick<CliIo, 'onSignal'>): AbortSignal {
+  const stop = new AbortController()
+  io.onSignal(() => stop.abort())
+  return stop.signal
+}
+
+/** Ends the command with the code of what it ran; undefined: that was asked to stop. */
+export function exitWith(code: number | undefined): void {
+  if (code !== 0) throw new ExitCode(code ?? STOP_SIGNALS.SIGTERM)
+}
+
+/** What most commands say after the first Ctrl+C. */
+export const STOPPING = 'Stopping after the step under way; Ctrl+C again leaves at once.'
+
+/** Runs `work`, whose events go to `output`, to its end or until a signal stops it. */
+export async function untilDone(
+  io: Pick<CliIo, 'onSignal' | 'exit'>,
+  output: Output,
+  work: (signal: AbortSignal) => Promise<unknown>,
+  stopping = STOPPING,
+): Promise<void> {
+  const hooks = { onStopping: () => output.emit({ kind: 'notice', message: stopping }), onLeaving: output.close }
+  try {
+    await untilInterrupted(io, hooks, work)
+  } finally {
+    output.close()
   }
 }
 
@@ -46,4 +85,15 @@ export async function untilInterrupted(
     stopListening()
   }
   if (stoppedBy) throw new Interrupted(stoppedBy)
+}
+
+/** A process started by a launcher does not outlive it, however the launcher ended. */
+export async function underLauncher({ env, exit }: Pick<CliIo, 'env' | 'exit'>): Promise<void> {
+  const { watchLifeline } = await import('../jobs/launch/index.ts')
+  watchLifeline({
+    env,
+    parentPid: process.ppid,
+    onLost: () => process.kill(process.pid, 'SIGTERM'),
+    leave: () => exit(1),
+  })
 }

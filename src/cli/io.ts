@@ -1,5 +1,5 @@
 /** @file What a command may use of the process: two streams, the environment and signals; tests hand in their own. */
-import type { TerminalStream } from '../event/index.ts'
+import type { TerminalStream } from '../base/event/index.ts'
 
 export interface CliStream extends TerminalStream {
   readonly isTTY?: boolean
@@ -25,7 +25,7 @@ export const STOP_SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const
 export type StopSignal = keyof typeof STOP_SIGNALS
 
 export function processIo(): CliIo {
-  // onnxruntime reports its use to its makers unless it is told not to; nobody here has agreed to that.
+  // onnxruntime reports its use to its makers unless this is set; nobody here has agreed to that.
   process.env['ORT_DISABLE_TELEMETRY'] ??= '1'
   // A reader that has gone (`oarfish ... | head`) is no error of ours.
   for (const stream of [process.stdout, process.stderr]) {

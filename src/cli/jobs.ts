@@ -1,6 +1,6 @@
 /** @file `oarfish jobs | status | logs | stop`: jobs that were submitted, by their ids. */
 import { Command } from 'commander'
-import type { JobList, JobSummary } from '../cloud/index.ts'
+import type { JobList, JobSummary } from '../jobs/server/index.ts'
 import { type ClientOptions, clientFor } from './cloud-client.ts'
 import type { CliIo } from './io.ts'
 import { isLocalJob, localClient } from './local-jobs.ts'
@@ -89,7 +89,7 @@ export function stopCommand(io: CliIo): Command {
 
 /** False where no such job was started from here over ssh. */
 async function stopOverSsh(job: string, io: CliIo): Promise<boolean> {
-  const { readRecord, stopJob } = await import('../ssh/index.ts')
+  const { readRecord, stopJob } = await import('../jobs/ssh/index.ts')
   const records = jobRecords(io)
   const record = readRecord(records, job)
   if (!record) return false
@@ -123,15 +123,8 @@ function table(jobs: readonly JobSummary[]): string {
   ])
   const all = [['job', 'name', 'group', 'kind', 'phase', 'submitted (UTC)'], ...rows]
   const widths = all[0]!.map((_, column) => Math.max(...all.map((row) => row[column]!.length)))
-  return all
-    .map(
-      (row) =>
-        `${row
-          .map((cell, i) => cell.padEnd(widths[i]!))
-          .join('  ')
-          .trimEnd()}\n`,
-    )
-    .join('')
+  const lineOf = (row: readonly string[]) => row.map((cell, i) => cell.padEnd(widths[i]!)).join('  ')
+  return all.map((row) => `${lineOf(row).trimEnd()}\n`).join('')
 }
 
 const more = (total: number, shown: number) =>

@@ -9,23 +9,21 @@ export type FlagEffect = 'used' | 'collective' | 'unused' | 'elastic' | 'refused
 
 export interface Flag {
   readonly type: 'text' | 'whole' | 'switch'
-  readonly default?: string | number
+  readonly default?: string | number | undefined
   readonly effect: FlagEffect
   readonly what: string
 }
 
-const text = (what: string, effect: FlagEffect = 'used', fallback?: string): Flag & { readonly type: 'text' } => ({
-  type: 'text',
-  what,
-  effect,
-  ...(fallback !== undefined && { default: fallback }),
-})
-const whole = (what: string, effect: FlagEffect = 'used', fallback?: number): Flag & { readonly type: 'whole' } => ({
-  type: 'whole',
-  what,
-  effect,
-  ...(fallback !== undefined && { default: fallback }),
-})
+const flag =
+  <T extends Flag['type'], D extends string | number>(type: T) =>
+  (what: string, effect: FlagEffect = 'used', fallback?: D): Flag & { readonly type: T } => ({
+    type,
+    what,
+    effect,
+    default: fallback,
+  })
+const text = flag<'text', string>('text')
+const whole = flag<'whole', number>('whole')
 
 /** `fleetrun`, the launcher of Paddle 2.x and later. */
 export const FLEETRUN_FLAGS = {
@@ -49,8 +47,8 @@ export const FLEETRUN_FLAGS = {
   selected_xpus: text('another name of gpus', 'collective'),
   npus: text('another name of gpus', 'collective'),
   nproc_per_node: whole('processes of a collective job on each host', 'collective'),
-  nnodes: text('hosts of a collective job that meet at the master: a number, or min:max', 'collective', '1'),
-  master: text('host:port where the hosts of a collective job meet', 'collective'),
+  nnodes: text('hosts of a collective job that find each other at the master: a number, or min:max', 'collective', '1'),
+  master: text('host:port where the hosts of a collective job find each other', 'collective'),
   rank: whole('this host among them; found at the master when it is not given', 'collective'),
   host: text('the address of this host', 'collective'),
   start_port: whole('port of the first process of each host; the others follow', 'collective', 6070),

@@ -2,7 +2,7 @@
 import type { Command } from 'commander'
 import type { CliIo } from './io.ts'
 import { launcherCommand, runLauncher } from './launch.ts'
-import { LAUNCH_PS_FLAGS, type TypedFlags } from './launch-flags.ts'
+import { type Flag, LAUNCH_PS_FLAGS, type TypedFlags } from './launch-flags.ts'
 
 type LaunchPsFlags = TypedFlags<typeof LAUNCH_PS_FLAGS>
 
@@ -16,11 +16,11 @@ export function launchPsCommand(io: CliIo): Command {
 }
 
 async function launchPs(script: readonly string[], typed: LaunchPsFlags, io: CliIo): Promise<void> {
-  const { launchPsLayout } = await import('../launch/index.ts')
-  const layout = launchPsLayout(typed)
+  const { launchPsLayout } = await import('../jobs/launch/index.ts')
+  const job = { kind: 'servers', layout: launchPsLayout(typed) } as const
   const { log_dir: logDir = LAUNCH_PS_FLAGS.log_dir.default!, json = false, stop_timeout: stopSeconds } = typed
   const notices = prints(typed.print_config) ? [configurationText(typed, script)] : []
-  await runLauncher({ layout, script, logDir: String(logDir), json, stopSeconds, notices }, io)
+  await runLauncher({ job, script, logDir: String(logDir), json, stopSeconds, notices }, io)
 }
 
 /** The original launches nothing at all when this is empty; here it only keeps quiet. */
@@ -29,7 +29,7 @@ function prints(typed: string | undefined): boolean {
 }
 
 function configurationText(typed: LaunchPsFlags, [training_script, ...rest]: readonly string[]): string {
-  const defaults = Object.entries(LAUNCH_PS_FLAGS).map(([name, flag]) => [name, 'default' in flag ? flag.default : ''])
+  const defaults = Object.entries<Flag>(LAUNCH_PS_FLAGS).map(([name, flag]) => [name, flag.default ?? ''])
   const values = { ...Object.fromEntries(defaults), ...typed, training_script, training_script_args: rest.join(' ') }
   const lines = Object.entries(values)
     .filter(([name]) => name !== 'json')

@@ -1,12 +1,12 @@
 /** @file What fleetrun and launch_ps share: flags as options, processes until they end, Ctrl+C. */
-import { fileURLToPath } from 'node:url'
-import { Command, InvalidArgumentError } from 'commander'
-import { jsonlSink } from '../event/index.ts'
-import type { CollectiveLayout, Layout } from '../launch/index.ts'
-import { ExitCode } from './exit.ts'
-import { untilInterrupted } from './interrupt.ts'
+import { Command } from 'commander'
+import { jsonlSink } from '../base/event/index.ts'
+import { packageFile } from '../base/util/index.ts'
+import type { CollectiveLayout, Layout } from '../jobs/launch/index.ts'
+import { ExitCode, untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import type { Flag } from './launch-flags.ts'
+import { wholeNumber } from './options.ts'
 
 export interface LauncherCommand<Flags> {
   readonly name: string
@@ -21,23 +21,27 @@ export function launcherCommand<Flags>({ name, description, flags, action }: Lau
     .description(description)
     .argument('<script...>', 'a program or one of the tools, and its arguments')
     .passThroughOptions()
-  for (const [flag, { type, what, effect, ...rest }] of Object.entries(flags)) {
-    const shown = effect === 'used' || effect === 'ours' || effect === 'collective'
-    const description = 'default' in rest ? `${what} (default: ${rest.default})` : what
+  for (const [flag, { type, what, effect, default: fallback }] of Object.entries(flags)) {
+    const isListed = effect === 'used' || effect === 'ours' || effect === 'collective'
+    const description = fallback === undefined ? what : `${what} (default: ${fallback})`
     const option = command.createOption(type === 'switch' ? `--${flag}` : `--${flag} <${type}>`, description)
     if (type === 'whole') option.argParser((typed) => wholeNumber(typed))
-    command.addOption(shown ? option : option.hideHelp())
+    command.addOption(isListed ? option : option.hideHelp())
   }
   return command.action(action)
 }
 
-function wholeNumber(typed: string): number {
-  if (!/^\d+$/.test(typed.trim())) throw new InvalidArgumentError('Expected a whole number.')
-  return Number(typed)
-}
+/** What to launch; `commandFor` is the command for other hosts, by the address of the master. */
+export type LauncherJob =
+  | { readonly kind: 'servers'; readonly layout: Layout }
+  | {
+      readonly kind: 'collective'
+      readonly layout: CollectiveLayout
+      readonly commandFor: (master: string) => string
+    }
 
 export interface RunLauncherOptions {
-  readonly layout: Layout | { readonly collective: CollectiveLayout; readonly commandFor: (master: string) => string }
+  readonly job: LauncherJob
   readonly script: readonly string[]
   readonly logDir: string
   readonly json: boolean
@@ -49,10 +53,10 @@ export interface RunLauncherOptions {
 
 /** Supervises the job to its end; throws its exit code when that is not 0. */
 export async function runLauncher(
-  { layout, script, logDir, json, jobId, stopSeconds = STOP_SECONDS, notices = [] }: RunLauncherOptions,
+  { job, script, logDir, json, jobId, stopSeconds = STOP_SECONDS, notices = [] }: RunLauncherOptions,
   io: CliIo,
 ): Promise<void> {
-  const { launch, launchCollective } = await import('../launch/index.ts')
+  const { launch, launchCollective } = await import('../jobs/launch/index.ts')
   const screen = await openScreen(io, json)
   const { emit } = screen
   for (const message of notices) emit({ kind: 'notice', message })
@@ -68,17 +72,13 @@ export async function runLauncher(
   let exitCode: number | undefined
   try {
     await untilInterrupted(io, hooks, async (signal) => {
-      const common = {
-        ...{ script, logDir, env: io.env, oarfish: OARFISH, emit, signal },
-        sampleOutput: screen.isLive,
-        stopMs: stopSeconds * 1000,
-        ...(jobId !== undefined && { jobId }),
-      }
-      const job = await ('collective' in layout
-        ? launchCollective({ ...common, layout: layout.collective, commandFor: layout.commandFor })
-        : launch({ ...common, layout }))
-      kill = job.kill
-      exitCode = await job.ended
+      const sampled = { sampleOutput: screen.isLive, stopMs: stopSeconds * 1000 }
+      const common = { script, logDir, jobId, env: io.env, oarfish: OARFISH, emit, signal, ...sampled }
+      const running = await (job.kind === 'collective'
+        ? launchCollective({ ...common, layout: job.layout, commandFor: job.commandFor })
+        : launch({ ...common, layout: job.layout }))
+      kill = running.kill
+      exitCode = await running.ended
     })
   } finally {
     screen.close()
@@ -87,11 +87,11 @@ export async function runLauncher(
 }
 
 const STOP_SECONDS = 30
-const OARFISH = [process.execPath, fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))]
+const OARFISH = [process.execPath, packageFile('bin/oarfish.js')]
 
 /** Live rows on a terminal, plain lines elsewhere, or JSON lines. */
 export async function openScreen({ out }: CliIo, json: boolean) {
-  const { plainSink, rowsSink } = await import('../launch/index.ts')
+  const { plainSink, rowsSink } = await import('../jobs/launch/index.ts')
   const write = (text: string) => void out.write(text)
   const close = () => undefined
   if (json) return { emit: jsonlSink(write), isLive: false, close }

@@ -4,9 +4,9 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
-import type { CloudClient, JobSummary } from '../cloud/index.ts'
-import { UserError } from '../util/index.ts'
+import { packageFile, UserError } from '../base/util/index.ts'
+import type { ExecutorName } from '../jobs/executors/index.ts'
+import type { CloudClient, JobSummary } from '../jobs/server/index.ts'
 import type { CliIo } from './io.ts'
 import { environment } from './user-places.ts'
 
@@ -17,15 +17,18 @@ export const localJobs = (env: CliIo['env']) =>
 export const isLocalJob = (id: string, { env }: CliIo) => /^job-\w+$/.test(id) && existsSync(join(localJobs(env), id))
 
 export async function localClient({ env }: CliIo): Promise<Omit<CloudClient, 'submit'>> {
-  const { followOutcome, jobFolder, readOutcome, supervisorOf } = await import('../cloud/index.ts')
-  const { readLogs } = await import('../agent/index.ts')
+  const { followOutcome, jobFolder, readOutcome, submittedBy, supervisorOf } = await import(
+    '../jobs/executors/index.ts'
+  )
+  const { readLogs } = await import('../jobs/agent/index.ts')
   const folderOf = (id: string) => join(localJobs(env), id)
   const info = async (id: string) => await summaryOf(id, folderOf(id))
-  /** A job on Kubernetes goes on while nobody follows it; whoever asks for it begins again. */
+  /** A job that was handed over goes on while nobody follows it; whoever asks for it begins again. */
   const followed = async (id: string) => {
     const folder = folderOf(id)
-    const isOpen = existsSync(join(folder, 'kubernetes.json')) && !readOutcome(folder)
-    if (isOpen && !supervisorOf(folder)?.alive) await startFollower(folder, { ...environment(env), OARFISH_JOB_ID: id })
+    const executor = readOutcome(folder) ? undefined : submittedBy(folder)
+    if (executor === undefined || supervisorOf(folder)?.alive) return
+    await startFollower(executor, folder, { ...environment(env), OARFISH_JOB_ID: id })
   }
   return {
     list: async (limit = 100) => {
@@ -55,7 +58,7 @@ export async function localClient({ env }: CliIo): Promise<Omit<CloudClient, 'su
 }
 
 async function summaryOf(id: string, folder: string): Promise<JobSummary> {
-  const { readOutcome, readRequest, readStatus, supervisorOf } = await import('../cloud/index.ts')
+  const { readOutcome, readRequest, readStatus, supervisorOf } = await import('../jobs/executors/index.ts')
   const { name, group, priority, kind } = readRequest(folder)
   const submittedAt = changeOf(join(folder, 'job.json'))
   const outcome = readOutcome(folder)
@@ -71,10 +74,11 @@ const START_MS = 20_000
 const LOOK_MS = 50
 
 /** Starts the process that follows a job, and waits until it does. */
-export async function startFollower(folder: string, env: NodeJS.ProcessEnv): Promise<void> {
-  const { readOutcome, supervisorOf } = await import('../cloud/index.ts')
-  const oarfish = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
-  const words = [oarfish, 'cloud', 'supervise', folder, '--executor', 'kubernetes']
+export async function startFollower(executor: ExecutorName, folder: string, env: NodeJS.ProcessEnv): Promise<void> {
+  const { superviseWords } = await import('../jobs/agent/index.ts')
+  const { readOutcome, supervisorOf } = await import('../jobs/executors/index.ts')
+  const oarfish = packageFile('bin/oarfish.js')
+  const words = [oarfish, ...superviseWords({ executor }), folder]
   spawn(process.execPath, words, { detached: true, stdio: 'ignore', env }).unref()
   for (const until = Date.now() + START_MS; Date.now() < until; await sleep(LOOK_MS))
     if (supervisorOf(folder)?.alive || readOutcome(folder)) return

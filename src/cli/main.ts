@@ -1,10 +1,9 @@
 /** @file The `oarfish` command line: finds the command, hands over, turns its end into an exit code. Knows nothing of what commands do. */
 import { Command } from 'commander'
-import { agentCommand } from './agent.ts'
+import { agentCommand, clusterHostCommand } from './agent.ts'
 import { checkCommand } from './check.ts'
 import { cloudCommand } from './cloud.ts'
 import { clusterCommand } from './cluster.ts'
-import { clusterHostCommand } from './cluster-host.ts'
 import { convertCommand } from './convert.ts'
 import { dataCommand } from './data.ts'
 import { doctorCommand } from './doctor.ts'
@@ -14,19 +13,25 @@ import { reportFailure } from './failure.ts'
 import { fleetrunCommand } from './fleetrun.ts'
 import { inferCommand } from './infer.ts'
 import { inspectCommand } from './inspect.ts'
+import { underLauncher } from './interrupt.ts'
 import { type CliIo, processIo } from './io.ts'
 import { jobsCommand, logsCommand, statusCommand, stopCommand } from './jobs.ts'
 import { launchPsCommand } from './launch-ps.ts'
 import { paddleK8sCommand } from './paddle-k8s.ts'
 import { paddlecloudCommand } from './paddlecloud.ts'
+import { parityCommand } from './parity.ts'
+import { portCommand } from './port.ts'
 import { predictCommand } from './predict.ts'
+import { pythonCommand } from './python.ts'
 import { readerCommand } from './reader.ts'
 import { runCommand } from './run.ts'
 import { serveCommand } from './serve.ts'
+import { shellInitCommand } from './shell-init.ts'
+import { slimCommand } from './slim.ts'
 import { toolCommand } from './tool.ts'
 import { trainCommand } from './train.ts'
 import { pserverCommand, trainerCommand } from './trainer.ts'
-import { packageVersion } from './version.ts'
+import { packageVersion } from './user-places.ts'
 
 type MakeCommand = (io: CliIo) => Command
 
@@ -37,6 +42,8 @@ const COMMANDS: Readonly<Record<string, MakeCommand>> = {
   run: runCommand,
   export: exportCommand,
   convert: convertCommand,
+  port: portCommand,
+  parity: parityCommand,
   predict: predictCommand,
   serve: serveCommand,
   inspect: inspectCommand,
@@ -47,6 +54,7 @@ const COMMANDS: Readonly<Record<string, MakeCommand>> = {
   cloud: cloudCommand,
   check: checkCommand,
   doctor: doctorCommand,
+  slim: slimCommand,
   data: dataCommand,
   launch: fleetrunCommand,
   launch_ps: launchPsCommand,
@@ -57,11 +65,16 @@ const COMMANDS: Readonly<Record<string, MakeCommand>> = {
   exec: execCommand,
   agent: agentCommand,
   reader: readerCommand,
+  'shell-init': shellInitCommand,
+  python: (io) => pythonCommand(io, (argv) => run(argv, io)),
   'cluster-host': clusterHostCommand,
 }
 
 /** Not for people: not in the help. */
-const HIDDEN: readonly string[] = ['cluster-host']
+const HIDDEN: readonly string[] = ['cluster-host', 'python']
+
+/** Started by a launcher as they are; `tool` and `exec` see to it by themselves. */
+const LAUNCHED: readonly string[] = ['train', 'infer']
 
 const EXAMPLES = `
 Examples
@@ -72,6 +85,8 @@ Examples
   oarfish run -m config.yaml
   oarfish export -m models/rank/dnn/config.yaml --out exported
   oarfish convert -m models/rank/dnn/config.yaml --from paddle_model --to exported --as export
+  oarfish port models/rank/mine/net.py
+  oarfish parity --paddle rec.pdparams -m models/rank/mine/config.yaml
   oarfish predict --model exported data/test/part-0
   oarfish serve --model exported --port 8080
   oarfish check -m models/rank/dnn/config.yaml
@@ -82,7 +97,8 @@ Exit codes: 0 done, 1 a bug in oarfish, 2 something to mend in a file or on the 
 
 /** Runs one command line and resolves to its exit code; it never rejects. */
 export async function run(argv: readonly string[], io: CliIo = processIo()): Promise<number> {
-  await tellAccess(io.env)
+  await setFileAccess(io.env)
+  if (LAUNCHED.includes(argv[0] ?? '') && io.env['OARFISH_LIFELINE']) await underLauncher(io)
   const program = new Command('oarfish')
     .description('Distributed training of recommender models.')
     .version(packageVersion(), '-V, --version', 'print the version')
@@ -102,11 +118,11 @@ function namesIn([first = '']: readonly string[]): readonly string[] {
   return first === '--version' || first === '-V' ? [] : Object.keys(COMMANDS)
 }
 
-/** Where data at `hdfs://` or `s3://` lies, and who asks for it: as a node of a job says to its processes. */
-async function tellAccess({ OARFISH_FS_NAME: name, OARFISH_FS_UGI: ugi }: CliIo['env']): Promise<void> {
+/** Where data at `hdfs://` or `s3://` lies, and as whom to ask for it: a node of a job sets these variables for its processes. */
+async function setFileAccess({ OARFISH_FS_NAME: name, OARFISH_FS_UGI: ugi }: CliIo['env']): Promise<void> {
   if (name === undefined && ugi === undefined) return
-  const { tellFileAccess } = await import('../fs/index.ts')
-  tellFileAccess({ name, ugi })
+  const { setFileAccess } = await import('../base/fs/index.ts')
+  setFileAccess({ name, ugi })
 }
 
 /** The `fleetrun` command, which is `oarfish launch`. */
@@ -117,7 +133,7 @@ export async function runFleetrun(argv: readonly string[], io: CliIo = processIo
 /** The `paddlecloud` command: PaddleCloud's client. */
 export async function runPaddlecloud(argv: readonly string[], io: CliIo = processIo()): Promise<number> {
   // Its --json is about what a submission prints.
-  return await parse(paddlecloudCommand(io).version(packageVersion()), argv, io, { json: false })
+  return await parse((await paddlecloudCommand(io)).version(packageVersion()), argv, io, { json: false })
 }
 
 /** The `paddle_k8s` command: what pods of PaddlePaddle's images run. */

@@ -1,6 +1,6 @@
 /** @file Options that several commands share, with PaddleRec's names, and how typed values are checked. */
-import { type Command, InvalidArgumentError } from 'commander'
-import { suggest, UserError } from '../util/index.ts'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import { suggest, UserError } from '../base/util/index.ts'
 
 export interface ConfigOptions {
   readonly config_yaml: string
@@ -15,6 +15,18 @@ export function addConfigOptions(command: Command): Command {
     )
     .option('-o, --opt <key=value...>', 'change keys of the configuration, for example runner.epochs=2')
 }
+
+export const modeOption = () =>
+  new Option(
+    '--mode <name>',
+    'static (one graph) or dygraph (a graph a batch), of model.ts or of the file for the mode',
+  ).default('static')
+
+export const engineOption = () =>
+  new Option(
+    '--engine <name>',
+    'what computes: ort, reference (slow and exact) or null (nothing: times the input)',
+  ).default('ort')
 
 /** Parses a whole number that is not negative. */
 export function wholeNumber(typed: string): number {
@@ -31,9 +43,4 @@ export function oneOf<Name extends string>(option: string, names: readonly Name[
   const guess = suggest(typed, names)
   const question = guess ? ` - did you mean "${guess}"?` : ''
   throw new UserError(`${option}: expected ${names.join(' | ')}, got "${typed}"${question}`, { code: 'CLI_OPTION' })
-}
-
-/** As one word of a command that is printed to be copied. */
-export function shellWord(word: string): string {
-  return /^[\w./:=,@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`
 }

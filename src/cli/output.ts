@@ -1,5 +1,5 @@
 /** @file Which printer a command's events go to: JSON lines, a progress bar on a terminal, or PaddleRec's lines. */
-import { type EventSink, jsonlSink, paddleSink, progressSink } from '../event/index.ts'
+import { type EventSink, jsonlSink, paddleSink, progressSink } from '../base/event/index.ts'
 import type { CliIo } from './io.ts'
 
 export interface Output {

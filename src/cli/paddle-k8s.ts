@@ -1,8 +1,8 @@
 /** @file `paddle_k8s`: what PaddlePaddle's images run in the pods of a job. */
 import { Command } from 'commander'
-import { formatUserError, isUserError, UserError } from '../util/index.ts'
-import { ExitCode } from './exit.ts'
-import { type CliIo, STOP_SIGNALS } from './io.ts'
+import { UserError } from '../base/util/index.ts'
+import { inPod } from './agent.ts'
+import type { CliIo } from './io.ts'
 
 /** Sub-commands of PaddlePaddle before Fluid, whose programs cannot run here. */
 const BEFORE_FLUID = {
@@ -27,7 +27,7 @@ export function paddleK8sCommand(io: CliIo): Command {
       .action(() => {
         throw new UserError(`paddle_k8s ${name} ${does}; that is not part of Oarfish.`, {
           code: 'KUBE_POD',
-          hint: 'Use paddle_k8s start_fluid with ENTRY in the env of the pod; docs/kubernetes.md says what it needs.',
+          hint: 'Use paddle_k8s start_fluid with ENTRY in the env of the pod; docs/guide/kubernetes.md says what it needs.',
         })
       })
   }
@@ -35,24 +35,17 @@ export function paddleK8sCommand(io: CliIo): Command {
 }
 
 async function startFluid(io: CliIo): Promise<void> {
-  const kube = await import('../kube/index.ts')
-  const stop = new AbortController()
-  io.onSignal(() => stop.abort())
+  const { startFluid } = await import('../jobs/kube/index.ts')
   const own = io.env['GLOG_logtostderr'] === '1' ? io.err : io.out
-  try {
-    const code = await kube.startFluid({
-      env: io.env,
-      connect: (namespace) => kube.connectKube({ env: io.env, namespace }),
-      begunAt: performance.timeOrigin,
-      say: (line) => void own.write(`${line}\n`),
-      out: (text) => void io.out.write(text),
-      err: (text) => void io.err.write(text),
-      signal: stop.signal,
-    })
-    if (code !== 0) throw new ExitCode(code)
-  } catch (error) {
-    if (stop.signal.aborted) throw new ExitCode(STOP_SIGNALS.SIGTERM)
-    if (isUserError(error)) kube.writeTermination(formatUserError(error))
-    throw error
-  }
+  await inPod(
+    io,
+    async (pod) =>
+      await startFluid({
+        ...pod,
+        begunAt: performance.timeOrigin,
+        say: (line) => void own.write(`${line}\n`),
+        out: (text) => void io.out.write(text),
+        err: (text) => void io.err.write(text),
+      }),
+  )
 }

@@ -2,13 +2,14 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { Command } from 'commander'
-import { UserError } from '../util/index.ts'
+import { UserError } from '../base/util/index.ts'
+import type { TrainFlags } from '../jobs/submit/index.ts'
 import { type ClientOptions, clientFor, remember, serverOf } from './cloud-client.ts'
 import type { CliIo } from './io.ts'
 import { wholeNumber } from './options.ts'
 import { runHere } from './run-here.ts'
 
-export function paddlecloudCommand(io: CliIo): Command {
+export async function paddlecloudCommand(io: CliIo): Promise<Command> {
   const job = new Command('job')
     .description('Submit and watch jobs.')
     .option('--ak <key>', 'access key')
@@ -17,7 +18,8 @@ export function paddlecloudCommand(io: CliIo): Command {
     .option('--server <url>', 'address of the job server')
     .enablePositionalOptions()
   const options = () => job.opts<ClientOptions>()
-  job.addCommand(trainCommand(io, options))
+  const { TRAIN_FLAGS } = await import('../jobs/submit/index.ts')
+  job.addCommand(trainCommand(TRAIN_FLAGS, (flags) => train(flags, options(), io)))
   for (const [name, description, run] of [
     ['info', 'Show one job.', info],
     ['kill', 'Stop a job.', kill],
@@ -56,32 +58,11 @@ async function kill(id: string, options: ClientOptions, io: CliIo): Promise<void
   io.out.write(`${id} ${phase === 'stopped' ? 'is stopped' : 'is being stopped'}\n`)
 }
 
-function trainCommand(io: CliIo, client: () => ClientOptions): Command {
-  const count = [
-    'mpi-nodes',
-    'k8s-trainers',
-    'k8s-cpu-cores',
-    'k8s-gpu-cards',
-    'k8s-ps-num',
-    'k8s-ps-cores',
-    'k8s-max-retry',
-  ]
-  const words = [
-    'mpi-priority',
-    'mpi-wall-time',
-    'k8s-priority',
-    'wall-time',
-    'k8s-memory',
-    'k8s-ps-memory',
-    'k8s-gpu-resource',
-    'k8s-framework',
-    'k8s-image',
-    'k8s-namespace',
-    'k8s-scheduler',
-    'k8s-service-account',
-    'k8s-pull-secrets',
-    'is-standalone',
-  ]
+/** `table`: what submit/ writes into job.sh and reads again. */
+export function trainCommand(
+  table: Readonly<Record<string, 'count' | 'text' | 'unread'>>,
+  run: (flags: TrainOptions) => Promise<void>,
+): Command {
   const command = new Command('train')
     .description('Submit a job: files, config.ini and a command.')
     .requiredOption('--job-name <name>', 'name of the job')
@@ -92,18 +73,13 @@ function trainCommand(io: CliIo, client: () => ClientOptions): Command {
     .option('--executor <name>', 'run the job without a job server: mpi, slurm, ssh, local or kubernetes')
     .option('--force', 'kubernetes: replace a job of the same name')
     .option('--hostfile <file>', 'hosts of mpirun or ssh')
-  for (const name of count) command.option(`--${name} <n>`, 'as PaddleCloud has it', wholeNumber)
-  for (const name of [...words, 'job-version', 'permission', 'distribute-job-type', 'job-remark'])
-    command.option(`--${name} <value>`, 'as PaddleCloud has it')
-  return command
-    .option('--json', 'print the ids of the job as JSON (always done)')
-    .action((flags) => train(flags, client(), io))
+  for (const [name, kind] of Object.entries(table))
+    if (kind === 'count') command.option(`--${name} <n>`, 'as PaddleCloud has it', wholeNumber)
+    else command.option(`--${name} <value>`, 'as PaddleCloud has it')
+  return command.option('--json', 'print the ids of the job as JSON (always done)').action(run)
 }
 
-interface TrainOptions {
-  readonly jobName: string
-  readonly groupName: string
-  readonly startCmd: string
+interface TrainOptions extends TrainFlags {
   readonly jobConf: string
   readonly files: readonly string[]
   readonly executor?: string
@@ -111,18 +87,15 @@ interface TrainOptions {
   readonly force?: boolean
 }
 
-/** Stay where they are: they belong to the submitting side, and may hold keys. */
-const STAY = ['job.sh', 'backend.yaml']
-
 async function train(flags: TrainOptions, options: ClientOptions, io: CliIo): Promise<void> {
-  const { checkHook, parseConfigIni, requestFrom } = await import('../cloud/index.ts')
+  const { checkHook, parseConfigIni, readTrainFlags, STAY_HERE } = await import('../jobs/submit/index.ts')
   io.out.write('Start checking your job configuration, please be patient.\n')
   if (!existsSync(flags.jobConf))
     throw new UserError(`There is no ${flags.jobConf}.`, { code: 'SUBMIT_FLAGS', hint: 'Name it with --job-conf.' })
   const ini = parseConfigIni(readFileSync(flags.jobConf, 'utf8'), flags.jobConf)
-  const files = filesOf(flags.files, io)
+  const files = filesOf(flags.files, STAY_HERE, io)
   for (const { path } of files.filter(({ name }) => name === 'before_hook.sh')) checkHook(readFileSync(path, 'utf8'))
-  const request = requestFrom(
+  const request = readTrainFlags(
     flags,
     ini,
     files.map(({ name }) => name),
@@ -137,11 +110,11 @@ async function train(flags: TrainOptions, options: ClientOptions, io: CliIo): Pr
   io.out.write(`${JSON.stringify(job, undefined, 4)}\n`)
 }
 
-function filesOf(paths: readonly string[], io: CliIo) {
+function filesOf(paths: readonly string[], stay: readonly string[], io: CliIo) {
   return paths.flatMap((path) => {
     const [name, stats] = [basename(path), statSync(path, { throwIfNoEntry: false })]
     if (!stats) throw new UserError(`--files: there is no ${path}.`, { code: 'SUBMIT_FILES', hint: 'Check the path.' })
-    if (stats.isFile()) return STAY.includes(name) ? [] : [{ name, path }]
+    if (stats.isFile()) return stay.includes(name) ? [] : [{ name, path }]
     io.err.write(`${path} is a folder and stays here\n`)
     return []
   })

@@ -1,6 +1,6 @@
 /** @file `oarfish predict`: scores text with an exported model, one score a line. */
 import { Command } from 'commander'
-import type { Scored } from '../export/index.ts'
+import type { Scored } from '../inference/export/index.ts'
 import type { CliIo } from './io.ts'
 import { oneOf } from './options.ts'
 
@@ -23,7 +23,7 @@ export function predictCommand(io: CliIo): Command {
 }
 
 async function runPredict(file: string, { model, format, json = false }: PredictCliOptions, io: CliIo): Promise<void> {
-  const { outputRows, PREDICT_FORMATS, predict, shortNumber } = await import('../export/index.ts')
+  const { outputRows, PREDICT_FORMATS, predict, shortNumber } = await import('../inference/export/index.ts')
   const known = oneOf('--format', PREDICT_FORMATS, format)
   const onNotice = (message: string) => io.err.write(`${message}\n`)
   const scoreLines = ({ scores }: Scored) => Array.from(scores, (score) => `${shortNumber(score)}\n`)

@@ -20,14 +20,15 @@ export function readerCommand(_: CliIo): Command {
 }
 
 async function runReader(file: string, yaml: string | undefined): Promise<void> {
-  const { UserError, isUserError } = await import('../util/index.ts')
+  const { UserError, isUserError } = await import('../base/util/index.ts')
   const { stdinLines, writeStdout: write } = await import('../data/index.ts')
   const path = resolve(file)
   if (!existsSync(path)) {
     throw new UserError('There is no such reader.', { code: 'DATA_READER', where: { file: path } })
   }
   const reader = await load(path)
-  const config = yaml === undefined ? undefined : (await import('../config/index.ts')).loadConfig({ path: yaml }).config
+  const config =
+    yaml === undefined ? undefined : (await import('../base/config/index.ts')).loadConfig({ path: yaml }).config
   await reader.init?.(config)
   let line = 0
   const lines = async function* () {
@@ -46,7 +47,7 @@ async function runReader(file: string, yaml: string | undefined): Promise<void> 
 }
 
 async function load(path: string): Promise<Generator> {
-  const { UserError, importUserModule } = await import('../util/index.ts')
+  const { UserError, importUserModule } = await import('../base/util/index.ts')
   const module = await importUserModule<Record<string, unknown>>(path)
   const found = module['Reader'] ?? module['default']
   const reader = typeof found === 'function' ? (new (found as new () => Partial<Generator>)() as Generator) : undefined

@@ -1,13 +1,11 @@
 /** @file `oarfish run`: PaddleRec 1.x's `python -m paddlerec.run`. */
 import { Command } from 'commander'
-import { paddleV1Sink } from '../event/index.ts'
-import { ExitCode } from './exit.ts'
-import { untilInterrupted } from './interrupt.ts'
+import { paddleV1Sink } from '../base/event/index.ts'
+import { ExitCode, underLauncher, untilDone } from './interrupt.ts'
 import type { CliIo } from './io.ts'
-import { oneOf } from './options.ts'
+import { engineOption, oneOf } from './options.ts'
 import { openOutput } from './output.ts'
 import { submitRun } from './submit.ts'
-import { underLauncher } from './under-launcher.ts'
 
 interface RunCliOptions {
   readonly model: string
@@ -29,11 +27,7 @@ export function runCommand(io: CliIo): Command {
     .option('--dry-run', 'with -b: print every file and the exact request, and touch nothing')
     .option('--force', 'with -b, backend: Kubernetes: replace a job of the same name')
     .option('--json', 'print events as JSON lines')
-    .option(
-      '--engine <name>',
-      'what computes: ort, reference (slow and exact) or null (nothing: times the input)',
-      'ort',
-    )
+    .addOption(engineOption())
     .action((options: RunCliOptions) => runRun(options, io))
 }
 
@@ -43,24 +37,18 @@ async function runRun(options: RunCliOptions, io: CliIo) {
     const { dryRun = false, force = false } = options
     return await submitRun({ model, backend, dryRun, force }, io)
   }
-  const { loadRunConfig } = await import('../config/index.ts')
-  const { runModes } = await import('../run/index.ts')
-  const { ENGINES } = await import('../train/index.ts')
+  const { loadRunConfig } = await import('../base/config/index.ts')
+  const { runModes } = await import('../paddle/paddlerec-v1/index.ts')
+  const { ENGINES } = await import('../training/threads/index.ts')
   const { env } = io
   if (env['CLUSTER_INSTANCE'] === '1') await underLauncher(io)
   const config = loadRunConfig({ path: model })
   const engineName = oneOf('--engine', ENGINES, engine)
   const output = json || io.out.isTTY ? openOutput(io, { json }) : { emit: linesOf(io), close: () => undefined }
-  const message = 'Stopping after the step under way; Ctrl+C again leaves at once.'
-  const hooks = { onStopping: () => output.emit({ kind: 'notice', message }), onLeaving: output.close }
-  try {
-    await untilInterrupted(io, hooks, async (signal) => {
-      const { exitCode } = await runModes({ config, emit: output.emit, signal, engine: engineName, env })
-      if (exitCode) throw new ExitCode(exitCode)
-    })
-  } finally {
-    output.close()
-  }
+  await untilDone(io, output, async (signal) => {
+    const { exitCode } = await runModes({ config, emit: output.emit, signal, engine: engineName, env })
+    if (exitCode) throw new ExitCode(exitCode)
+  })
 }
 
 const linesOf = ({ out, err }: CliIo) =>

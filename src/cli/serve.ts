@@ -1,4 +1,4 @@
-/** @file `oarfish serve`: a model behind HTTP until it is told to stop. */
+/** @file `oarfish serve`: a model behind HTTP until a signal stops it. */
 import { Command } from 'commander'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
 import { wholeNumber } from './options.ts'
@@ -14,6 +14,8 @@ interface ServeCliOptions {
   readonly maxBodyBytes: number
   readonly pollMs: number
   readonly fillMissing?: boolean
+  readonly tlsCert?: string
+  readonly tlsKey?: string
   readonly json?: boolean
 }
 
@@ -31,12 +33,14 @@ export function serveCommand(io: CliIo): Command {
     .option('--max-body-bytes <n>', 'larger requests are refused', wholeNumber, 1024 * 1024)
     .option('--poll-ms <n>', 'how often to look for a newer export', wholeNumber, 1000)
     .option('--fill-missing', 'fill slots that a request lacks as in training, instead of refusing it')
+    .option('--tls-cert <file>', 'serve HTTPS: a certificate, PEM, with those between it and its authority')
+    .option('--tls-key <file>', 'its private key, PEM')
     .option('--json', 'print events as JSON lines')
     .action((options: ServeCliOptions) => runServe(options, io))
 }
 
 async function runServe({ json = false, ...options }: ServeCliOptions, io: CliIo): Promise<void> {
-  const { serve } = await import('../serve/index.ts')
+  const { serve } = await import('../inference/serve/index.ts')
   const output = openOutput(io, { json })
   let asked: () => void = () => {}
   const stopped = new Promise<void>((resolve) => {

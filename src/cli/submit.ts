@@ -1,10 +1,12 @@
 /** @file `oarfish run -b backend.yaml`: check, prepare and submit. */
+import { resolve } from 'node:path'
+import type { Backend } from '../base/config/index.ts'
+import { defined } from '../base/util/index.ts'
+import type { Job, Prepared } from '../jobs/submit/index.ts'
 import { serverOf } from './cloud-client.ts'
-import { exactRequest } from './exact-request.ts'
 import { Interrupted } from './interrupt.ts'
 import type { CliIo, StopSignal } from './io.ts'
-import { credentialsFile, environment } from './user-places.ts'
-import { packageVersion } from './version.ts'
+import { credentialsFile, environment, packageVersion } from './user-places.ts'
 
 export interface SubmitRun {
   readonly model: string
@@ -15,8 +17,8 @@ export interface SubmitRun {
 }
 
 export async function submitRun({ model, backend: backendFile, dryRun, force }: SubmitRun, io: CliIo): Promise<void> {
-  const { loadBackend, loadRunConfig, withSecretsOf } = await import('../config/index.ts')
-  const { describePlan, prepare, submit } = await import('../submit/index.ts')
+  const { loadBackend, loadRunConfig, withSecretsOf } = await import('../base/config/index.ts')
+  const { describePlan, prepare, submit } = await import('../jobs/submit/index.ts')
   const [config, backend] = [loadRunConfig({ path: model }), withSecretsOf(io.env, loadBackend(backendFile))]
   const cwd = process.cwd()
   const prepared = prepare({ config, backend, backendFile, cwd, version: packageVersion(), now: new Date() })
@@ -24,13 +26,15 @@ export async function submitRun({ model, backend: backendFile, dryRun, force }: 
   for (const warning of new Set(warnings)) io.err.write(`${warning}\n`)
   for (const one of prepared) {
     if (dryRun) {
-      const request = await exactRequest(one, { backend: backend.backend, cwd, server: await serverOf(io.env) })
-      const plan = describePlan(one)
-      io.out.write(backend.backend.backend === 'Kubernetes' ? `${asComment(plan)}---\n${request}` : plan + request)
+      const isYaml = backend.backend.backend === 'Kubernetes'
+      const files = describePlan(one)
+      io.out.write(isYaml ? `${asComment(files)}---\n` : files)
+      const options = { backend: backend.backend, cwd, env: io.env, server: await serverOf(io.env) }
+      io.out.write(await exactRequest(one, options))
       continue
     }
     const out = (text: string) => void io.out.write(text)
-    const env = { ...environment(io.env), ...(force && { OARFISH_FORCE: '1' }) }
+    const env = { ...environment(io.env), ...(force ? { OARFISH_FORCE: '1' } : {}) }
     let stoppedBy: StopSignal | undefined
     const onSignal = (listener: (signal: StopSignal) => void) =>
       io.onSignal((signal) => {
@@ -46,3 +50,38 @@ export async function submitRun({ model, backend: backendFile, dryRun, force }: 
 
 /** For kubectl, which takes the whole of what --dry-run prints. */
 const asComment = (text: string) => `${text.trimEnd().replaceAll(/^.*$/gm, (line) => `# ${line}`.trimEnd())}\n`
+
+interface ExactOptions {
+  readonly backend: Backend
+  readonly cwd: string
+  readonly env: NodeJS.ProcessEnv
+  /** Of the job server, where backend.yaml names none. */
+  readonly server: string
+}
+
+/** The plan that the executor would apply, or the request to the job server that would then make one. */
+async function exactRequest(prepared: Prepared, options: ExactOptions): Promise<string> {
+  const { backend, cwd, env } = options
+  const { executorFor, sentJob } = await import('../jobs/submit/index.ts')
+  const { planJob, printPlan } = await import('../jobs/executors/index.ts')
+  const job = sentJob(prepared, cwd)
+  const hasFsUgi = prepared.job.secrets.env.includes('fs_ugi')
+  const executor = executorFor(backend.backend)
+  if (executor === undefined) return serverRequest(job, hasFsUgi, backend.submit.server ?? options.server)
+  const { hostfile } = backend.submit
+  const plan = await planJob(
+    executor,
+    { job, folder: 'JOB' },
+    {
+      env: { ...environment(env), OARFISH_JOB_ID: 'JOB', ...defined({ OARFISH_FS_UGI: hasFsUgi ? '***' : undefined }) },
+      version: packageVersion(),
+      hostfile: hostfile === undefined ? undefined : resolve(cwd, hostfile),
+    },
+  )
+  return printPlan(plan)
+}
+
+function serverRequest({ files, secrets: _secrets, ...job }: Job, hasFsUgi: boolean, server: string): string {
+  const body = { ...job, files: files.map(({ name }) => name), fsUgi: hasFsUgi ? '******' : undefined }
+  return `POST ${server}/v1/jobs\n${JSON.stringify(body, undefined, 2)}\n`
+}

@@ -2,16 +2,16 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { Command } from 'commander'
-import type { Tool } from '../launch/index.ts'
-import { UserError } from '../util/index.ts'
+import { UserError } from '../base/util/index.ts'
+import type { Tool } from '../jobs/launch/index.ts'
 import { inferCommand } from './infer.ts'
+import { underLauncher } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { oneOf } from './options.ts'
 import { openOutput } from './output.ts'
 import { psInferCommand, psOfflineInferCommand } from './ps-infer.ts'
 import { psTrainerCommand } from './ps-trainer.ts'
 import { trainCommand } from './train.ts'
-import { underLauncher } from './under-launcher.ts'
 
 export function toolCommand(io: CliIo): Command {
   return new Command('tool')
@@ -24,13 +24,13 @@ export function toolCommand(io: CliIo): Command {
 }
 
 async function runTool(typed: string, args: readonly string[], io: CliIo): Promise<void> {
-  const { TOOLS } = await import('../launch/index.ts')
+  const { TOOLS } = await import('../jobs/launch/index.ts')
   const name = oneOf('tool', TOOLS, typed.replace(/\.py$/, ''))
   const { command, dygraph = false } = RUNS[name]
   if (!command) throw notInBuild(name)
   if (RUNS[name].alone && io.env['PADDLE_PSERVERS_IP_PORT_LIST']) throw trainsAlone(name)
   await underLauncher(io)
-  const isStatic = dygraph && hasOnlyStatic(args)
+  const isStatic = dygraph && (await hasOnlyStatic(args))
   if (isStatic) openOutput(io, { json: args.includes('--json') }).emit({ kind: 'notice', message: STATIC_INSTEAD })
   await command(io)
     .name(`oarfish tool ${name}`)
@@ -44,11 +44,12 @@ interface ToolRun {
   readonly command?: (io: CliIo) => Command
   /** Knows no parameter servers: started as a process of such a job, it would train everything alone. */
   readonly alone?: boolean
-  /** Takes the model from dygraph_model.ts, where there is one. */
+  /** A graph a batch, where the model has one. */
   readonly dygraph?: boolean
 }
 
-const STATIC_INSTEAD = 'There is no dygraph_model.ts beside the configuration: static_model.ts is used.'
+const STATIC_INSTEAD =
+  'There is neither model.ts nor dygraph_model.ts beside the configuration: static_model.ts is used.'
 
 const RUNS: Readonly<Record<Tool, ToolRun>> = {
   trainer: { command: trainCommand, dygraph: true, alone: true },
@@ -62,19 +63,20 @@ const RUNS: Readonly<Record<Tool, ToolRun>> = {
   static_gpubox_trainer: {},
 }
 
-/** Whether the model of `-m FILE` exists as static_model.ts alone. */
-function hasOnlyStatic(args: readonly string[]): boolean {
+/** Whether the model of `-m FILE` exists as static_model.ts alone, which has no dynamic graph. */
+async function hasOnlyStatic(args: readonly string[]): Promise<boolean> {
+  const { MODEL_FILES } = await import('../base/config/index.ts')
   const at = args.findIndex((word) => word === '-m' || word === '--config_yaml')
   const folder = dirname(args[at + 1] ?? '')
   const has = (file: string) => existsSync(join(folder, file))
-  return at >= 0 && has('static_model.ts') && !has('dygraph_model.ts')
+  return at >= 0 && has('static_model.ts') && !MODEL_FILES.dygraph.some(has)
 }
 
 function trainsAlone(name: Tool): UserError {
   const instead = /infer/.test(name) ? 'static_ps_infer' : 'static_ps_trainer'
   return new UserError(`${name} works in one process, and this one belongs to a job with parameter servers.`, {
     code: 'TOOL_ALONE',
-    hint: `Start tools/${instead}.py, with --mode dygraph for a dygraph_model.ts.`,
+    hint: `Start tools/${instead}.py, with --mode dygraph for a graph a batch.`,
   })
 }
 

@@ -1,12 +1,11 @@
 /** @file `oarfish trainer` and `oarfish pserver`: PaddlePaddle's first trainer and its server, with their options. */
 import { join } from 'node:path'
 import { Command } from 'commander'
-import type { EventSink } from '../event/index.ts'
-import type { TrainerOption, TrainerProgram, TypedTrainerOptions } from '../trainer/index.ts'
-import { formatWhere, isUserError } from '../util/index.ts'
-import { untilInterrupted } from './interrupt.ts'
+import type { EventSink } from '../base/event/index.ts'
+import { formatWhere, isUserError } from '../base/util/index.ts'
+import type { TrainerOption, TrainerProgram, TypedTrainerOptions } from '../paddle/paddle-v1/index.ts'
+import { STOPPING, underLauncher, untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
-import { underLauncher } from './under-launcher.ts'
 
 export function trainerCommand(io: CliIo): Command {
   return command('trainer', 'Train as a trainer_config.ts says, alone or with the servers of --pservers.', io)
@@ -30,7 +29,7 @@ function command(program: TrainerProgram, description: string, io: CliIo): Comma
 const isHelp = (words: readonly string[]) => words.includes('--help') || words.includes('-h')
 
 async function printHelp(program: TrainerProgram, io: CliIo): Promise<void> {
-  const { TRAINER_OPTIONS } = await import('../trainer/index.ts')
+  const { TRAINER_OPTIONS } = await import('../paddle/paddle-v1/index.ts')
   const options = Object.entries<TrainerOption>(TRAINER_OPTIONS).filter(([, { of }]) => of.includes(program))
   const lines = options.map(([name, { what, default: fallback, effect }]) => {
     const value = typeof fallback === 'boolean' ? Number(fallback) : fallback
@@ -42,7 +41,7 @@ async function printHelp(program: TrainerProgram, io: CliIo): Promise<void> {
 }
 
 async function run(program: TrainerProgram, words: readonly string[], io: CliIo): Promise<void> {
-  const { badOptions, fillTrainerOptions, parseTrainerOptions } = await import('../trainer/index.ts')
+  const { badOptions, fillTrainerOptions, parseTrainerOptions } = await import('../paddle/paddle-v1/index.ts')
   const { typed, problems } = parseTrainerOptions(words, program)
   if (problems.length > 0) throw badOptions(program, problems)
   await underLauncher(io)
@@ -51,7 +50,7 @@ async function run(program: TrainerProgram, words: readonly string[], io: CliIo)
   const hooks = { onStopping: () => log.emit({ kind: 'notice', message: STOPPING }), onLeaving: log.close }
   try {
     await untilInterrupted(io, hooks, (signal) =>
-      work(program, typed, { emit: log.emit, env: io.env, signal, ...log.dots(dot_period) }),
+      work(program, typed, { emit: log.emit, env: io.env, signal, onStep: log.dots(dot_period) }),
     )
   } catch (error) {
     log.failed(error)
@@ -61,8 +60,6 @@ async function run(program: TrainerProgram, words: readonly string[], io: CliIo)
   }
 }
 
-const STOPPING = 'Stopping after the step under way; Ctrl+C again leaves at once.'
-
 async function work(
   program: TrainerProgram,
   typed: TypedTrainerOptions,
@@ -70,10 +67,10 @@ async function work(
     readonly emit: EventSink
     readonly env: CliIo['env']
     readonly signal: AbortSignal
-    readonly onStep?: () => void
+    readonly onStep: (() => void) | undefined
   },
 ): Promise<void> {
-  const { runPserver, runTrainer } = await import('../trainer/index.ts')
+  const { runPserver, runTrainer } = await import('../paddle/paddle-v1/index.ts')
   await (program === 'trainer' ? runTrainer : runPserver)({ typed, ...common })
 }
 
@@ -84,8 +81,8 @@ const LOGS: Readonly<Record<TrainerProgram, string>> = {
 
 /** Lines go to standard output and, without the dots between them, to the log. */
 async function openLog(program: TrainerProgram, folder: string, io: CliIo) {
-  const { paddleTrainerSink } = await import('../event/index.ts')
-  const { openLogFile } = await import('../trainer/index.ts')
+  const { paddleTrainerSink } = await import('../base/event/index.ts')
+  const { openLogFile } = await import('../paddle/paddle-v1/index.ts')
   const path = join(folder, LOGS[program])
   const onFailure = (error: Error) => io.err.write(`${path} cannot be written: ${error.message}\n`)
   const file = openLogFile(path, { onFailure })
@@ -98,25 +95,22 @@ async function openLog(program: TrainerProgram, folder: string, io: CliIo) {
     },
     { program, pid: process.pid },
   )
-  const dots = (period: number) => {
+  /** Called at each step of a trainer. */
+  const dots = (period: number): (() => void) | undefined => {
     let steps = 0
-    const onStep = () => {
+    if (program !== 'trainer' || period === 0) return undefined
+    return () => {
       if (++steps % period > 0) return
       dotted = true
       io.out.write('.')
     }
-    return program === 'trainer' && period > 0 ? { onStep } : {}
   }
   const failed = (error: unknown) => {
     if (!isUserError(error)) return
-    const { message, where, hint } = error
-    const text = { message, ...(where && { where: formatWhere(where) }), ...(hint && { hint }) }
+    const { code, message, where, hint } = error
     // What is thrown is printed by whoever started the command; the log has it too.
-    paddleTrainerSink((line) => file.write(line), { program, pid: process.pid })({
-      kind: 'error',
-      code: error.code,
-      ...text,
-    })
+    const logSink = paddleTrainerSink((line) => file.write(line), { program, pid: process.pid })
+    logSink({ kind: 'error', code, message, where: where && formatWhere(where), hint })
   }
   return { emit: sink, dots, failed, close: file.close }
 }

@@ -1,7 +1,8 @@
-/** @file Where a user's own files are, and the environment in which this package's commands find each other. */
+/** @file Where a user's own files are, the environment in which this package's commands find each other, and its version. */
+import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { delimiter, dirname, join, resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { delimiter, join, resolve } from 'node:path'
+import { defined, packageFile } from '../base/util/index.ts'
 import type { CliIo } from './io.ts'
 
 export const credentialsFile = (env: CliIo['env']) =>
@@ -9,11 +10,14 @@ export const credentialsFile = (env: CliIo['env']) =>
 
 /** With this package's commands first on PATH: job.sh is to find the `paddlecloud` that belongs to it, and the kubeconfig from its folder. */
 export function environment(env: CliIo['env']): NodeJS.ProcessEnv {
-  const bin = join(dirname(fileURLToPath(import.meta.url)), '..', '..', 'bin')
   const kubeconfigs = env['KUBECONFIG']?.split(delimiter).map((file) => file && resolve(file))
   return {
     ...env,
-    PATH: [join(bin, 'path'), env['PATH']].join(delimiter),
-    ...(kubeconfigs && { KUBECONFIG: kubeconfigs.join(delimiter) }),
+    PATH: [packageFile('bin/path'), env['PATH']].join(delimiter),
+    ...defined({ KUBECONFIG: kubeconfigs?.join(delimiter) }),
   }
+}
+
+export function packageVersion(): string {
+  return JSON.parse(readFileSync(packageFile('package.json'), 'utf8')).version
 }

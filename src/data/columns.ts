@@ -1,6 +1,5 @@
-/** @file Columns cut, joined and taken out of batches, as copies. */
-import type { Batch, Slot } from './batch.ts'
-import type { Columns } from './pack.ts'
+/** @file Columns cut, joined, taken out of batches and without their zeros. */
+import type { Batch, Columns, Slot } from './batch.ts'
 
 /** Several columns of the same slots one after the other. */
 export function joinColumns(slots: readonly Slot[], parts: readonly Columns[]): Columns {
@@ -49,6 +48,25 @@ export function batchColumns(slots: readonly Slot[], { pieces }: Batch): Columns
     slots,
     pieces.map(({ chunk, from, to }) => sliceColumns(slots, chunk, from, to)),
   )
+}
+
+/** Leaves out signs that are 0, as InMemoryDataset does: they stand for "nothing here". Compacts in place; a slot left empty keeps the single sign 0. Returns the same columns. */
+export function dropZeros(columns: Columns, sparseSlots: number): Columns {
+  const { samples, counts, starts, signs } = columns
+  let [read, write] = [0, 0]
+  for (let sample = 0; sample < samples; sample++) {
+    starts[sample] = write
+    for (let slot = sample * sparseSlots; slot < (sample + 1) * sparseSlots; slot++) {
+      const first = write
+      for (const end = read + counts[slot]!; read < end; read++) {
+        if (signs[read] !== 0n) signs[write++] = signs[read]!
+      }
+      if (write === first) signs[write++] = 0n
+      counts[slot] = write - first
+    }
+  }
+  starts[samples] = write
+  return columns
 }
 
 function split(slots: readonly Slot[]) {

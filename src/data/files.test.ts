@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { formatUserError, type UserError } from '../util/index.ts'
+import { formatUserError, type UserError } from '../base/util/index.ts'
 import { listDataFiles } from './files.ts'
 
 const folder = () => mkdtempSync(join(tmpdir(), 'oarfish-files-'))

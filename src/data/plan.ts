@@ -1,9 +1,9 @@
 /** @file The input cut into numbered chunks: a pure function of files, their sizes, seed and epoch. */
-import { createRng, deriveSeed } from '../util/index.ts'
-import { rowGroupsOf } from './parquet-plan.ts'
+import { createRng, deriveSeed } from '../base/util/index.ts'
+import { rowGroupsOf } from './tables/parquet-plan.ts'
 
-/** How files are read: as text, by a user's reader, through a command, or as tables with columns. */
-export type InputKind = 'text' | 'user' | 'pipe' | 'csv' | 'parquet'
+/** How files are read: as text, by a user's reader (in Python too), through a command, or as tables with columns. */
+export type InputKind = 'text' | 'user' | 'python' | 'pipe' | 'csv' | 'parquet'
 
 /** One source of samples: a byte range of a plain file (it owns the lines that start in it), a row group, or a whole file that must be streamed. */
 export interface Chunk {
@@ -11,50 +11,43 @@ export interface Chunk {
   readonly number: number
   /** In the order of all workers' chunks together. */
   readonly place: number
-  readonly kind: 'range' | 'gzip' | 'user' | 'pipe' | 'csv' | 'parquet'
+  readonly kind: 'range' | 'gzip' | 'user' | 'python' | 'pipe' | 'csv' | 'parquet'
   readonly file: string
   readonly from: number
   readonly to: number
-  /** All files of the pass, which a user's reader divides among ranks itself. */
+  /** All files of the pass, which a user's reader divides among ranks itself, or reads together. */
   readonly files?: readonly string[]
+  /** The places of the chunks that this one is made of. */
+  readonly places?: readonly number[]
   /** Of a Parquet file; from and to are then its share of the file's bytes. */
   readonly rowGroup?: number
 }
 
+/** Which chunks a pass has, and in which order. */
 export interface PlanOptions {
-  readonly files: readonly { readonly path: string; readonly bytes: number }[]
-  readonly input: InputKind
-  readonly chunkBytes: number
-  /** Chunks in an order drawn from (seed, epoch) instead of file order. */
-  readonly shuffle: boolean
-  readonly seed: number
   readonly epoch: number
-  /** Only this worker's block of the chunks. @default all */
-  readonly part?: Part
+  /** Chunks in an order drawn from (seed, epoch) instead of file order. @default false */
+  readonly shuffle?: boolean | undefined
+  /** @default 0 */
+  readonly seed?: number | undefined
+  /** Text per chunk. @default 1 MiB */
+  readonly chunkBytes?: number | undefined
+  /** A user's reader is given all files at once. @default false */
+  readonly allFiles?: boolean | undefined
 }
 
-/** One of `count` workers. */
-export interface Part {
-  readonly index: number
-  readonly count: number
+export interface MeasuredFile {
+  readonly path: string
+  readonly bytes: number
 }
 
 /** Text per chunk: parsed it is of about the same size, and a chunk is some thousand samples. */
 export const CHUNK_BYTES = 1024 * 1024
 
-export function planChunks({ files, input, chunkBytes, shuffle, seed, epoch, part }: PlanOptions): readonly Chunk[] {
-  const chunks = files.flatMap(({ path, bytes }): Omit<Chunk, 'number' | 'place'>[] => {
-    const whole = { file: path, from: 0, to: bytes }
-    if (input === 'user' || input === 'pipe') return [{ kind: input, ...whole }]
-    if (input === 'parquet') return rowGroupsOf(path, bytes).map((group) => ({ kind: 'parquet', file: path, ...group }))
-    if (path.endsWith('.gz')) return [{ kind: input === 'csv' ? 'csv' : 'gzip', ...whole }]
-    return Array.from({ length: Math.ceil(bytes / chunkBytes) }, (_, i) => ({
-      kind: input === 'csv' ? 'csv' : 'range',
-      file: path,
-      from: i * chunkBytes,
-      to: Math.min(bytes, (i + 1) * chunkBytes),
-    }))
-  })
+/** The chunks of all workers together, in the order of their places. */
+export function planChunks(files: readonly MeasuredFile[], input: InputKind, options: PlanOptions): readonly Chunk[] {
+  const { epoch, shuffle = false, seed = 0, chunkBytes = CHUNK_BYTES, allFiles = false } = options
+  const chunks = files.flatMap((file) => chunksOf(file, input, chunkBytes))
   if (shuffle) {
     const rng = createRng(deriveSeed(seed, `chunk order of epoch ${epoch}`))
     for (let i = chunks.length - 1; i > 0; i--) {
@@ -62,14 +55,47 @@ export function planChunks({ files, input, chunkBytes, shuffle, seed, epoch, par
       ;[chunks[i], chunks[j]] = [chunks[j]!, chunks[i]!]
     }
   }
-  const placed = chunks.map((chunk, place) => ({ place, ...chunk }))
-  return (part ? blockOf(placed, part) : placed).map((chunk, number) => ({ number, ...chunk }))
+  const plan = chunks.map((chunk, place) => ({ number: place, place, ...chunk }))
+  return allFiles ? [{ ...joinChunks(plan), places: [0] }] : plan
+}
+
+function chunksOf(
+  { path: file, bytes }: MeasuredFile,
+  input: InputKind,
+  chunkBytes: number,
+): readonly Omit<Chunk, 'number' | 'place'>[] {
+  const whole = { file, from: 0, to: bytes }
+  if (input === 'user' || input === 'python' || input === 'pipe') return [{ kind: input, ...whole }]
+  if (input === 'parquet') return rowGroupsOf(file, bytes).map((group) => ({ kind: 'parquet', file, ...group }))
+  if (file.endsWith('.gz')) return [{ kind: input === 'csv' ? 'csv' : 'gzip', ...whole }]
+  return Array.from({ length: Math.ceil(bytes / chunkBytes) }, (_, i) => ({
+    kind: input === 'csv' ? 'csv' : 'range',
+    file,
+    from: i * chunkBytes,
+    to: Math.min(bytes, (i + 1) * chunkBytes),
+  }))
+}
+
+/** One chunk that is all of them. */
+export function joinChunks(chunks: readonly Chunk[]): Chunk {
+  const [files, places] = [chunks.flatMap(({ files, file }) => files ?? [file]), chunks.map(({ place }) => place)]
+  return { ...chunks[0]!, from: 0, to: sizeOf(chunks), files, places }
+}
+
+/** Input bytes of chunks. */
+export function sizeOf(chunks: readonly Chunk[]): number {
+  return chunks.reduce((sum, { from, to }) => sum + to - from, 0)
 }
 
 /** How many parts files can be read in: their chunks, or whole files where only those can be read. */
-export function countPieces(files: readonly { readonly path: string; readonly bytes: number }[], input: InputKind) {
-  const plan = { files, input, chunkBytes: CHUNK_BYTES, shuffle: false, seed: 0, epoch: 0 }
-  return planChunks(plan).length
+export function countPieces(files: readonly MeasuredFile[], input: InputKind): number {
+  return planChunks(files, input, { epoch: 0 }).length
+}
+
+/** One of `count` workers. */
+export interface Part {
+  readonly index: number
+  readonly count: number
 }
 
 /** A worker's contiguous block of a list: the first `length % count` workers get one more ([a..e] for 2: abc, de). */

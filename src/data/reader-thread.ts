@@ -1,42 +1,136 @@
 /** @file A reader thread: takes chunks in order, parses them and sends parts, at most PARTS_AHEAD ahead of the consumer. */
-import { parentPort, workerData } from 'node:worker_threads'
-import { toPlainError } from '../util/index.ts'
-import { dropZeros } from './drop-zeros.ts'
-import { type FromThread, PARTS_AHEAD, type ThreadData, type ToThread } from './messages.ts'
-import { packColumns } from './pack.ts'
-import { killTree } from './pipe.ts'
-import { createPipeSource } from './pipe-source.ts'
-import { notedProcess } from './process-note.ts'
-import { createTableSources, type TableSources } from './table-source.ts'
-import { createTextSources, type Source } from './text-source.ts'
-import { createUserSource } from './user-source.ts'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { toPlainError } from '../base/util/index.ts'
+import { type Columns, packColumns, type Shape, shapeOf } from './batch.ts'
+import { dropZeros } from './columns.ts'
+import type { FromReaderThread, ReaderThreadData, ToReaderThread } from './messages.ts'
+import { killTree } from './pipes/pipe.ts'
+import { createPipeSource } from './pipes/pipe-source.ts'
+import { notedProcess } from './pipes/process-note.ts'
+import { createPythonSource } from './python/python-source.ts'
+import { createTableSources, type TableSources } from './tables/table-source.ts'
+import { createTextSources, type Source } from './text/text-source.ts'
+import { createUserSource } from './user/user-source.ts'
 
-type ChunkJob = Extract<ToThread, { kind: 'chunk' }>
+/** Parts of a chunk that a thread may be ahead of its consumer. */
+const PARTS_AHEAD = 4
+/**
+ * A Python reader may be as many bytes ahead besides: samples are consumed file by file, and while one thread's file is, the others go on
+ * with theirs only as far as this lets them.
+ */
+const PYTHON_AHEAD_BYTES = 64 * 1024 * 1024
+
+type ChunkJob = Extract<ToReaderThread, { kind: 'chunk' }>
+type OpenSource = (job: ChunkJob) => Source
 
 interface Running {
   readonly job: ChunkJob
-  /** Parts sent and not yet consumed. */
-  ahead: number
+  /** Bytes of each part that was sent and is not yet consumed. */
+  readonly ahead: number[]
   cancelled: boolean
   wake: () => void
 }
 
-const settings = workerData as ThreadData
-serve(parentPort!, settings, sourcesOf(settings))
+class ReaderThread {
+  readonly #port: MessagePort
+  readonly #settings: ReaderThreadData
+  readonly #shape: Shape
+  readonly #open: OpenSource
+  readonly #jobs: ChunkJob[] = []
+  readonly #buffers: SharedArrayBuffer[] = []
+  #running: Running | undefined
 
-type OpenSource = (job: ChunkJob) => Source
+  constructor(port: MessagePort, settings: ReaderThreadData) {
+    this.#port = port
+    this.#settings = settings
+    this.#shape = shapeOf(settings.slots)
+    this.#open = sourcesOf(settings)
+    port.on('message', (message: ToReaderThread) => this.#receive(message))
+  }
 
-function sourcesOf(settings: ThreadData): OpenSource {
-  const { slots, onBadLine, userReader, pipe, columns } = settings
+  #receive(message: ToReaderThread): void {
+    if (message.kind !== 'cancel' && message.buffer) this.#buffers.push(message.buffer)
+    const running = this.#running
+    if (message.kind === 'chunk') {
+      this.#jobs.push(message)
+      this.#next()
+    } else if (message.kind === 'cancel') {
+      this.#jobs.splice(0, this.#jobs.length, ...this.#jobs.filter((job) => job.read !== message.read))
+      if (running?.job.read !== message.read) return
+      running.cancelled = true
+      // A source that waits for a process would not see the cancel: its end wakes it.
+      killTree(notedProcess(this.#settings.process))
+      running.wake()
+    } else if (running?.job.read === message.read && running.job.chunk.number === message.chunk) {
+      running.ahead.shift()
+      running.wake()
+    }
+  }
+
+  #next(): void {
+    const job = this.#running ? undefined : this.#jobs.shift()
+    if (!job) return
+    const running = { job, ahead: [], cancelled: false, wake: () => {} }
+    this.#running = running
+    // setImmediate: messages that came meanwhile (a cancel, a buffer) are seen before the chunk starts.
+    setImmediate(() => {
+      void this.#run(running).finally(() => {
+        this.#running = undefined
+        this.#next()
+      })
+    })
+  }
+
+  async #run(running: Running): Promise<void> {
+    const { read, chunk } = running.job
+    const shape = this.#shape
+    try {
+      for await (const { columns, ...part } of this.#open(running.job)) {
+        if (running.cancelled) return
+        const kept = this.#settings.dropZeros ? dropZeros(columns, shape.sparseSlots) : columns
+        const parsed = packColumns(kept, shape, this.#buffers.pop())
+        this.#send({ kind: 'part', read, chunk: chunk.number, parsed, ...part })
+        running.ahead.push(bytesOf(kept))
+        while (isFarAhead(running) && !running.cancelled) {
+          await new Promise<void>((resolve) => {
+            running.wake = resolve
+          })
+        }
+      }
+      this.#send({ kind: 'end', read, chunk: chunk.number })
+    } catch (error) {
+      if (running.cancelled) return
+      this.#send({ kind: 'end', read, chunk: chunk.number, error: toPlainError(error) })
+    }
+  }
+
+  #send(message: FromReaderThread): void {
+    this.#port.postMessage(message)
+  }
+}
+
+function isFarAhead({ ahead, job }: Running): boolean {
+  const room = job.chunk.kind === 'python' ? PYTHON_AHEAD_BYTES : 0
+  return ahead.length >= PARTS_AHEAD && ahead.reduce((sum, bytes) => sum + bytes, 0) >= room
+}
+
+function bytesOf({ counts, starts, signs, dense }: Columns): number {
+  return [counts, starts, signs, ...dense].reduce((sum, { byteLength }) => sum + byteLength, 0)
+}
+
+/** Opens chunks of whatever kind the settings lead to. */
+function sourcesOf(settings: ReaderThreadData): OpenSource {
+  const { userReader, pipe, python } = settings
   if (userReader) {
-    const user = createUserSource({ slots, userReader })
+    const user = createUserSource({ slots: settings.slots, userReader })
     return ({ chunk }) => user(chunk)
   }
-  const text = createTextSources(slots, onBadLine, settings)
+  if (python) return createPythonSource({ ...settings, python })
+  const text = createTextSources(settings)
   const piped = pipe && createPipeSource(text, { ...settings, pipe })
   let tables: TableSources | undefined
   const table = async function* ({ chunk }: ChunkJob): Source {
-    tables ??= createTableSources(slots, onBadLine, columns)
+    tables ??= createTableSources(settings)
     yield* tables[chunk.kind === 'parquet' ? 'parquet' : 'csv'](chunk)
   }
   const open: Readonly<Record<ChunkJob['chunk']['kind'], OpenSource>> = {
@@ -45,78 +139,14 @@ function sourcesOf(settings: ThreadData): OpenSource {
     pipe: ({ chunk, format, read }) => piped!(chunk, format, read),
     csv: table,
     parquet: table,
-    user: () => {
-      throw new Error('internal: a user reader without its settings')
-    },
+    user: withoutSettings,
+    python: withoutSettings,
   }
   return (job) => open[job.chunk.kind](job)
 }
 
-function serve(
-  port: NonNullable<typeof parentPort>,
-  { slots, dropZeros: without }: ThreadData,
-  open: OpenSource,
-): void {
-  const shape = {
-    sparseSlots: slots.filter((slot) => slot.kind === 'sparse').length,
-    widths: slots.flatMap((slot) => (slot.kind === 'dense' ? [slot.width] : [])),
-  }
-
-  const jobs: ChunkJob[] = []
-  const buffers: SharedArrayBuffer[] = []
-  let running: Running | undefined
-
-  const next = () => {
-    const job = running ? undefined : jobs.shift()
-    if (!job) return
-    const mine = { job, ahead: 0, cancelled: false, wake: () => {} }
-    running = mine
-    // setImmediate: messages that came meanwhile (a cancel, a buffer) are seen before the chunk starts.
-    setImmediate(() => {
-      void run(mine).finally(() => {
-        running = undefined
-        next()
-      })
-    })
-  }
-  const run = async (mine: Running) => {
-    const { read, chunk } = mine.job
-    try {
-      for await (const { columns, ...part } of open(mine.job)) {
-        if (mine.cancelled) return
-        const kept = without ? dropZeros(columns, shape.sparseSlots) : columns
-        const parsed = packColumns(kept, shape, buffers.pop())
-        send({ kind: 'part', read, chunk: chunk.number, parsed, ...part })
-        mine.ahead++
-        while (mine.ahead >= PARTS_AHEAD && !mine.cancelled) {
-          await new Promise<void>((resolve) => {
-            mine.wake = resolve
-          })
-        }
-      }
-      send({ kind: 'end', read, chunk: chunk.number })
-    } catch (error) {
-      if (mine.cancelled) return
-      send({ kind: 'end', read, chunk: chunk.number, error: toPlainError(error) })
-    }
-  }
-  const send = (message: FromThread) => port.postMessage(message)
-
-  port.on('message', (message: ToThread) => {
-    if (message.kind !== 'cancel' && message.buffer) buffers.push(message.buffer)
-    if (message.kind === 'chunk') {
-      jobs.push(message)
-      next()
-    } else if (message.kind === 'cancel') {
-      jobs.splice(0, jobs.length, ...jobs.filter((job) => job.read !== message.read))
-      if (running?.job.read !== message.read) return
-      running.cancelled = true
-      // A source that waits for a process would not see the cancel: its end wakes it.
-      killTree(notedProcess(settings.process))
-      running.wake()
-    } else if (running?.job.read === message.read && running.job.chunk.number === message.chunk) {
-      running.ahead--
-      running.wake()
-    }
-  })
+function withoutSettings(): never {
+  throw new Error('internal: a user reader without its settings')
 }
+
+new ReaderThread(parentPort!, workerData as ReaderThreadData)

@@ -13,7 +13,7 @@ import {
   SLOTS,
   testReader,
 } from '../../test/contracts/reader.ts'
-import { formatUserError, isUserError } from '../util/index.ts'
+import { formatUserError, isUserError } from '../base/util/index.ts'
 import type { BatchReader } from './reader.ts'
 import { openReader, openReaderPool, type ReaderOptions } from './reader-pool.ts'
 
@@ -262,8 +262,19 @@ describe('a user reader', () => {
       /does not export a class RecDataset/,
     )
     const notices: string[] = []
-    await samplesIn(fileOf('{"click":0,"color":3}'), { ...jsonReader({}), onNotice: (m) => notices.push(m) })
+    const color = fileOf('{"click":0,"1":[1],"2":[2],"dense_feature":[1,2,3],"color":3}')
+    await samplesIn(color, { ...jsonReader({}), onNotice: (m) => notices.push(m) })
     expect(notices).toEqual(['The data has a slot "color" that is not declared: it is left out.'])
+  })
+
+  test('that never gives a slot is refused with the nearest name, unless the slot need not be there', async () => {
+    const lines = '{"click":0,"1":[1],"dense_feature":[1,2,3],"dens_feature":[1,2,3]}\n'.repeat(3)
+    const file = fileOf(lines)
+    expect(await errorOf(file, jsonReader({}))).toMatch(
+      /The model declares "2", which none of its first 3 samples has; not declared, but there: "dens_feature"\./,
+    )
+    const slots = SLOTS.map((slot) => (slot.name === '2' ? { ...slot, required: false } : slot))
+    expect(await samplesIn(file, { ...jsonReader({}), slots })).toHaveLength(3)
   })
 
   test('runs only a bounded way ahead of a slow consumer', async () => {
@@ -273,7 +284,7 @@ describe('a user reader', () => {
     for await (const batch of reader) {
       expect(batch.index).toBe(0)
       // Four parts of 2048 samples, of 30,000.
-      await expect.poll(() => statSync(progress).size, { timeout: 10_000 }).toBe(4 * 2048)
+      await expect.poll(() => statSync(progress).size).toBe(4 * 2048)
       await setTimeout(400)
       expect(statSync(progress).size).toBe(4 * 2048)
       break

@@ -1,54 +1,31 @@
 /** @file One pass over the input: hands chunks to the threads and turns what they parse into batches, in number order. */
-import type { TextFormat } from '../kernel/index.ts'
-import { fromPlainError, UserError } from '../util/index.ts'
-import { createAssembler } from './assemble.ts'
-import type { Batch, Cursor } from './batch.ts'
-import type { BufferPool } from './buffer-pool.ts'
-import { detectFormat } from './detect.ts'
-import { measureFiles } from './files.ts'
-import { releaseBatch, releaseSamples } from './lease.ts'
-import type { FromThread } from './messages.ts'
-import { pipeChanged } from './pipe-errors.ts'
-import { blockOf, CHUNK_BYTES, type Chunk, type InputKind, type Part, planChunks } from './plan.ts'
-import type { ReaderThreads } from './reader-threads.ts'
+import type { TextFormat } from '../base/kernel/index.ts'
+import { deriveSeed, fromPlainError } from '../base/util/index.ts'
+import { type Batch, type BufferPool, releaseBatch, releaseSamples } from './batch.ts'
+import { type Batcher, createBatcher } from './batcher.ts'
+import { filesToRead } from './files.ts'
+import type { FromReaderThread, ToReaderThread } from './messages.ts'
+import { pipeChanged } from './pipes/pipe-errors.ts'
+import { blockOf, type Chunk, type InputKind, joinChunks, planChunks, sizeOf } from './plan.ts'
+import type { BatchReader, ReadOptions } from './read-options.ts'
+import { detectFormat } from './text/head.ts'
 
-export interface ReadOptions {
-  readonly files: readonly string[]
-  /** @default 'auto': by the first line of the first file */
-  readonly format?: 'auto' | TextFormat
-  readonly batchSize: number
-  readonly epoch: number
-  /** Chunks in an order drawn from (seed, epoch). @default false */
-  readonly shuffle?: boolean
-  /** @default 0 */
-  readonly seed?: number
-  /** Goes on behind a batch's cursor; `batch` is the index of the first batch then. @default the beginning */
-  readonly start?: Cursor & { readonly batch?: number }
-  /** Worth telling the user: an undeclared slot (once by name), an empty file, how many bad lines were skipped. */
-  readonly onNotice?: (message: string) => void
-  /** Reads only this worker's block of the chunks. @default all */
-  readonly part?: Part
-  /** A user's reader is given all files at once. @default false */
-  readonly allFiles?: boolean
-  /**
-   * Asks which chunk to read next, by its place in the plan of all, instead of reading `part` in order; undefined: none now.
-   * Asked again with `idle` once everything claimed so far is parsed; none then is the end.
-   */
-  readonly claim?: (idle: boolean, of: number) => Promise<number | undefined>
-  /** Is told each chunk that was read to its end: its place in the plan of all, how many there are, and its samples. */
-  readonly onChunk?: (place: number, of: number, samples: number) => void
-  /** Is told the texts before the slots of each sample, part by part in order, where the data has them. */
-  readonly onLeading?: (texts: readonly (readonly string[])[]) => void
-  /** Leaves out the last batch where it is smaller than the others. @default false */
-  readonly dropLast?: boolean
-  /** Text per chunk. @default 1 MiB */
-  readonly chunkBytes?: number
+export type { BatchReader, ReadOptions } from './read-options.ts'
+
+/** Who listens to the threads at the moment. */
+export interface ThreadListener {
+  message(message: FromReaderThread): void
+  failed(error: Error): void
 }
 
-/** Batches of one pass. Reading begins at once: iterate it (once; leaving the loop closes it) or close it. */
-export interface BatchReader extends AsyncIterable<Batch> {
-  readonly totalBytes: number
-  close(): Promise<void>
+export interface ReaderThreads {
+  readonly count: number
+  post(thread: number, message: ToReaderThread): void
+  /** Drops every chunk of a read, of which the commands are killed. */
+  cancel(read: number): void
+  /** Gives messages to one listener at a time; threads keep the process alive while there is one. */
+  listen(listener: ThreadListener): void
+  unlisten(): void
 }
 
 /** What a pass shares with the others of its pool. */
@@ -57,14 +34,18 @@ export interface ReaderContext {
   readonly threads: ReaderThreads
   readonly buffers: BufferPool
   readonly input: InputKind
-  /** Undeclared slots already told. */
-  readonly ignored: Set<string>
+  /** What was said already: undeclared slots, how a reader is given its files. */
+  readonly told: Set<string>
+  /** A user's reader is given all files of this process at once. @default false */
+  readonly together?: boolean | undefined
 }
 
-type ChunkMessage = FromThread | { readonly kind: 'failed'; readonly error: Error } | { readonly kind: 'closed' }
+type ChunkMessage = FromReaderThread | { readonly kind: 'failed'; readonly error: Error } | { readonly kind: 'closed' }
 
 /** Chunks in flight: one that is parsed and one that waits for each thread, two parsed ahead of the consumer. */
 const chunksInFlight = (threads: number) => 2 * threads + 2
+const TOGETHER =
+  'are given to the Python reader at once, as PaddleRec does, so one process reads: it is not seen to give samples file by file. If it does, runner.reader_files: each lets several processes read.'
 /** Of those that others could read as well, fewer are taken ahead. */
 const claimedAhead = (threads: number) => threads + 1
 
@@ -72,6 +53,8 @@ export class Reader implements BatchReader {
   readonly totalBytes: number
   readonly #options: ReadOptions
   readonly #context: ReaderContext
+  /** None for a reader of all files at once, which reads its part. */
+  readonly #claim: ReadOptions['claim']
   /** Of all workers. */
   readonly #plan: readonly Chunk[]
   /** This reader's own, in its order; with `claim`, those claimed so far. */
@@ -91,18 +74,17 @@ export class Reader implements BatchReader {
   constructor(options: ReadOptions, context: ReaderContext) {
     this.#options = options
     this.#context = context
-    const { epoch, shuffle = false, seed = 0, chunkBytes = CHUNK_BYTES, part, onNotice } = options
-    const measured = measureFiles(options.files)
-    for (const { path, bytes } of measured) if (bytes === 0) onNotice?.(`${path} is empty.`)
-    const files = measured.filter(({ bytes }) => bytes > 0)
-    if (files.length === 0) throw nothingToRead(options.files)
-    const { input } = context
-    const plan = planChunks({ files, input, chunkBytes, shuffle, seed, epoch })
-    this.#plan = options.allFiles ? [allOf(plan)] : plan
-    const own = (part ? blockOf(this.#plan, part) : this.#plan).map((chunk, number) => ({ ...chunk, number }))
-    this.#chunks = options.claim ? [] : own
-    this.totalBytes = own.reduce((sum, { from, to }) => sum + to - from, 0)
-    this.#nextChunk = options.start?.chunk ?? 0
+    const { part, start, onNotice } = options
+    this.#claim = context.together ? undefined : options.claim
+    const files = filesToRead(options.files, onNotice)
+    this.#plan = planChunks(files, context.input, options)
+    const block = part ? blockOf(this.#plan, part) : this.#plan
+    const joined = context.together && block.length > 1 ? [joinChunks(block)] : block
+    if (joined.length < block.length) this.#tell(`All ${block.length} files`, TOGETHER)
+    const own = joined.map((chunk, number) => ({ ...chunk, number }))
+    this.#chunks = this.#claim ? [] : own
+    this.totalBytes = sizeOf(own)
+    this.#nextChunk = start?.chunk ?? 0
     this.#load = new Array<number>(context.threads.count).fill(0)
     context.threads.listen({
       message: (message) => this.#receive(message),
@@ -123,14 +105,16 @@ export class Reader implements BatchReader {
     const { threads, read } = this.#context
     threads.cancel(read)
     threads.unlisten()
-    for (const number of this.#inFlight.keys()) this.#tell(number, { kind: 'closed' })
+    for (const number of this.#inFlight.keys()) this.#deliver(number, { kind: 'closed' })
   }
 
   /** Begins reading before the first batch is asked for. */
   async #start(files: readonly string[]): Promise<void> {
     const { format = 'auto' } = this.#options
-    this.#format = format !== 'auto' ? format : await formatOfInput(this.#context.input, files)
-    const ahead = (this.#options.claim ? claimedAhead : chunksInFlight)(this.#context.threads.count)
+    // A pipe prints MultiSlot text; other input than text has no text format.
+    const found = this.#context.input === 'text' ? detectFormat : async () => 'multislot' as const
+    this.#format = format === 'auto' ? await found(files) : format
+    const ahead = (this.#claim ? claimedAhead : chunksInFlight)(this.#context.threads.count)
     for (let i = 0; i < ahead; i++) this.#dispatch()
   }
 
@@ -142,7 +126,7 @@ export class Reader implements BatchReader {
 
   async #handOut(idle: boolean): Promise<void> {
     if (this.#state === 'closed') return
-    const place = await this.#options.claim?.(idle, this.#plan.length)
+    const place = await this.#claim?.(idle, this.#plan.length)
     if (place !== undefined) this.#chunks.push({ ...this.#plan[place]!, number: this.#chunks.length })
     const chunk = this.#chunks[this.#nextChunk]
     if (!chunk || this.#isClosed()) return
@@ -151,8 +135,20 @@ export class Reader implements BatchReader {
     this.#load[thread]!++
     this.#inFlight.set(chunk.number, { thread, messages: [], wake: () => {} })
     const { read, threads, buffers } = this.#context
-    const buffer = buffers.take()
-    threads.post(thread, { kind: 'chunk', read, chunk, format: this.#format, ...(buffer && { buffer }) })
+    threads.post(thread, {
+      kind: 'chunk',
+      read,
+      chunk,
+      format: this.#format,
+      seed: this.#seedOf(chunk),
+      buffer: buffers.take(),
+    })
+  }
+
+  /** Whatever a reader draws depends on seed, epoch and chunk alone, not on threads. */
+  #seedOf({ place }: Chunk): number {
+    const { seed = 0, epoch } = this.#options
+    return Number(deriveSeed(seed, `reader of epoch ${epoch}, chunk ${place}`) & 0x7fffffffn)
   }
 
   /** Asked after a wait: what was known before it may be over. */
@@ -160,19 +156,20 @@ export class Reader implements BatchReader {
     return this.#state === 'closed'
   }
 
-  #receive(message: FromThread): void {
+  #receive(message: FromReaderThread): void {
     if (message.read !== this.#context.read) return
     if (message.kind === 'part') this.#context.buffers.lend(message.parsed)
     else this.#load[this.#inFlight.get(message.chunk)!.thread]!--
-    this.#tell(message.chunk, message)
+    this.#deliver(message.chunk, message)
   }
 
   #fail(error: Error): void {
     this.#failure = error
-    for (const number of this.#inFlight.keys()) this.#tell(number, { kind: 'failed', error })
+    for (const number of this.#inFlight.keys()) this.#deliver(number, { kind: 'failed', error })
   }
 
-  #tell(chunk: number, message: ChunkMessage): void {
+  /** To whoever waits for the chunk. */
+  #deliver(chunk: number, message: ChunkMessage): void {
     const entry = this.#inFlight.get(chunk)!
     entry.messages.push(message)
     entry.wake()
@@ -180,40 +177,18 @@ export class Reader implements BatchReader {
 
   async *#batches(): AsyncGenerator<Batch, void> {
     const { batchSize, epoch, start } = this.#options
-    const assembler = createAssembler({ batchSize, epoch, firstIndex: start?.batch ?? 0, totalBytes: this.totalBytes })
+    const batcher = createBatcher({ batchSize, epoch, firstIndex: start?.batch ?? 0, totalBytes: this.totalBytes })
     try {
       await this.#started
       const first = start?.chunk ?? 0
-      let bytesBefore = this.#chunks.slice(0, first).reduce((sum, { from, to }) => sum + to - from, 0)
+      let bytesBefore = sizeOf(this.#chunks.slice(0, first))
       for (let number = first; ; number++) {
         const chunk = await this.#chunkNumber(number)
         if (!chunk) break
-        let bytes = bytesBefore
-        let sample = 0
-        const skip = number === start?.chunk ? start.sample : 0
-        for await (const part of this.#partsOf(chunk.number)) {
-          const { parsed } = part
-          if (part.leading) this.#options.onLeading?.(part.leading)
-          const skipHere = Math.min(parsed.samples, Math.max(0, skip - sample))
-          releaseSamples(parsed, skipHere)
-          if (skipHere > 0 && sample + skipHere === skip) this.#verify(chunk, part.checksum)
-          yield* assembler.add({
-            chunk: chunk.number,
-            parsed,
-            firstSample: sample,
-            skip: skipHere,
-            bytesBefore: bytes,
-            bytes: part.bytes,
-            checksum: part.checksum,
-          })
-          sample += parsed.samples
-          bytes += part.bytes
-        }
-        if (sample < skip && this.#state !== 'closed') throw pipeChanged(chunk.file, skip)
-        if (this.#state !== 'closed') this.#options.onChunk?.(chunk.place, this.#plan.length, sample)
+        yield* this.#batchesOf(chunk, batcher, bytesBefore)
         bytesBefore += chunk.to - chunk.from
       }
-      const last = assembler.finish()
+      const last = batcher.finish()
       if (last && !this.#options.dropLast) yield last
       else if (last) {
         releaseBatch(last)
@@ -229,11 +204,33 @@ export class Reader implements BatchReader {
   /** Waits for it to be handed out; asks for more where all that was claimed is done. */
   async #chunkNumber(number: number): Promise<Chunk | undefined> {
     await this.#dispatched
-    if (!this.#chunks[number] && this.#options.claim) {
+    if (!this.#chunks[number] && this.#claim) {
       this.#dispatch(true)
       await this.#dispatched
     }
     return this.#state === 'closed' ? undefined : this.#chunks[number]
+  }
+
+  /** The batches that become whole with the samples of one chunk. */
+  async *#batchesOf(chunk: Chunk, batcher: Batcher, bytesBefore: number): AsyncGenerator<Batch, void> {
+    const { start, onLeading, onChunk } = this.#options
+    const skip = chunk.number === start?.chunk ? start.sample : 0
+    let bytes = bytesBefore
+    let sample = 0
+    for await (const { parsed, leading, checksum, ...part } of this.#partsOf(chunk.number)) {
+      if (leading) onLeading?.(leading)
+      const skipHere = Math.min(parsed.samples, Math.max(0, skip - sample))
+      releaseSamples(parsed, skipHere)
+      if (skipHere > 0 && sample + skipHere === skip) this.#verify(chunk, checksum)
+      const place = { chunk: chunk.number, firstSample: sample, bytesBefore: bytes }
+      yield* batcher.add({ ...place, parsed, skip: skipHere, bytes: part.bytes, checksum })
+      sample += parsed.samples
+      bytes += part.bytes
+    }
+    if (this.#state === 'closed') return
+    if (sample < skip) throw pipeChanged(chunk.file, skip)
+    for (const [i, place] of (chunk.places ?? [chunk.place]).entries())
+      onChunk?.(place, this.#plan.length, i === 0 ? sample : 0)
   }
 
   /** Compares what is left out with what was read before the run was stopped. */
@@ -243,7 +240,7 @@ export class Reader implements BatchReader {
   }
 
   /** The parts of one chunk as they come; then its place in flight goes to the next chunk. */
-  async *#partsOf(number: number): AsyncGenerator<Extract<FromThread, { kind: 'part' }>, void> {
+  async *#partsOf(number: number): AsyncGenerator<Extract<FromReaderThread, { kind: 'part' }>, void> {
     const { read, threads, buffers } = this.#context
     for (;;) {
       const message = await this.#nextMessage(number)
@@ -258,8 +255,7 @@ export class Reader implements BatchReader {
       yield message
       const entry = this.#inFlight.get(number)!
       if (entry.messages.some(({ kind }) => kind === 'end')) continue
-      const buffer = buffers.take()
-      threads.post(entry.thread, { kind: 'consumed', read, chunk: number, ...(buffer && { buffer }) })
+      threads.post(entry.thread, { kind: 'consumed', read, chunk: number, buffer: buffers.take() })
     }
     this.#inFlight.delete(number)
     this.#dispatch()
@@ -278,32 +274,18 @@ export class Reader implements BatchReader {
   }
 
   #noticeIgnored(name: string): void {
-    if (this.#context.ignored.has(name)) return
-    this.#context.ignored.add(name)
-    this.#notice(`The data has a slot "${name}" that is not declared: it is left out.`)
+    this.#tell(`The data has a slot "${name}"`, 'that is not declared: it is left out.')
+  }
+
+  /** Once a pool. */
+  #tell(what: string, message: string): void {
+    const { told } = this.#context
+    if (told.has(what)) return
+    told.add(what)
+    this.#notice(`${what} ${message}`)
   }
 
   #notice(message: string): void {
     this.#options.onNotice?.(message)
   }
-}
-
-/** A pipe prints MultiSlot text; other input than text has no text format. */
-async function formatOfInput(input: InputKind, files: readonly string[]): Promise<TextFormat> {
-  return input === 'text' ? await detectFormat(files) : 'multislot'
-}
-
-/** One chunk that is all of them. */
-function allOf(plan: readonly Chunk[]): Chunk {
-  const bytes = plan.reduce((sum, { from, to }) => sum + to - from, 0)
-  return { ...plan[0]!, from: 0, to: bytes, files: plan.map(({ file }) => file) }
-}
-
-function nothingToRead(files: readonly string[]): UserError {
-  const what = files.length === 0 ? 'There are no data files to read.' : `All ${files.length} data files are empty.`
-  return new UserError(what, {
-    code: 'DATA_EMPTY',
-    ...(files[0] !== undefined && { where: { file: files[0] } }),
-    hint: 'Set runner.train_data_dir (or runner.test_data_dir) to the folder that holds your data files.',
-  })
 }

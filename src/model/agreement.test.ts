@@ -4,13 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { loadConfig } from '../config/index.ts'
+import { loadConfig } from '../base/config/index.ts'
 import { checkAgreement } from './agreement.ts'
 import { loadModel } from './load.ts'
 
 /** Slots s0, s1, ... and `x`, as many as these expressions say. */
 const model = (slots: string, width: string) => `
-import { mean, nn, optimizer, z } from 'oarfish'
+import { optimizer, z } from 'oarfish'
+import { mean } from 'oarfish/nn'
+import * as nn from 'oarfish/nn'
 export const hyperParameters = z.strictObject({ slots: z.int().min(1).default(3), dense: z.strictObject({ width: z.int().default(2) }).prefault({}) })
 export class StaticModel {
   constructor(hyper) { this.hyper = hyper }
@@ -95,10 +97,25 @@ describe('what is not a hyper-parameter', () => {
     })
   })
 
-  test('is let through where a model names fewer slots, or more, than the text has', async () => {
+  test('is let through where a model names fewer slots than the text has', async () => {
     useModel(model('2', '2'))
     expect(await refusal(LINE)).toBe('')
+  })
+
+  test('a slot, a label or values that no line has are refused with the nearest name, unless they need not be there', async () => {
     useModel(model('4', '2'))
+    const error = await checked(LINE).catch((reason: unknown) => reason)
+    expect(error).toMatchObject({
+      code: 'MODEL_DATA',
+      message: 'the model declares "s3", which none of the first 1 lines has',
+      hint: 'An input that data may lack is declared with { required: false }.',
+    })
+    useModel(model('3', '2').replace("label('click')", "label('clicks')"))
+    await expect(checked(LINE)).rejects.toMatchObject({
+      message: 'the model declares "clicks", which none of the first 1 lines has; not declared, but there: "click"',
+      hint: expect.stringContaining('Did you mean "click"?'),
+    })
+    useModel(model('3', '2').replace("label('click')", "label('clicks', { required: false })"))
     expect(await refusal(LINE)).toBe('')
   })
 })

@@ -1,11 +1,11 @@
 /** @file A model that disagrees with its data is refused before training, at the hyper-parameter that would make them agree. */
-import { configErrorAt, type LoadedConfig } from '../config/index.ts'
+import { configErrorAt, type LoadedConfig } from '../base/config/index.ts'
+import { formatWhere, shown, UserError } from '../base/util/index.ts'
 import { compareSlots, type Disagreement, detectFormat, readHead, type Slot } from '../data/index.ts'
-import { formatWhere, shown, UserError } from '../util/index.ts'
-import type { StaticModel } from './contract.ts'
+import type { Feeds } from './contract.ts'
 import { loadDygraphClass } from './dygraph.ts'
+import type { GraphMode } from './forms.ts'
 import { loadModelClass, type ModelClass } from './load.ts'
-import type { GraphMode } from './mode.ts'
 import { declaredSlots } from './trace.ts'
 
 const HEAD_BYTES = 256 * 1024
@@ -31,14 +31,14 @@ export async function checkAgreement(
   }
 }
 
-type DeclaringClass = ModelClass<Pick<StaticModel, 'createFeeds'>>
+type DeclaringClass = ModelClass<{ createFeeds(feeds: Feeds, isInfer: boolean): unknown }>
 
 const CLASSES: { readonly [K in GraphMode]: (loaded: LoadedConfig) => Promise<DeclaringClass> } = {
   static: loadModelClass,
   dygraph: loadDygraphClass,
 }
 
-/** Slots that nobody reads or that never come are no error by themselves; a hyper-parameter that miscounts them is. */
+/** Slots that nobody reads are no error by themselves; a hyper-parameter that miscounts them is, and so is a slot that never comes. */
 function throwDisagreement(
   loaded: LoadedConfig,
   model: DeclaringClass,
@@ -55,7 +55,9 @@ function throwDisagreement(
   throw new UserError(`${certain.message}`, {
     code: 'MODEL_DATA',
     where: { ...certain.where, file: shown(certain.where.file) },
-    hint: `Declare in createFeeds of ${shown(model.file)} what the data has, or set the folders to other data.`,
+    hint:
+      certain.hint ??
+      `Declare in ${model.declares} of ${shown(model.file)} what the data has, or set the folders to other data.`,
   })
 }
 

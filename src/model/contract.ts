@@ -1,8 +1,9 @@
-/** @file What a model folder must export: the contract between a user's static_model.ts or dygraph_model.ts and the trainer. */
+/** @file What a model's classes are: the contract between a user's static_model.ts or dygraph_model.ts and the trainer. define.ts has the other form. */
 import type { z } from 'zod'
-import type { Layer, SparseSlot } from '../nn/index.ts'
-import type { OptimizerSpec } from '../optim/index.ts'
-import type { Tensor } from '../program/index.ts'
+import type { Layer, SparseSlot } from '../graph/nn/index.ts'
+import type { Tensor } from '../graph/program/index.ts'
+import type { OptimizerSpec } from '../weights/optim/index.ts'
+import type { RunnerSettings } from './define.ts'
 import type { Metric, MetricReport } from './metrics.ts'
 
 /**
@@ -12,31 +13,43 @@ import type { Metric, MetricReport } from './metrics.ts'
  */
 export interface Feeds {
   /** An int64 label per sample, [B, 1]. */
-  label(name: string): Tensor
+  label(name: string, options?: InputOptions): Tensor
   /** Feature signs, any number per sample: for nn.embedding. */
-  sparse(name: string): SparseSlot
+  sparse(name: string, options?: InputOptions): SparseSlot
   /** `width` values per sample, [B, width]. float32 unless said otherwise. */
   dense(name: string, width: number, options?: 'float32' | 'int64' | DenseOptions): Tensor
 }
 
-export interface DenseOptions {
-  readonly dtype?: 'float32' | 'int64'
-  /** Other names that the slot may go by in text and in a config's `dense_slots`. */
-  readonly aliases?: readonly string[]
+/** Options of every input. */
+export interface InputOptions {
+  /** `false`: the data need not have it; samples without it have the sign 0, or zeros. @default true: data in which no sample has it is refused */
+  readonly required?: boolean | undefined
 }
 
+/** Options of Feeds.dense. */
+export interface DenseOptions extends InputOptions {
+  readonly dtype?: 'float32' | 'int64' | undefined
+  /** Other names that the slot may go by in text and in a config's `dense_slots`. */
+  readonly aliases?: readonly string[] | undefined
+}
+
+/** What net() returns. */
 export interface NetOutput {
   /** A scalar: the mean over the batch of what is minimized. */
   readonly loss: Tensor
-  readonly metrics?: Readonly<Record<string, Metric | MetricReport>>
+  readonly metrics?: Readonly<Record<string, Metric | MetricReport>> | undefined
   /** What inference returns, by name. */
-  readonly outputs?: Readonly<Record<string, Tensor>>
+  readonly outputs?: Readonly<Record<string, Tensor>> | undefined
 }
 
 /** One optimizer for everything, or others for single tables by name. */
 export type ModelOptimizer =
   | OptimizerSpec
-  | { readonly dense: OptimizerSpec; readonly tables: Readonly<Record<string, OptimizerSpec>> }
+  | {
+      readonly kind?: undefined
+      readonly dense: OptimizerSpec
+      readonly tables: Readonly<Record<string, OptimizerSpec>>
+    }
 
 /** The class `StaticModel` that `static_model.ts` exports; constructed with the checked hyper-parameters. */
 export interface StaticModel<Inputs = unknown> {
@@ -104,4 +117,5 @@ export interface DygraphSource {
   readonly file: string
   /** Checked hyper-parameters. */
   readonly values: unknown
+  readonly runner: RunnerSettings
 }

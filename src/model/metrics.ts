@@ -1,5 +1,6 @@
 /** @file What a model may measure: numbers, and PaddleRec 1.x's metric classes, which are several numbers and a line of words. */
-import type { ReportSpec } from '../metric/index.ts'
+
+import { namesOf, optionError } from '../base/util/index.ts'
 import {
   abs,
   cast,
@@ -16,7 +17,8 @@ import {
   type Tensor,
   takeAlong,
   topK,
-} from '../program/index.ts'
+} from '../graph/program/index.ts'
+import type { ReportSpec } from '../weights/metric/index.ts'
 
 /** What is measured; made by `metric.auc` and `metric.mean`. */
 export type Metric =
@@ -30,11 +32,19 @@ export interface MetricReport {
   readonly parts: Readonly<Record<string, Metric>>
 }
 
-export const metric = {
+/**
+ * What a model may measure: metric.auc, metric.mean, and reports of several numbers.
+ *
+ * @example metrics: { auc: metric.auc(predict, click) }
+ */
+export const metric = namesOf('metric', {
   /** Area under the ROC curve; of a prediction with several columns the last one counts. */
-  auc: (prediction: Tensor, label: Tensor): Metric => ({ kind: 'auc', prediction, label }),
-  /** Mean over samples of a scalar that is itself a batch mean. */
-  mean: (value: Tensor): Metric => ({ kind: 'mean', value }),
+  auc: (prediction: Tensor, label: Tensor): Metric => {
+    checkAuc(prediction, label)
+    return { kind: 'auc', prediction, label }
+  },
+  /** Mean over samples: of a scalar that is a batch mean already, or of all elements of a tensor. */
+  mean: (value: Tensor): Metric => ({ kind: 'mean', value: value.shape.length === 0 ? value : mean(float(value)) }),
 
   /** PaddleRec 1.x's AUC: beside the area, errors and calibration of a predicted click rate. */
   aucReport: (prediction: Tensor, label: Tensor): MetricReport => {
@@ -68,7 +78,20 @@ export const metric = {
     spec: { kind: 'PosNegRatio' },
     parts: meansOf({ right: float(greater(positive, negative)) }),
   }),
-} as const
+} as const)
+
+/** One number a sample each, or scores of classes beside it: the histogram reads so many. */
+function checkAuc(prediction: Tensor, label: Tensor): void {
+  const rows = prediction.shape[0]
+  const isRows = prediction.shape.length >= 1 && prediction.shape.length <= 2
+  const isLabel = label.shape[0] === rows && label.shape.slice(1).every((dim) => dim === 1)
+  if (isRows && isLabel) return
+  const shown = ({ shape }: Tensor) => `[${shape.join(', ')}]`
+  throw optionError(
+    `metric.auc of a prediction ${shown(prediction)} and a label ${shown(label)}`,
+    'Give a prediction [B, 1] (or [B, classes], of which the last counts) and a label [B, 1] of the same samples.',
+  )
+}
 
 const float = (x: Tensor): Tensor => (x.dtype === 'float32' ? x : cast(x, 'float32'))
 

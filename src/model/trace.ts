@@ -1,11 +1,12 @@
 /** @file Traces a model into programs: the training step with its gradients, and the evaluation. */
-import { backward, inference } from '../autodiff/index.ts'
+
+import { UserError, type Where } from '../base/util/index.ts'
 import type { Slot } from '../data/index.ts'
-import type { MetricSpec } from '../metric/index.ts'
-import type { SparseSlot } from '../nn/index.ts'
-import type { OptimizerSpec } from '../optim/index.ts'
-import { Builder, cast, type Program, type Tensor } from '../program/index.ts'
-import { UserError } from '../util/index.ts'
+import { backward, inference } from '../graph/autodiff/index.ts'
+import type { SparseSlot } from '../graph/nn/index.ts'
+import { Builder, cast, ownFetches, type Program, type Tensor } from '../graph/program/index.ts'
+import type { MetricSpec } from '../weights/metric/index.ts'
+import type { OptimizerSpec } from '../weights/optim/index.ts'
 import type { DygraphSource, Feeds, ModelOptimizer, NetOutput, StaticModel } from './contract.ts'
 import type { Metric } from './metrics.ts'
 
@@ -21,9 +22,9 @@ export interface TracedModel {
   readonly optimizer: OptimizerSpec
   readonly tableOptimizers: Readonly<Record<string, OptimizerSpec>>
   /** Of a dynamic model: every step is traced anew by the thread that runs it; `train` and `infer` hold no ops. */
-  readonly dygraph?: DygraphSource
+  readonly dygraph?: DygraphSource | undefined
   /** createOptimizer has wrapped its optimizer for a collective job. @default false */
-  readonly distributed?: boolean
+  readonly distributed?: boolean | undefined
 }
 
 export function traceModel(model: StaticModel, strategy?: unknown): TracedModel {
@@ -34,7 +35,7 @@ export function traceModel(model: StaticModel, strategy?: unknown): TracedModel 
     train: backward(train.program, 'loss'),
     infer: inference(
       infer.program,
-      infer.program.fetches.map(({ name }) => name).filter((name) => !name.startsWith('state:')),
+      ownFetches(infer.program).map(({ name }) => name),
     ),
     metrics: infer.metrics,
     outputs: infer.outputs,
@@ -43,13 +44,13 @@ export function traceModel(model: StaticModel, strategy?: unknown): TracedModel 
 }
 
 /** The inputs that a model declares, without building its net. */
-export function declaredSlots(model: Pick<StaticModel, 'createFeeds'>): readonly Slot[] {
+export function declaredSlots(model: { createFeeds(feeds: Feeds, isInfer: boolean): unknown }): readonly Slot[] {
   const slots: Slot[] = []
   model.createFeeds(feedsOf(new Builder(), slots), false)
   return slots
 }
 
-function traceNet(model: StaticModel, isInfer: boolean) {
+export function traceNet(model: StaticModel, isInfer: boolean) {
   const builder = new Builder()
   const slots: Slot[] = []
   const inputs = model.createFeeds(feedsOf(builder, slots), isInfer)
@@ -60,25 +61,26 @@ function traceNet(model: StaticModel, isInfer: boolean) {
   return { program, slots, metrics: measured.specs, outputs: Object.keys(outputs) }
 }
 
-export function checkLoss({ shape }: Tensor, from: string): void {
+export function checkLoss({ shape }: Tensor, from: string, where?: Where): void {
   if (shape.length === 0) return
   throw new UserError(`the loss has shape [${shape.join(', ')}]; it must be a scalar`, {
     code: 'MODEL_LOSS',
+    where,
     hint: `return { loss: mean(cost) } from ${from}`,
   })
 }
 
 export function feedsOf(builder: Builder, slots: Slot[]): Feeds {
   const dense: Feeds['dense'] = (name, width, options = {}) => {
-    const { dtype = 'float32', aliases } = typeof options === 'string' ? { dtype: options } : options
-    slots.push({ kind: 'dense', name, width, dtype, ...(aliases && { aliases }) })
+    const { dtype = 'float32', aliases, required } = typeof options === 'string' ? { dtype: options } : options
+    slots.push({ kind: 'dense', name, width, dtype, aliases, required })
     return builder.feed(name, ['B', width], dtype)
   }
   return {
     dense,
-    label: (name) => dense(name, 1, 'int64'),
-    sparse(name): SparseSlot {
-      slots.push({ kind: 'sparse', name })
+    label: (name, options) => dense(name, 1, { ...options, dtype: 'int64' }),
+    sparse(name, { required } = {}): SparseSlot {
+      slots.push({ kind: 'sparse', name, required })
       return { kind: 'sparse', name, builder }
     },
   }
@@ -119,7 +121,6 @@ export function metricSpec(name: string, kind: Metric['kind']): MetricSpec {
 export function splitOptimizer(
   own: ModelOptimizer,
 ): Pick<TracedModel, 'optimizer' | 'tableOptimizers' | 'distributed'> {
-  return 'dense' in own
-    ? { optimizer: own.dense, tableOptimizers: own.tables, ...('strategy' in own && { distributed: true }) }
-    : { optimizer: own, tableOptimizers: {} }
+  if (own.kind !== undefined) return { optimizer: own, tableOptimizers: {} }
+  return { optimizer: own.dense, tableOptimizers: own.tables, distributed: Object.hasOwn(own, 'strategy') }
 }

@@ -1,7 +1,7 @@
 /** @file The class `Model` of PaddleRec 1.x as a StaticModel: what it leaves out follows from the config's slots and optimizer. */
-import { configErrorAt, type LoadedConfig } from '../config/index.ts'
-import { type OptimizerSpec, optimizer } from '../optim/index.ts'
-import { suggest, UserError } from '../util/index.ts'
+import { configErrorAt, type LoadedConfig } from '../base/config/index.ts'
+import { suggest, UserError } from '../base/util/index.ts'
+import { type OptimizerSpec, optimizer } from '../weights/optim/index.ts'
 import type { Feeds, ModelModule, ModelV1, SlotInputs, StaticModel } from './contract.ts'
 
 export function staticModelOf(

@@ -4,10 +4,8 @@ import { copyFile, cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { alive, eventsOf, ofKind, removeLeft, run } from './launch.testing.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const hasPython = ['python', 'python3'].some((python) => spawnSync(python, ['--version']).status === 0)

@@ -49,7 +49,9 @@ describe('oarfish exec', () => {
 })
 
 describe('oarfish tool', () => {
-  const MODEL = `import { mean, nn, optimizer } from 'oarfish'
+  const MODEL = `import { optimizer } from 'oarfish'
+import { mean } from 'oarfish/nn'
+import * as nn from 'oarfish/nn'
     export class StaticModel {
       createFeeds({ label, dense }) { return { click: label('click'), x: dense('dense_feature', 13) } }
       net({ click, x }) { return { loss: mean(nn.sigmoidCrossEntropy(nn.linear(x, { name: 'sum', out: 1 }), click)) } }

@@ -4,14 +4,14 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Event, EventOf } from '../../src/event/index.ts'
+import type { Event, EventOf } from '../../src/base/event/index.ts'
 
 const BINS = {
   fleetrun: fileURLToPath(new URL('../../bin/fleetrun.js', import.meta.url)),
   oarfish: fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url)),
 }
 export const ACTOR = fileURLToPath(new URL('../fixtures/launch/actor.mjs', import.meta.url))
-const TIMEOUT_MS = 25_000
+const TIMEOUT_MS = 200_000
 
 /** Removes what static_ps_trainer leaves where it runs. */
 export function removeLeft(folder: string): void {
@@ -33,7 +33,7 @@ export interface LaunchRun {
 export interface LaunchRunOptions {
   readonly cwd: string
   readonly env?: Readonly<Record<string, string>>
-  /** @default 25 s */
+  /** @default 200 s */
   readonly timeoutMs?: number
   /** Sees each piece of output as it comes. */
   readonly onOutput?: (all: string, launcher: ChildProcess) => void
@@ -97,9 +97,9 @@ export function alive(mark: string): readonly number[] {
     .map(Number)
 }
 
-/** Waits until none is alive, and says who is when the time is over. */
-export async function noneAlive(mark: string, ms: number): Promise<readonly number[]> {
-  const end = performance.now() + ms
+/** Waits until none is alive, and says who is when a minute is over. */
+export async function noneAlive(mark: string): Promise<readonly number[]> {
+  const end = performance.now() + 60_000
   while (alive(mark).length > 0 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 50))
   return alive(mark)
 }

@@ -14,7 +14,9 @@ beforeEach(() => {
 })
 
 const MODEL = `
-import { mean, nn, concat, metric, sigmoid } from 'oarfish'
+import { metric } from 'oarfish'
+import { mean, concat, sigmoid } from 'oarfish/nn'
+import * as nn from 'oarfish/nn'
 export class Model {
   net({ label, sparse, dense }, isInfer) {
     const x = concat([nn.embedding(Object.values(sparse), { name: 'table', dim: 2 }), ...Object.values(dense)], 1)
@@ -65,14 +67,14 @@ const start = (...more: string[]) => run('oarfish', ['run', '-m', 'config.yaml',
 test('fleet_mode: hybrid: dense weights are averaged among the workers, rows are on the servers', async () => {
   job(CONFIG.replace('  worker_num: 2\n', '  worker_num: 2\n  fleet_mode: hybrid\n'))
   const { code, mark } = await start()
-  expect([code, await noneAlive(mark, 2000)]).toEqual([0, []])
+  expect([code, await noneAlive(mark)]).toEqual([0, []])
   expect(readFileSync(join(folder, 'logs', 'worker.1'), 'utf8')).toContain('averaged among the workers by ring of 2')
 })
 
 test('two workers and two servers train every sample once an epoch, save epochs 1 and 3, and infer evaluates both', async () => {
   job()
   const { code, out, mark } = await start()
-  expect([code, await noneAlive(mark, 2000)]).toEqual([0, []])
+  expect([code, await noneAlive(mark)]).toEqual([0, []])
   expect(out).toContain(`launch GeneralTrainer engine with cluster to run model: ${join(folder, 'config.yaml')}\n`)
   expect(readdirSync(join(folder, 'logs')).sort()).toEqual(['server.0', 'server.1', 'worker.0', 'worker.1'])
   expect(readdirSync(join(folder, 'saved')).sort()).toEqual(['1', '3'])
@@ -129,7 +131,7 @@ test('a worker that fails ends the job with its exit code, its last lines and no
   job()
   writeFileSync(join(folder, 'data/part-9'), `${line(0)}click:1 user:x item:1 x:0 x:1\n`)
   const { code, out, err, mark } = await start()
-  expect([code, await noneAlive(mark, 2000)]).toEqual([2, []])
+  expect([code, await noneAlive(mark)]).toEqual([2, []])
   expect(err).toMatch(/worker \d \(pid \d+\) failed first: exit code 2\./)
   expect(err).toContain('part-9:2:14')
   expect(out).not.toContain('PaddleRec: Runner infer Begin')

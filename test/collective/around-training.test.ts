@@ -4,7 +4,7 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { eventsOf, noneAlive, ofKind, run } from '../cluster/launch.testing.ts'
-import { inferTiny, tinyFolder, trainTiny } from '../train/tiny.testing.ts'
+import { inferTiny, TRAIN_ONLY, tinyFolder, trainTiny } from '../train/tiny.testing.ts'
 import { freePorts } from './ranks.testing.ts'
 import { startRanks, stopOne, trainTogether } from './training.testing.ts'
 
@@ -43,7 +43,7 @@ test('oarfish infer on two ranks measures what one process does, each rank over 
 
 test('with another number of processes an epoch in which ranks were stopped begins anew', async () => {
   const overrides = [save('stopped'), DIVIDED, 'runner.epochs=100000', 'runner.print_interval=1']
-  const epoch = await stopOne(await startRanks({ folder, size: 2, overrides }))
+  const epoch = await stopOne(await startRanks({ folder, config: TRAIN_ONLY, size: 2, overrides }))
   const { result, events } = await trainTiny(folder, [save('stopped'), `runner.epochs=${epoch + 1}`], { resume: true })
   expect(result.samples).toBe(240)
   expect(ofKind(events, 'warning').map(({ message }) => message)).toContainEqual(
@@ -115,8 +115,8 @@ test('an elastic job trains alone, starts again when a second host comes, and go
   })
   const { out, mark } = await first
   const other = await second!
-  expect(await noneAlive(mark, 5000)).toEqual([])
-  expect(await noneAlive(other.mark, 5000)).toEqual([])
+  expect(await noneAlive(mark)).toEqual([])
+  expect(await noneAlive(other.mark)).toEqual([])
   expect(out).toContain('Starting again, 1 of 3 times: 127.0.0.1 has come.')
   const lines = ofKind(eventsOf({ out: out.slice(0, out.lastIndexOf('\n') + 1) }), 'output').map(({ line }) => line)
   const restarted = lines.slice(lines.findIndex((line) => /Rank 0 of 2/.test(line)))

@@ -1,4 +1,4 @@
-import type { BlockingGroup, Operations } from '../../src/collective/index.ts'
+import { type BlockingGroup, type Operations } from '../../src/training/collective/index.ts'
 
 type Cases = Readonly<Record<string, (group: BlockingGroup | Operations<'promise'>) => Promise<Uint8Array | undefined>>>
 

@@ -1,14 +1,13 @@
 /** @file Steps of several ranks are the same mathematics as one process with the whole batch: equal to 1e-9 in float64. */
 import { describe, expect, test } from 'vitest'
-import type { Gathered, Numbers, Reduction } from '../../src/collective/index.ts'
 import { optimizer } from '../../src/index.ts'
-import type { Params, ParamsShare, TableShare } from '../../src/params/index.ts'
-import type { ReferenceStore } from '../../src/ps/index.ts'
-import { ParallelParams } from '../../src/train/parallel/parallel-params.ts'
-import type { Ranks } from '../../src/train/parallel/ranks.ts'
-import type { SignUnion } from '../../src/train/parallel/sign-union.ts'
-import { ownerOf } from '../../src/train/parallel/table-plan.ts'
+import { ownerOf } from '../../src/training/driver/table-plan.ts'
+import type { ReferenceStore } from '../../src/training/ps/reference-store.testing.ts'
+import { ParallelParams } from '../../src/training/step/parallel/parallel-params.ts'
+import type { SignUnion } from '../../src/training/step/parallel/sign-union.ts'
+import type { BatchParams, BatchRows, Params } from '../../src/weights/params/index.ts'
 import { everything, exactStep, layoutOf, openProblem, openStores, type Problem, samples } from '../ps/exact.testing.ts'
+import { inProcess } from './in-process.testing.ts'
 
 const STEPS = 50
 const BATCH = 18 // four ranks get 5, 5, 4 and 4 of them
@@ -87,13 +86,13 @@ async function trainRanks(
 
 /** Signs in the order of their owners, as kernels give them, and rows and gradients along with them. */
 function byOwner(params: ParallelParams<Float64Array>, owners: number): Params<Float64Array> {
-  const sorted = (share: ParamsShare<Float64Array>) => {
+  const sorted = (share: BatchParams<Float64Array>) => {
     const { signs } = share.tables[0]!.distinct
     const order = [...signs.keys()].sort((a, b) => ownerOf(signs[a]!, owners) - ownerOf(signs[b]!, owners))
     const lengths = new Uint32Array(owners)
     for (const sign of signs) lengths[ownerOf(sign, owners)]!++
     const distinct = { signs: BigUint64Array.from(order, (i) => signs[i]!), lengths }
-    const moved = ({ table, rows, gradients }: TableShare<Float64Array>) => {
+    const moved = ({ table, rows, gradients }: BatchRows<Float64Array>) => {
       const dim = rows.length / signs.length
       const pick = (from: Float64Array) =>
         Float64Array.from(order.flatMap((i) => [...from.subarray(i * dim, (i + 1) * dim)]))
@@ -112,7 +111,6 @@ function byOwner(params: ParallelParams<Float64Array>, owners: number): Params<F
     },
     push: (share) => params.push(sorted(share).share),
     flush: () => undefined,
-    close: () => undefined,
   }
 }
 
@@ -140,61 +138,8 @@ function plainUnion(dims: readonly number[]): SignUnion<Float64Array> {
         for (let d = 0; d < dim; d++) into[row * dim + d]! += gradients[i * dim + d]!
       return into
     },
-    addShown: (shown) => shown,
+    addShowClick: (showClick) => showClick,
   }
-}
-
-/** Ranks in one thread: a call is answered when all have made it. */
-function inProcess(size: number): Ranks[] {
-  const rounds: { values: unknown[]; done: Promise<unknown[]>; resolve: (values: unknown[]) => void }[] = []
-  const turns = Array<number>(size).fill(0)
-  const exchange = <T>(rank: number, value: T): Promise<T[]> => {
-    const turn = turns[rank]!++
-    if (!rounds[turn]) {
-      let resolve: (values: unknown[]) => void = () => undefined
-      const done = new Promise<unknown[]>((settle) => {
-        resolve = settle
-      })
-      rounds[turn] = { values: [], done, resolve }
-    }
-    const round = rounds[turn]
-    round.values[rank] = value
-    if (Object.keys(round.values).length === size) round.resolve(round.values)
-    return round.done as Promise<T[]>
-  }
-  const joined = <T extends Numbers>(parts: readonly T[]): Gathered<T> => {
-    const all = parts.flatMap((part) => [...part] as number[])
-    const Values = parts[0]!.constructor as unknown as { from(values: number[]): T }
-    return { values: Values.from(all), counts: parts.map(({ length }) => length) }
-  }
-  return Array.from({ length: size }, (_, rank) => ({
-    rank,
-    size,
-    begin: {
-      allReduce: (values: Numbers, reduction: Reduction) => {
-        const all = exchange(rank, values.slice() as Float64Array)
-        return async () => {
-          const parts = await all
-          for (let i = 0; i < values.length; i++) {
-            const own = parts.map((part) => part[i]!)
-            values[i] = reduction === 'max' ? Math.max(...own) : own.reduce((sum, value) => sum + value, 0)
-          }
-        }
-      },
-      allGather: <T extends Numbers>(own: T) => {
-        const all = exchange(rank, own.slice() as T)
-        return async () => joined(await all)
-      },
-      allToAll: <T extends Numbers>(values: T, counts: readonly number[]) => {
-        const starts = counts.map((_, r) => counts.slice(0, r).reduce((sum, count) => sum + count, 0))
-        const all = exchange(
-          rank,
-          counts.map((count, r) => values.slice(starts[r]!, starts[r]! + count) as T),
-        )
-        return async () => joined((await all).map((parts) => parts[rank]!))
-      },
-    },
-  }))
 }
 
 function sliceOf<T>(batch: readonly T[], rank: number, size: number): readonly T[] {
@@ -204,7 +149,7 @@ function sliceOf<T>(batch: readonly T[], rank: number, size: number): readonly T
 }
 
 function directly(store: ReferenceStore): Params<Float64Array> {
-  const signsOf = ({ tables }: ParamsShare<Float64Array>) => {
+  const signsOf = ({ tables }: BatchParams<Float64Array>) => {
     const own = [...tables].sort((a, b) => a.table - b.table)
     return { own, asked: { groups: own.map(({ distinct }) => distinct), tableGroups: own.map((_, i) => i) } }
   }
@@ -220,6 +165,5 @@ function directly(store: ReferenceStore): Params<Float64Array> {
       return store.push({ ...asked, gradients: own.map(({ gradients }) => gradients), dense: share.gradients })
     },
     flush: () => undefined,
-    close: () => undefined,
   }
 }

@@ -35,7 +35,7 @@ export function mpiTools(): string | undefined {
   return status === 0 ? undefined : stderr.trim()
 }
 
-/** Open MPI refuses root unless told twice; tests in containers are root. */
+/** Open MPI refuses root unless allowed twice; tests in containers are root. */
 export const MPI_ENV: NodeJS.ProcessEnv = {
   ...process.env,
   OMPI_ALLOW_RUN_AS_ROOT: '1',

@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { writeSync } from 'node:fs'
 import { isMainThread, Worker, workerData } from 'node:worker_threads'
-import { agree, groupPlan, openGroup, openSeat } from '../../dist/collective/index.js'
+import { attachGroup, groupPlan, openGroup } from '../../dist/training/collective/index.js'
 import { cases, someCases } from './cases.mjs'
 
 const say = (line) => writeSync(1, `${JSON.stringify(line)}\n`)
@@ -28,7 +28,7 @@ const works = {
   'some-cases': (group) => runCases(group, someCases),
   'cases-of-both': async (group) => {
     await runCases(group)
-    const handle = group.seat()
+    const handle = group.handle()
     const worker = new Worker(new URL(import.meta.url), { workerData: { handle }, transferList: [handle.port] })
     await new Promise((resolve, reject) => worker.once('error', reject).once('exit', resolve))
   },
@@ -59,7 +59,7 @@ const works = {
   'fails-in-call': async (group) => {
     await group.barrier()
     if (group.rank === group.size - 1) {
-      const handle = group.seat()
+      const handle = group.handle()
       new Worker(new URL(import.meta.url), { workerData: { handle, waits: true }, transferList: [handle.port] }).on(
         'error',
         () => {},
@@ -68,7 +68,7 @@ const works = {
       throw new Error('the disk of this rank is full')
     }
     await new Promise((resolve) => setTimeout(resolve, 2500))
-    // The first may be met by the call in which that thread waits; nobody meets the second.
+    // The first may be answered by the call in which that thread waits; nothing answers the second.
     await group.barrier()
     await group.barrier()
   },
@@ -76,13 +76,12 @@ const works = {
   leaves: async (group) => {
     await group.barrier()
     if (group.rank !== group.size - 1) await new Promise((resolve) => setTimeout(resolve, 60_000))
-    const handle = group.seat()
+    const handle = group.handle()
     new Worker(new URL(import.meta.url), { workerData: { handle, waits: true }, transferList: [handle.port] })
     setTimeout(() => process.exit(4), 500)
     await new Promise((resolve) => setTimeout(resolve, 60_000))
   },
   /** Ranks with different configurations. */
-  disagree: (group) => agree(group, { runner: { seed: 1, train_batch_size: 512 / (1 + (group.rank % 2)) } }),
   differ: async (group) => {
     if (group.rank === 1) await group.allReduce(new Int32Array(10), 'sum')
     else await group.allReduce(new Float32Array(10), 'sum')
@@ -105,5 +104,5 @@ async function main({ plan, work }) {
 }
 
 if (isMainThread) await main(JSON.parse(process.argv[2]))
-else if (workerData.waits) openSeat(workerData.handle).barrier()
-else await runCases(openSeat(workerData.handle))
+else if (workerData.waits) attachGroup(workerData.handle).barrier()
+else await runCases(attachGroup(workerData.handle))

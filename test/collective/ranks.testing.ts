@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import type { RingPlan } from '../../src/collective/index.ts'
+import type { RingPlan } from '../../src/training/collective/index.ts'
 
 export const RANK_PROGRAM = fileURLToPath(new URL('./rank.mjs', import.meta.url))
 
@@ -42,7 +42,7 @@ export interface Running {
   until(fits: (line: Line) => boolean): Promise<Line>
 }
 
-const PATIENCE_MS = 120_000
+const PATIENCE_MS = 220_000
 
 export function startProcess(command: readonly string[], env: NodeJS.ProcessEnv = process.env): Running {
   return watch(spawn(command[0]!, command.slice(1), { env, stdio: ['ignore', 'pipe', 'pipe'] }))
@@ -102,10 +102,12 @@ function parse(line: string): Line | undefined {
 }
 
 /** Ranks of a ring on this host. */
+export const RING_IDENTITY = { jobId: 'test', token: 'secret' } as const
+
 export async function startRing(size: number, work: string, more: Partial<RingPlan> = {}): Promise<readonly Running[]> {
   const ports = await freePorts(size)
   const endpoints = ports.map((port) => `127.0.0.1:${port}`)
-  const plan = { kind: 'ring', endpoints, identity: { jobId: 'test', token: 'secret' }, ...more }
+  const plan = { kind: 'ring', endpoints, identity: RING_IDENTITY, ...more }
   return endpoints.map((_, rank) =>
     startProcess([process.execPath, RANK_PROGRAM, JSON.stringify({ plan: { ...plan, rank }, work })]),
   )

@@ -1,6 +1,7 @@
 /** @file Ranks that train, as processes of this host on the embedded ring: `oarfish train` with the environment of a launcher. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import { vi } from 'vitest'
 import { freePorts } from './ranks.testing.ts'
 
 const OARFISH = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
@@ -53,7 +54,7 @@ export async function startRanks({
     child.stderr.setEncoding('utf8').on('data', (text: string) => {
       err += text
     })
-    const patience = setTimeout(() => child.kill('SIGKILL'), 150_000)
+    const patience = setTimeout(() => child.kill('SIGKILL'), 220_000)
     const ended = new Promise<{ code: number | string; err: string; ms: number }>((resolve) =>
       child.once('close', (code, signal) => {
         clearTimeout(patience)
@@ -88,13 +89,16 @@ export async function trainTogether(options: RanksOptions): Promise<readonly Tra
   )
 }
 
+/** Waits until every rank has trained a batch. */
+export async function training(ranks: readonly TrainingRank[]): Promise<void> {
+  const trains = ({ events, child: { exitCode } }: TrainingRank) =>
+    exitCode !== null || events.some(({ kind }) => kind === 'batch')
+  await vi.waitUntil(() => ranks.every(trains), { timeout: 200_000 })
+}
+
 /** Tells the last rank to stop once all train, and waits until all have; the epoch in which it was. */
 export async function stopOne(ranks: readonly TrainingRank[]): Promise<number> {
-  const until = Date.now() + 120_000
-  while (!ranks.every(({ events }) => events.some(({ kind }) => kind === 'batch'))) {
-    if (Date.now() > until) throw new Error('the ranks do not train')
-    await new Promise((resolve) => setTimeout(resolve, 20))
-  }
+  await training(ranks)
   ranks.at(-1)!.child.kill('SIGINT')
   const epochs = ranks.map(async ({ ended, events }, rank) => {
     const { code, err } = await ended

@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { LoadedBackend, LoadedRunConfig } from '../../src/config/index.ts'
+import type { LoadedBackend, LoadedRunConfig } from '../../src/base/config/index.ts'
 import { FIXTURE, isBackend, parseBlock, singleMachine, yamlBlocks } from './blocks.testing.ts'
 
 const { OARFISH_SEEDS } = process.env
@@ -23,8 +23,8 @@ describe('the blocks of a guide', () => {
   })
 })
 
-test('the example of docs/config-v1.md parses', () => {
-  const page = readFileSync(new URL('../../docs/config-v1.md', import.meta.url), 'utf8')
+test('the example of docs/reference/config-v1.md parses', () => {
+  const page = readFileSync(new URL('../../docs/reference/config-v1.md', import.meta.url), 'utf8')
   // Others are a part of one.
   const whole = yamlBlocks(page).filter((block) => block.includes('workspace:'))
   expect(whole.map((block) => (parseBlock(block) as LoadedRunConfig).config.mode)).toEqual([['single_cpu_train']])

@@ -1,7 +1,7 @@
 /** @file The yaml blocks of a text, and the parser that each of them is for. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { parseBackend, parseRunConfig } from '../../src/config/index.ts'
+import { parseBackend, parseRunConfig } from '../../src/base/config/index.ts'
 
 export const FIXTURE = readFileSync(fileURLToPath(new URL('distributed.fixture.md', import.meta.url)), 'utf8')
 

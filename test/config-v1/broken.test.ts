@@ -1,6 +1,6 @@
 /** @file A 1.x config that is wrong says where and why, and the fix it prints makes it right. */
 import { expect, test } from 'vitest'
-import { ConfigError } from '../../src/config/index.ts'
+import { ConfigError } from '../../src/base/config/index.ts'
 import { applyPrintedFixes } from '../config/apply-fix.ts'
 import { FIXTURE, parse, singleMachine } from './blocks.testing.ts'
 

@@ -1,7 +1,7 @@
 /** @file Random slips in a 1.x config are accepted, or refused with fixes that lead to one that is accepted. */
 import { expect, test } from 'vitest'
-import { ConfigError } from '../../src/config/index.ts'
-import { createRng } from '../../src/util/index.ts'
+import { ConfigError } from '../../src/base/config/index.ts'
+import { createRng } from '../../src/base/util/index.ts'
 import { applyPrintedFixes } from '../config/apply-fix.ts'
 import { FIXTURE, parse, singleMachine } from './blocks.testing.ts'
 

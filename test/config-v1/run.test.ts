@@ -3,9 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, test } from 'vitest'
-import { loadRunConfig } from '../../src/config/index.ts'
-import type { Event, EventOf } from '../../src/event/index.ts'
-import { runModes } from '../../src/run/index.ts'
+import { loadRunConfig } from '../../src/base/config/index.ts'
+import type { Event, EventOf } from '../../src/base/event/index.ts'
+import { folderOwner, holdFolder } from '../../src/base/fs/index.ts'
+import { runModes } from '../../src/paddle/paddlerec-v1/index.ts'
 import { oarfish } from '../oarfish.testing.ts'
 import { FIXTURE, singleMachine } from './blocks.testing.ts'
 
@@ -68,7 +69,9 @@ describe.each([
 })
 
 const MODEL = `
-import { mean, nn, concat, metric, sigmoid } from 'oarfish'
+import { metric } from 'oarfish'
+import { mean, concat, sigmoid } from 'oarfish/nn'
+import * as nn from 'oarfish/nn'
 export class Model {
   net({ label, sparse, dense }, isInfer) {
     const x = concat([nn.embedding(Object.values(sparse), { name: 'table', dim: 2 }), ...Object.values(dense)], 1)
@@ -133,7 +136,18 @@ describe('a runner', () => {
     expect(Object.keys(result.runners[0]!.metrics['phase1']!)).toEqual(['loss', 'AUC'])
     const losses = ofKind(events, 'epoch').map(({ metrics }) => metrics['loss']!)
     expect(losses[2]).toBeLessThan(losses[0]!)
-  }, 30_000)
+  })
+
+  test('does not write where another job does, and gives its folder back when it ends', async () => {
+    job()
+    mkdirSync(join(folder, 'saved'))
+    const other = await holdFolder(join(folder, 'saved'), { kind: 'model', key: 'x', hint: 'x' })
+    expect(await failure()).toContain(`another job writes into ${join(folder, 'saved')}: process ${process.pid}`)
+    expect(folderOwner(join(folder, 'saved'), 'model')?.pid).toBe(process.pid)
+    other.release()
+    await run()
+    expect(folderOwner(join(folder, 'saved'), 'model')).toBeUndefined()
+  })
 
   test('without an interval saves every epoch, and leaves out a batch that is not whole', async () => {
     job(CONFIG.replace('batch_size: 8', 'batch_size: 16'))
@@ -142,7 +156,7 @@ describe('a runner', () => {
     expect(result.runners[0]!.samples).toBe(3 * 32)
     const notices = ofKind(events, 'notice').map(({ message }) => message)
     expect(notices).toContain('The last 8 samples fill no batch of 16 and are left out.')
-  }, 30_000)
+  })
 
   test('runs after the one before it in mode; infer evaluates every saved epoch and dumps each', async () => {
     job(
@@ -157,7 +171,7 @@ describe('a runner', () => {
     const dumped = JSON.parse(readFileSync(join(folder, 'out/result.json_epoch_2'), 'utf8'))
     expect(dumped).toHaveLength(5)
     expect(dumped[0]['AUC.prediction']).toHaveLength(8)
-  }, 30_000)
+  })
 
   test('saves steps, dumps each epoch, reads files in another order, the same in each run', async () => {
     const runner = '  save_step_interval: 2\n  save_step_path: steps\n  runner_result_dump_path: dump\n'
@@ -176,7 +190,7 @@ describe('a runner', () => {
     const first = readFileSync(join(folder, 'dump_epoch_2'), 'utf8')
     await run()
     expect(readFileSync(join(folder, 'dump_epoch_2'), 'utf8')).toBe(first)
-  }, 30_000)
+  })
 
   test('saves models for inference by an interval of their own, which score as they should', async () => {
     const saving = '  save_inference_path: exported\n  save_inference_interval: 2\n'
@@ -189,7 +203,7 @@ describe('a runner', () => {
     expect(readdirSync(join(folder, 'exported')).sort()).toEqual(['1', '2'])
     const { code, out } = await oarfish(['predict', '--model', 'exported/2', 'data/part-0'], folder)
     expect({ code, lines: out.trim().split('\n').length }).toEqual({ code: 0, lines: 20 })
-  }, 30_000)
+  })
 
   test('starts from init_model_path', async () => {
     job()
@@ -198,7 +212,7 @@ describe('a runner', () => {
     const { events, result } = await run()
     expect(ofKind(events, 'loaded').map(({ epoch }) => epoch)).toEqual([2])
     expect(result.runners[0]!.metrics['phase1']!['loss']).toBeLessThan(first)
-  }, 30_000)
+  })
 
   test('that is stopped ends after the step under way', async () => {
     job()
@@ -207,7 +221,7 @@ describe('a runner', () => {
     const emit = (event: Event) => event.kind === 'epoch' && stop.abort()
     const { interrupted, runners } = await runModes({ config, emit, signal: stop.signal })
     expect({ interrupted, samples: runners[0]!.samples }).toEqual({ interrupted: true, samples: 40 })
-  }, 30_000)
+  })
 
   test('with several phases trains each by itself, in the order of `phase`, and saves each', async () => {
     const second = CONFIG.replace(
@@ -223,7 +237,7 @@ describe('a runner', () => {
     expect(Object.keys(result.runners[0]!.metrics)).toEqual(['phase1', 'phase2'])
     expect(readdirSync(join(folder, 'saved/0')).sort()).toEqual(['phase1', 'phase2'])
     expect(result.runners[1]!.metrics['phase2/0']).toEqual(result.runners[1]!.metrics['phase1/0'])
-  }, 30_000)
+  })
 
   test('of a cluster says that it needs a backend, before anything runs', async () => {
     job(CONFIG.replace('class: TRAIN', 'class: cluster_train'))
@@ -255,7 +269,7 @@ describe('a dataset', () => {
     await run()
     const [batch] = JSON.parse(readFileSync(join(folder, 'dump_epoch_0'), 'utf8'))
     expect(batch['AUC.prediction'][1]).toEqual(batch['AUC.prediction'][0])
-  }, 30_000)
+  })
 
   test('with a converter is read by the class Reader beside it, which sees the keys it does not share', async () => {
     job(
@@ -284,14 +298,16 @@ describe('a dataset', () => {
     )
     const { result } = await run()
     expect(result.runners[0]!.samples).toBe(3 * 40)
-  }, 30_000)
+  })
 
   test('that lists other slots than the model reads is refused with the list that is right', async () => {
     job(CONFIG.replace('{workspace}/model.py', 'paddlerec_model/model.py'))
     mkdirSync(join(folder, 'paddlerec_model'))
     writeFileSync(
       join(folder, 'paddlerec_model/static_model.ts'),
-      `import { mean, nn, optimizer } from 'oarfish'
+      `import { optimizer } from 'oarfish'
+import { mean } from 'oarfish/nn'
+import * as nn from 'oarfish/nn'
 export class StaticModel {
   createFeeds({ label, sparse, dense }) { return { click: label('click'), ids: sparse('shop'), x: dense('x', 3) } }
   net({ click, x }) { return { loss: mean(nn.sigmoidCrossEntropy(nn.linear(x, { name: 'fc', out: 1 }), click)) } }
@@ -303,7 +319,7 @@ export class StaticModel {
     expect(message).toContain('sparse_slots: "click user item shop"')
     expect(message).toContain('dataset.data.dense_slots: the model reads 3 values of x, here it has 2')
     expect(message).toContain('dense_slots: "x:3"')
-  }, 30_000)
+  })
 
   test.each([
     ['{workspace}/data', '{workspace}/dat', 'no such folder'],
@@ -331,5 +347,5 @@ describe('a model', () => {
       'hyper_parameters.optimizer.class: configured optimizer can only supported SGD/Adam/Adagrad, got "Adamm"',
     )
     expect(message).toContain('class: Adam,')
-  }, 30_000)
+  })
 })

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { ConfigError, loadConfig, validateHyperParameters } from '../../src/config/index.ts'
+import { ConfigError, loadConfig, validateHyperParameters } from '../../src/base/config/index.ts'
 import { applyPrintedFixes, type Input } from './apply-fix.ts'
 import { BROKEN, type Broken, SOUND } from './broken.ts'
 

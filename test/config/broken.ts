@@ -344,11 +344,15 @@ const VALUES: readonly Broken[] = [
     'runner.on_bad_line',
     'error',
   ]),
-  bad('an empty folder name', swap('"data/sample_data/train"', '""'), 'expected a folder, got ""'),
   bad(
-    'a list of folders',
-    swap('"data/sample_data/train"', '["data/sample_data/train"]'),
-    'did you mean "data/sample_data/train"?',
+    'an empty folder name',
+    swap('"data/sample_data/train"', '""'),
+    'expected a folder, or a list of folders, got ""',
+  ),
+  bad(
+    'an empty list of folders',
+    swap('"data/sample_data/train"', '[]'),
+    'expected a folder, or a list of folders, got []',
   ),
   bad(
     'text for a list',

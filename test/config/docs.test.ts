@@ -3,11 +3,11 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { CONFIG_CODES, jsonSchema } from '../../src/config/index.ts'
+import { CONFIG_CODES, jsonSchema } from '../../src/base/config/index.ts'
 
 const root = new URL('../../', import.meta.url)
 
-test('docs/config.md and docs/config.schema.json are what the schema says', () => {
+test('docs/reference/config.md and docs/config.schema.json are what the schema says', () => {
   const { status, stderr } = spawnSync(
     process.execPath,
     [fileURLToPath(new URL('scripts/docs.mjs', root)), '--check'],
@@ -17,10 +17,10 @@ test('docs/config.md and docs/config.schema.json are what the schema says', () =
   expect(status).toBe(0)
 })
 
-test('every error code has a section in docs/errors.md', () => {
-  const sections = [...readFileSync(new URL('docs/errors.md', root), 'utf8').matchAll(/^#+ (CONFIG_\w+)$/gm)].map(
-    (match) => match[1],
-  )
+test('every error code has a section in docs/reference/errors.md', () => {
+  const sections = [
+    ...readFileSync(new URL('docs/reference/errors.md', root), 'utf8').matchAll(/^#+ (CONFIG_\w+)$/gm),
+  ].map((match) => match[1])
   expect(sections.sort()).toEqual([...CONFIG_CODES].sort())
 })
 

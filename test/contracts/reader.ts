@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createRng, formatUserError, isUserError, mix64 } from '../../src/base/util/index.ts'
 import {
   type Batch,
   openReaderPool,
@@ -12,7 +13,6 @@ import {
   releaseBatch,
   type Slot,
 } from '../../src/data/index.ts'
-import { createRng, formatUserError, isUserError, mix64 } from '../../src/util/index.ts'
 
 export const SLOTS: readonly Slot[] = [
   { kind: 'dense', name: 'click', width: 1, dtype: 'int64' },

@@ -1,6 +1,6 @@
 /** @file What every transport must do: one suite, called once per transport. */
 import { describe, expect, test } from 'vitest'
-import { type Connection, type Frame, MAX_FRAME_BYTES, type Transport } from '../../src/net/index.ts'
+import { type Connection, type Frame, MAX_FRAME_BYTES, type Transport } from '../../src/base/net/index.ts'
 
 export interface TransportForm {
   readonly name: string
@@ -73,7 +73,7 @@ async function openPair(transport: Transport, endpoint: string) {
     accept = resolve
   })
   const listener = await transport.listen(endpoint, (connection) => accept(connection))
-  const near = watch(await transport.connect(listener.endpoint, { timeoutMs: 2000 }))
+  const near = watch(await transport.connect(listener.endpoint, { timeoutMs: 30_000 }))
   const far = watch(await accepted)
   const close = async () => {
     near.close()

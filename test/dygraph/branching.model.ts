@@ -1,5 +1,7 @@
 /** @file A model that only a dynamic graph can train: how often its cell runs, and which head it has, depend on values of the batch. */
-import { concat, type Feeds, mean, metric, type NetOutput, nn, optimizer, square, type Tensor } from 'oarfish'
+import { type Feeds, metric, type NetOutput, optimizer } from 'oarfish'
+import * as nn from 'oarfish/nn'
+import { concat, mean, square, type Tensor } from 'oarfish/nn'
 
 const [DENSE, DIM, HIDDEN] = [4, 3, 6]
 const [ENOUGH, MOST] = [0.3, 4]

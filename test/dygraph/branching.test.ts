@@ -1,7 +1,7 @@
 /** @file Branches and loops by data beside PyTorch's eager run, by values that test/python/record_dygraph.py recorded. */
 import { readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { LocalParams } from '../../src/params/index.ts'
+import type { LocalParams } from '../../src/weights/params/index.ts'
 import { runSteps } from './steps.testing.ts'
 
 type Values = readonly number[]

@@ -1,4 +1,4 @@
-/** @file The model of docs/dygraph.md, through the command line. */
+/** @file The model of docs/guide/dygraph.md, through the command line. */
 import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -10,7 +10,7 @@ import { oarfish } from '../oarfish.testing.ts'
 let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'oarfish-dygraph-docs-'))
-  const docs = readFileSync(new URL('../../docs/dygraph.md', import.meta.url), 'utf8')
+  const docs = readFileSync(new URL('../../docs/guide/dygraph.md', import.meta.url), 'utf8')
   await writeFile(join(folder, 'dygraph_model.ts'), /```ts\n([\s\S]*?)```/.exec(docs)![1]!)
   await writeFile(join(folder, 'config.yaml'), CONFIG)
   await mkdir(join(folder, 'data'))

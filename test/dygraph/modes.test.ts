@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { loadConfig } from '../../src/config/index.ts'
-import type { Event } from '../../src/event/index.ts'
+import { loadConfig } from '../../src/base/config/index.ts'
+import type { Event } from '../../src/base/event/index.ts'
 import type { GraphMode } from '../../src/model/index.ts'
-import { infer, type TrainResult, train } from '../../src/train/index.ts'
+import { infer, type TrainResult, train } from '../../src/training/driver/index.ts'
 
 const MODELS = [
   ...['rank/dnn', 'rank/wide_deep', 'rank/deepfm', 'rank/fm', 'rank/logistic_regression', 'rank/dcn_v2', 'rank/din'],
@@ -51,7 +51,7 @@ describe('a checkpoint of one mode', () => {
   })
 })
 
-test('a model for inference is written after dynamic training, from static_model.ts', async () => {
+test('a model for inference is written after dynamic training, as a static graph', async () => {
   const folder = join(scratch, 'exported')
   await run('dygraph', 'rank/deepfm', [`runner.model_save_path=${folder}`, 'runner.use_inference=True'])
   const { samples } = JSON.parse(await readFile(join(folder, '0', 'inference', 'manifest.json'), 'utf8'))

@@ -1,5 +1,7 @@
 /** @file A model that reads values: of its random numbers, of integers, of whole tensors; what it saw becomes a metric. */
-import { constant, type Feeds, mean, metric, mul, type NetOutput, nn, optimizer, sum, type Tensor } from 'oarfish'
+import { type Feeds, metric, type NetOutput, optimizer } from 'oarfish'
+import * as nn from 'oarfish/nn'
+import { constant, mean, mul, sum, type Tensor } from 'oarfish/nn'
 
 class Net extends nn.Layer {
   readonly norm = this.addSublayer('norm', new nn.BatchNorm({ width: 2 }))

@@ -73,7 +73,9 @@ describe('what is refused', () => {
 })
 
 function modelWith(line: string): string {
-  return `import { mean, metric, mul, nn, optimizer } from 'oarfish'
+  return `import { metric, optimizer } from 'oarfish'
+import { mean, mul } from 'oarfish/nn'
+import * as nn from 'oarfish/nn'
 class Net extends nn.Layer {
   out = this.addSublayer('out', new nn.Linear({ in: 2, out: 1 }))
 }

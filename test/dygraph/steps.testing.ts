@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { openReader } from '../../src/data/index.ts'
-import { ortEngine } from '../../src/engine/index.ts'
+import { ortEngine } from '../../src/graph/engine/index.ts'
 import { openDygraph } from '../../src/model/index.ts'
-import { createLocalParams, LocalParams, type ParamsShare } from '../../src/params/index.ts'
-import { DygraphStep } from '../../src/train/dygraph-step.ts'
+import { DygraphStep } from '../../src/training/step/dygraph-step.ts'
+import { type BatchParams, createLocalParams, LocalParams } from '../../src/weights/params/index.ts'
 
 export interface StepsOptions {
   /** An absolute path, or a file beside this one. */
@@ -17,13 +17,13 @@ export interface StepsOptions {
   readonly training?: boolean
   readonly sessions?: number
   readonly prepare?: (params: LocalParams) => void
-  readonly onPush?: (share: ParamsShare, params: LocalParams) => void
+  readonly onPush?: (share: BatchParams, params: LocalParams) => void
 }
 
 /** Runs every batch of the text; what each step returned, what was noticed, and the parameters after it. */
 export async function runSteps({ model, text, batchSize, training = true, sessions, prepare, onPush }: StepsOptions) {
   const file = isAbsolute(model) ? model : fileURLToPath(new URL(model, import.meta.url))
-  const dygraph = await openDygraph({ file, values: {} })
+  const dygraph = await openDygraph({ file, values: {}, runner: { device: 'cpu', sync_mode: 'async' } })
   const { owned: program, optimizers, slots, metrics } = dygraph
   const local = new LocalParams(createLocalParams({ program, ...optimizers, seed: 1, threads: 1, segments: 2 }), 0)
   prepare?.(local)
@@ -40,7 +40,6 @@ export async function runSteps({ model, text, batchSize, training = true, sessio
         return local.push(share)
       },
       flush: () => local.flush(),
-      close: () => local.close(),
     },
   })
   const folder = await mkdtemp(join(tmpdir(), 'oarfish-dygraph-'))

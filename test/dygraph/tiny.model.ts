@@ -1,18 +1,7 @@
 /** @file The model of test/train/tiny.model.ts as a dynamic one: every kind of rows, a shared table, state and random numbers. */
-import {
-  concat,
-  type Feeds,
-  mean,
-  metric,
-  mul,
-  type NetOutput,
-  nn,
-  sigmoid,
-  sum,
-  type Tensor,
-  unsqueeze,
-  type z,
-} from 'oarfish'
+import { type Feeds, metric, type NetOutput, type z } from 'oarfish'
+import * as nn from 'oarfish/nn'
+import { concat, mean, mul, sigmoid, sum, type Tensor, unsqueeze } from 'oarfish/nn'
 import { hyperParameters, StaticModel } from '../train/tiny.model.ts'
 
 export { hyperParameters }

@@ -2,14 +2,14 @@
 import { mkdir, readdir, readFile, rm, stat, truncate, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/base/config/index.ts'
 import { capture } from '../../src/cli/capture.testing.ts'
-import { loadConfig } from '../../src/config/index.ts'
 import { joinColumns } from '../../src/data/index.ts'
-import { openModel } from '../../src/engine/index.ts'
-import { foldModel } from '../../src/export/fold.ts'
-import { openExport, planExport, predict, writeExport } from '../../src/export/index.ts'
+import { openModel } from '../../src/graph/engine/index.ts'
+import { foldModel } from '../../src/inference/export/fold.ts'
+import { openExport, planExport, predict, writeExport } from '../../src/inference/export/index.ts'
 import { loadModel } from '../../src/model/index.ts'
-import { createParams } from '../../src/train/runtime.ts'
+import { createParams } from '../../src/training/threads/runtime.ts'
 import { type Exported, exported, exportTo, foldedInputs, testLines } from './exported.testing.ts'
 
 /** Scores of the test data, by the file. */
@@ -63,7 +63,7 @@ describe.each([
   })
 })
 
-/** Ids padded with zeros to the longest sample's number, as docs/export-format.md says. */
+/** Ids padded with zeros to the longest sample's number, as docs/reference/export-format.md says. */
 describe('oarfish export and predict', () => {
   let made: Exported
   beforeAll(async () => {

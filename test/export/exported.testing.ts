@@ -2,10 +2,10 @@
 import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { loadConfig } from '../../src/config/index.ts'
-import type { ModelInput } from '../../src/engine/index.ts'
-import type { ExportManifest, Instance } from '../../src/export/index.ts'
-import { exportCheckpoint } from '../../src/train/index.ts'
+import { loadConfig } from '../../src/base/config/index.ts'
+import type { ModelInput } from '../../src/graph/engine/index.ts'
+import type { ExportManifest, Instance } from '../../src/inference/export/index.ts'
+import { exportCheckpoint } from '../../src/training/driver/index.ts'
 import { type TinyRun, tinyFolder, trainTiny } from '../train/tiny.testing.ts'
 
 export interface Exported {

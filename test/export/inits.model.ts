@@ -1,5 +1,7 @@
 /** @file A small model whose tables begin in every way, with a sequence of fixed length and pooling by sqrt(n). */
-import { concat, type Feeds, mean, metric, type NetOutput, nn, optimizer, reshape, sigmoid, type Tensor } from 'oarfish'
+import { type Feeds, metric, type NetOutput, optimizer } from 'oarfish'
+import * as nn from 'oarfish/nn'
+import { concat, mean, reshape, sigmoid, type Tensor } from 'oarfish/nn'
 
 interface Inputs {
   readonly click: Tensor

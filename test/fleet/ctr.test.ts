@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { openExport } from '../../src/export/index.ts'
+import { openExport } from '../../src/inference/export/index.ts'
 import { noneAlive, run } from '../cluster/launch.testing.ts'
 import { exec } from '../fluid/process.testing.ts'
 
@@ -36,7 +36,7 @@ test('dist_train.ts trains on two workers and two servers, saves, and leaves no 
     ),
   )
   expect(code, out + err + JSON.stringify(logs)).toBe(0)
-  expect(await noneAlive(mark, 2000)).toEqual([])
+  expect(await noneAlive(mark)).toEqual([])
   expect(logs['workerlog.0']).toMatch(/batch: \[0\], auc\[1\]:\[0\.\d+\]/)
   expect(logs['workerlog.0']).toContain('epoch2 finished')
   expect(logs['workerlog.1']).not.toContain('finished')

@@ -1,4 +1,4 @@
-/** @file docs/fleet.md: its program runs as it stands, alone and launched, and its tables say what the code does. */
+/** @file docs/guide/fleet.md: its program runs as it stands, alone and launched, and its tables say what the code does. */
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { openExport, Scorer } from '../../src/export/index.ts'
-import { A_SYNC_CONFIGS } from '../../src/fleet/index.ts'
-import { fleet } from '../../src/index.ts'
+import { fleet } from '../../src/fleet.ts'
+import { openExport, Scorer } from '../../src/inference/export/index.ts'
+import { A_SYNC_CONFIGS } from '../../src/paddle/fleet/index.ts'
 import { noneAlive, run } from '../cluster/launch.testing.ts'
 
 vi.setConfig({ testTimeout: 150_000 })
 
-const text = readFileSync(fileURLToPath(new URL('../../docs/fleet.md', import.meta.url)), 'utf8')
+const text = readFileSync(fileURLToPath(new URL('../../docs/guide/fleet.md', import.meta.url)), 'utf8')
 const blocks = [...text.matchAll(/```(\w*)\n(.*?)```/gs)].map(([, language, code]) => ({ language, code: code! }))
 
 let cwd: string
@@ -28,7 +28,7 @@ test('the program trains and saves on two workers and two servers', async () => 
   const args = ['launch_ps', '--worker_num', '2', '--server_num', '2', '--start_port', '26220', 'program.ts']
   const { code, out, err, mark } = await run('oarfish', args, { cwd, timeoutMs: 120_000 })
   expect(code, out + err).toBe(0)
-  expect(await noneAlive(mark, 2000)).toEqual([])
+  expect(await noneAlive(mark)).toEqual([])
   expect(await readFile(join(cwd, 'logs/workerlog.0'), 'utf8')).toContain('epoch 4: 600 samples on 2 workers')
   const scorer = await Scorer.open(await openExport(join(cwd, 'model')))
   expect(scorer.manifest.slots.filter(({ needed }) => needed).map(({ name }) => name)).toEqual(['ids'])

@@ -1,13 +1,11 @@
 /** @file The Fleet API with servers and workers: training in every mode, saving together, exchanging numbers. */
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { openExport } from '../../src/export/index.ts'
-import { DistributedStrategy, StrategyFactory } from '../../src/fleet/index.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { openExport } from '../../src/inference/export/index.ts'
+import { DistributedStrategy, StrategyFactory } from '../../src/paddle/fleet/index.ts'
 import { tinyFolder, trainTiny } from '../train/tiny.testing.ts'
 import { fleetJob, type Member } from './job.testing.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let folder: string
 beforeAll(async () => {

@@ -1,8 +1,9 @@
 /** @file Jobs of Fleet instances within this process: real sockets and trainer threads, a small model, no launcher. */
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { loadConfig } from '../../src/config/index.ts'
-import type { Event } from '../../src/event/index.ts'
+import { loadConfig } from '../../src/base/config/index.ts'
+import type { Event } from '../../src/base/event/index.ts'
+import { loadModel } from '../../src/model/index.ts'
 import {
   Fleet,
   type FleetProgram,
@@ -12,9 +13,8 @@ import {
   type Strategy,
   type TrainingProgram,
   UserDefinedRoleMaker,
-} from '../../src/fleet/index.ts'
-import { loadModel } from '../../src/model/index.ts'
-import { findDataFiles } from '../../src/train/index.ts'
+} from '../../src/paddle/fleet/index.ts'
+import { findDataFiles } from '../../src/training/threads/index.ts'
 
 export interface Member {
   readonly fleet: Fleet

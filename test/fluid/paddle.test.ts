@@ -1,7 +1,15 @@
 /** @file Fluid programs beside PaddlePaddle's own numbers, recorded by test/fixtures/fluid/record.py. */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { Executor, initializer, layers, optimizer, ParamAttr, Program, programGuard } from '../../src/fluid/index.ts'
+import {
+  Executor,
+  initializer,
+  layers,
+  optimizer,
+  ParamAttr,
+  Program,
+  programGuard,
+} from '../../src/paddle/fluid/index.ts'
 
 type Pool = Parameters<typeof layers.sequencePool>[0]['poolType']
 

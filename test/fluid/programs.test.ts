@@ -4,11 +4,9 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync,
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { run } from '../cluster/launch.testing.ts'
 import { cleanEnv, exec } from './process.testing.ts'
-
-vi.setConfig({ testTimeout: 90_000 })
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 let folder: string
@@ -88,8 +86,8 @@ describe('fluid_dist.ts', () => {
   })
 })
 
-test('the program of docs/fluid.md runs', async () => {
-  const [, text] = /```ts\n(.*?)```/s.exec(readFileSync(join(ROOT, 'docs/fluid.md'), 'utf8'))!
+test('the program of docs/guide/fluid.md runs', async () => {
+  const [, text] = /```ts\n(.*?)```/s.exec(readFileSync(join(ROOT, 'docs/guide/fluid.md'), 'utf8'))!
   writeFileSync(join(folder, 'line.ts'), text!)
   const program = exec('line.ts', [], folder)
   expect(await program.ended, program.err).toBe(0)

@@ -1,10 +1,8 @@
 /** @file Trainers that end with and without exe.close(), as processes: what their servers do. */
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { exec, type Started } from './process.testing.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 const FOLDER = fileURLToPath(new URL('../fixtures/fluid', import.meta.url))
 let processes: Started[] = []

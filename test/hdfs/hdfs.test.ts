@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type RemoteFiles, remoteFiles } from '../../src/fs/index.ts'
+import { type RemoteFiles, remoteFiles } from '../../src/base/fs/index.ts'
 import { oarfish } from '../oarfish.testing.ts'
 import { openTape, type Tape } from './tape.testing.ts'
 
@@ -151,7 +151,7 @@ runner:
 dataset:
 - {name: d, batch_size: 32, type: DataLoader, data_path: "${data}", sparse_slots: "${slots}", dense_slots: "dense_feature:13"}
 phase:
-- {name: phase1, model: "{workspace}/static_model.ts", dataset_name: d, thread_num: 1}
+- {name: phase1, model: "{workspace}/model.ts", dataset_name: d, thread_num: 1}
 `
   writeFileSync(join(folder, 'v1.yaml'), config)
   const { code, out, err } = await oarfish(['run', '-m', 'v1.yaml'], folder)

@@ -2,7 +2,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { supervisorOf } from '../../src/cloud/index.ts'
+import { supervisorOf } from '../../src/jobs/executors/index.ts'
 import {
   applyJob,
   connectKube,
@@ -11,8 +11,9 @@ import {
   type KubeJob,
   type KubeObject,
   type KubeOutcome,
-} from '../../src/kube/index.ts'
-import type { Job, PodSettings } from '../../src/submit/index.ts'
+  planObjects,
+} from '../../src/jobs/kube/index.ts'
+import type { Job, PodSettings } from '../../src/jobs/submit/index.ts'
 import { startTestbed, type Testbed } from './testbed.testing.ts'
 
 export interface Bed {
@@ -46,10 +47,10 @@ export async function openBed(): Promise<Bed> {
   }
   return {
     ...{ testbed, folder, kubeconfigOf },
-    run: async (client, job, during, signal = AbortSignal.timeout(45_000)) => {
+    run: async (client, job, during, signal = AbortSignal.timeout(200_000)) => {
       const lines: string[] = []
       const say = (line: string) => void lines.push(line)
-      const made = await applyJob({ client, render: renderOf(job), replace: true, say })
+      const made = await applyJob({ client, objects: planObjects(renderOf(job)), replace: true, say })
       const logs = mkdtempSync(join(folder, 'logs-'))
       const following = followJob({ client, job: made, logs, say, signal })
       await during?.(lines)

@@ -5,13 +5,13 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { parseAllDocuments } from 'yaml'
-import { addGroup, addUser } from '../../src/cloud/index.ts'
-import { type KubeClient, type KubeObject, RESOURCES } from '../../src/kube/index.ts'
+import { type KubeClient, type KubeObject, RESOURCES } from '../../src/jobs/kube/index.ts'
+import { addGroup, addUser } from '../../src/jobs/server/index.ts'
 import { filled } from '../submit/mpi-cluster.testing.ts'
 import { type Bed, nodeOf } from './bed.testing.ts'
 import { guideJob } from './guide.testing.ts'
 
-const LONG = { timeout: 180_000 }
+const LONG = { timeout: 240_000 }
 const SUBMIT = ['run', '-m', 'config.yaml', '-b', 'backend.yaml']
 const BIN = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
 
@@ -36,9 +36,9 @@ export function commandTests(bed: () => Bed): void {
       const { ak, sk } = await addUser(join(dir, 'accounts.json'), { name: 'me', groups: ['ctr'] })
       const where = ['--executor', 'kubernetes', '--namespace', 'guide', '--dir', dir, '--port', '0']
       server = start(['cloud', 'serve', ...where])
-      const url = await vi.waitFor(() => /http:\/\/[\d.:]+/.exec(textOf(server))![0], 20_000)
+      const url = await vi.waitFor(() => /http:\/\/[\d.:]+/.exec(textOf(server))![0], 90_000)
       keys = { ak, sk, group: 'ctr', server: url }
-    }, 60_000)
+    })
     afterAll(async () => {
       server?.kill('SIGTERM')
       await new Promise((done) => (server?.exitCode === null ? server.once('exit', done) : done(undefined)))
@@ -72,13 +72,13 @@ export function commandTests(bed: () => Bed): void {
       const id = await submitted('PS', { ...keys, k8s_trainers: '1000' })
       const status = async () => JSON.parse((await oarfish(['status', id, '--json'])).text)
       const reason = expect.stringMatching(/The pods cannot be placed: .*overused cpu.*Ask for less/)
-      await vi.waitFor(async () => expect(await status()).toMatchObject({ phase: 'queued', reason }), 30_000)
+      await vi.waitFor(async () => expect(await status()).toMatchObject({ phase: 'queued', reason }), 90_000)
       const claim = join(bed().folder, 'server/jobs', id, 'started')
       const killed = Number(readFileSync(claim, 'utf8').split(' ')[0])
       process.kill(killed, 'SIGKILL')
-      await vi.waitFor(() => expect(Number(readFileSync(claim, 'utf8').split(' ')[0])).not.toBe(killed), 40_000)
+      await vi.waitFor(() => expect(Number(readFileSync(claim, 'utf8').split(' ')[0])).not.toBe(killed), 90_000)
       expect((await oarfish(['stop', id])).text).toContain('is being stopped')
-      await vi.waitFor(async () => expect(await status()).toMatchObject({ phase: 'stopped' }), 20_000)
+      await vi.waitFor(async () => expect(await status()).toMatchObject({ phase: 'stopped' }), 90_000)
       expect(await madeOf(id)).toBeUndefined()
       expect((await oarfish(['logs', id])).text).toContain('job: queued')
     })
@@ -125,7 +125,7 @@ export function commandTests(bed: () => Bed): void {
         await vi.waitFor(async () => {
           const replaced = /"jobId": "([^"]+)"/.exec(first.text)![1]!
           expect((await oarfish(['status', replaced])).text).toMatch(/stopped|succeeded/)
-        }, 20_000)
+        }, 90_000)
       },
     )
 
@@ -171,7 +171,7 @@ export function commandTests(bed: () => Bed): void {
       const command = [process.execPath, BIN, ...SUBMIT].map((word) => `'${word}'`).join(' ')
       const words = ['--quiet', '--return', '--flush', '--command', command, '/dev/null']
       const child = gathering(spawn('script', words, { cwd, env: environment(), stdio: 'pipe' }))
-      await vi.waitFor(() => expect(textOf(child)).toContain('[y/N] '), 60_000)
+      await vi.waitFor(() => expect(textOf(child)).toContain('[y/N] '), 90_000)
       child.stdin.write(`${answer}\n`)
       const code = await new Promise<number | null>((done) => child.once('close', done))
       return { code, text: textOf(child) }

@@ -4,10 +4,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { examine } from '../../src/kube/index.ts'
+import { examine } from '../../src/jobs/kube/index.ts'
 import type { Bed } from './bed.testing.ts'
 
-const LONG = { timeout: 60_000 }
+const LONG = { timeout: 240_000 }
 
 export function doctorTests(bed: () => Bed): void {
   describe('oarfish doctor', () => {

@@ -1,12 +1,12 @@
 /** @file Jobs from their submission to their end, by Volcano, by plain Jobs and as PaddleJobs. */
 import type { V1Pod } from '@kubernetes/client-node'
 import { describe, expect, test, vi } from 'vitest'
-import { applyJob, deleteJob, type KubeObject, RESOURCES } from '../../src/kube/index.ts'
-import type { Job } from '../../src/submit/index.ts'
+import { applyJob, deleteJob, type KubeObject, planObjects, RESOURCES } from '../../src/jobs/kube/index.ts'
+import type { Job } from '../../src/jobs/submit/index.ts'
 import { type Bed, jobOf, nodeOf, pretending, renderOf } from './bed.testing.ts'
 import { PADDLEJOB_CRD } from './paddlejob-crd.ts'
 
-const LONG = { timeout: 150_000 }
+const LONG = { timeout: 240_000 }
 
 export function jobTests(bed: () => Bed): void {
   describe.concurrent('a job', () => {
@@ -47,7 +47,7 @@ export function jobTests(bed: () => Bed): void {
         client,
         jobOf('gang', { roles, kind: 'COLLECTIVE_GPU_K8S' }),
         async (said) => {
-          await vi.waitFor(() => expect(said.join('\n')).toMatch(/Insufficient example\.com\/card/), 20_000)
+          await vi.waitFor(() => expect(said.join('\n')).toMatch(/Insufficient example\.com\/card/), 90_000)
           const { items } = await client.list<V1Pod>(RESOURCES.Pod)
           expect(items.map(({ spec }) => spec?.nodeName)).toEqual([undefined, undefined])
           await withCards('two-cards-1', '2')
@@ -55,7 +55,7 @@ export function jobTests(bed: () => Bed): void {
       )
       expect(outcome).toEqual({ phase: 'succeeded' })
       expect(lines.join('\n')).toMatch(
-        /The pods cannot be placed: .*Insufficient example\.com\/card\. Ask for less \(submit\.k8s_cpu_cores, .*\), or wait for other jobs to end\./,
+        /The pods cannot be placed: .*Insufficient example\.com\/card\b.*\. Ask for less \(submit\.k8s_cpu_cores, .*\), or wait for other jobs to end\./,
       )
       expect(lines.filter((line) => /on two-cards-\d\): running/.test(line))).toHaveLength(2)
     })
@@ -70,7 +70,7 @@ export function jobTests(bed: () => Bed): void {
         async (said) => {
           await vi.waitFor(
             () => expect(said.join('\n')).toMatch(/The pods cannot be placed: .*overused cpu.*Ask for less/),
-            20_000,
+            90_000,
           )
           stop.abort()
         },
@@ -99,8 +99,11 @@ export function jobTests(bed: () => Bed): void {
       const namespace = await bed().testbed.namespace('evict')
       const client = pretending(namespace, 'trainer', { 'testbed/outcome': 'run-forever' })
       const { outcome } = await bed().run(client, jobOf('evict'), async (said) => {
-        await vi.waitFor(() => expect(said).toContain('job: running'), 20_000)
-        await new Promise((done) => setTimeout(done, 1000)) // Volcano too has seen all of them run
+        await vi.waitFor(() => expect(said).toContain('job: running'), 90_000)
+        await vi.waitFor(async () => {
+          const { status } = await client.read<{ status: { running?: number } }>(RESOURCES.VolcanoJob, 'evict')
+          expect(status.running).toBe(4) // Volcano too has seen all of them run
+        }, 90_000)
         const eviction = {
           apiVersion: 'policy/v1',
           kind: 'Eviction',
@@ -112,7 +115,7 @@ export function jobTests(bed: () => Bed): void {
         )
         await vi.waitFor(
           () => expect(said.filter((line) => /(pserver|trainer) \d .*: running/.test(line))).toHaveLength(8),
-          30_000,
+          90_000,
         )
         for (const trainer of ['evict-trainer-0', 'evict-trainer-1'])
           await bed().testbed.kubectl([
@@ -140,13 +143,15 @@ export function jobTests(bed: () => Bed): void {
       await vi.waitFor(async () => {
         const { items } = await client.list<V1Pod>(RESOURCES.Pod, { labels: 'oarfish.dev/role=pserver' })
         expect(items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined)).toEqual([])
-      }, 20_000)
+      }, 90_000)
     })
 
     test('as a PaddleJob fits the schema of its operator; without the operator that is said', LONG, async () => {
       const client = await bed().testbed.namespace('paddle')
       const render = { job: jobOf('paddle', {}, { framework: 'paddlejob' }), files: [], version: '0', token: 't' }
-      await expect(applyJob({ client, render, replace: false, say: () => undefined })).rejects.toMatchObject({
+      await expect(
+        applyJob({ client, objects: planObjects(render), replace: false, say: () => undefined }),
+      ).rejects.toMatchObject({
         code: 'KUBE_NO_KIND',
         hint: expect.stringMatching(/PaddlePaddle's operator is not installed/),
       })
@@ -154,8 +159,8 @@ export function jobTests(bed: () => Bed): void {
       await bed().testbed.kubectl(['wait', '--for=condition=Established', 'crd/paddlejobs.batch.paddlepaddle.org'])
       const said: string[] = []
       const job = await vi.waitFor(
-        () => applyJob({ client, render, replace: false, say: (line) => said.push(line) }),
-        20_000,
+        () => applyJob({ client, objects: planObjects(render), replace: false, say: (line) => said.push(line) }),
+        90_000,
       )
       const made = await client.read<KubeObject & { spec: object }>(RESOURCES.PaddleJob, job.name)
       expect(made.spec).toMatchObject({
@@ -169,7 +174,7 @@ export function jobTests(bed: () => Bed): void {
 
     test('gives its pods an account that may look at pods and do nothing else', LONG, async () => {
       const client = await bed().testbed.namespace('account')
-      await applyJob({ client, render: renderOf(jobOf('account')), replace: false, say: () => undefined })
+      await applyJob({ client, objects: planObjects(renderOf(jobOf('account'))), replace: false, say: () => undefined })
       const can = async (...words: string[]) => {
         const as = ['--as=system:serviceaccount:account:account', '-n', 'account']
         return (
@@ -193,7 +198,7 @@ export function jobTests(bed: () => Bed): void {
         { name: 'big.bin', content: Buffer.alloc(700_000, 0) },
       ]
       const render = { ...renderOf(jobOf('files')), files, fsUgi: 'user,password' }
-      await applyJob({ client, render, replace: false, say: () => undefined })
+      await applyJob({ client, objects: planObjects(render), replace: false, say: () => undefined })
       const maps = await client.list<KubeObject & { data: Record<string, string> }>(RESOURCES.ConfigMap, {
         labels: 'oarfish.dev/job=files',
       })

@@ -12,7 +12,7 @@ describe.skipIf(!hasTestbed)('kubernetes-kwok', () => {
   let bed: Bed
   beforeAll(async () => {
     bed = await openBed()
-  }, 120_000)
+  })
   afterAll(() => bed?.close())
 
   describe.concurrent('at once', () => {

@@ -1,18 +1,26 @@
 /** @file What the cluster refuses, before anything is made. */
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test, vi } from 'vitest'
-import { applyJob, connectKube, deleteJob, type KubeClient, type KubeObject, RESOURCES } from '../../src/kube/index.ts'
-import type { Job } from '../../src/submit/index.ts'
+import {
+  applyJob,
+  connectKube,
+  deleteJob,
+  type KubeClient,
+  type KubeObject,
+  planObjects,
+  RESOURCES,
+} from '../../src/jobs/kube/index.ts'
+import type { Job } from '../../src/jobs/submit/index.ts'
 import { type Bed, jobOf, renderOf } from './bed.testing.ts'
 
 const SUBMITTER = fileURLToPath(new URL('../../deploy/kubernetes/submitter.yaml', import.meta.url))
-const LONG = { timeout: 60_000 }
+const LONG = { timeout: 240_000 }
 
 export function refusalTests(bed: () => Bed): void {
   describe.concurrent('what is refused:', () => {
     const refused = async (client: KubeClient, job: Job, error: object) =>
       await expect(
-        applyJob({ client, render: renderOf(job), replace: false, say: () => undefined }),
+        applyJob({ client, objects: planObjects(renderOf(job)), replace: false, say: () => undefined }),
       ).rejects.toMatchObject(error)
 
     test('a queue that is not there, with those that are', LONG, async () => {
@@ -62,7 +70,7 @@ export function refusalTests(bed: () => Bed): void {
             code: 'KUBE_QUOTA',
             message: expect.stringMatching(/quota small of the namespace is exceeded: a pod asks for requests\.cpu=1/),
           }),
-        20_000,
+        90_000,
       )
       await bed().testbed.kubectl(['apply', '-f', '-'], quota('1'))
       const stop = new AbortController()
@@ -76,26 +84,26 @@ export function refusalTests(bed: () => Bed): void {
                 expect(said.join('\n')).toMatch(
                   /The quota of the namespace is exceeded \(exceeded quota: small, .*\): ask for fewer/,
                 ),
-              20_000,
+              90_000,
             )
             stop.abort()
           },
           stop.signal,
         )
-      }, 30_000)
+      }, 90_000)
     })
 
     test('a job of the same name; it is replaced when that is wanted', LONG, async () => {
       const client = await bed().testbed.namespace('twice')
       const render = renderOf(jobOf('Twice'))
       const say = () => undefined
-      await applyJob({ client, render, replace: false, say })
+      await applyJob({ client, objects: planObjects(render), replace: false, say })
       const { metadata } = await client.read<KubeObject>(RESOURCES.VolcanoJob, 'twice')
       await refused(client, jobOf('Twice'), {
         code: 'KUBE_EXISTS',
         message: 'There is a job twice in namespace twice already.',
       })
-      await applyJob({ client, render, replace: true, say })
+      await applyJob({ client, objects: planObjects(render), replace: true, say })
       expect((await client.read<KubeObject>(RESOURCES.VolcanoJob, 'twice')).metadata.uid).not.toBe(metadata.uid)
       expect((await client.list(RESOURCES.Secret)).items).toHaveLength(1)
     })
@@ -137,7 +145,7 @@ export function refusalTests(bed: () => Bed): void {
           refused(client, jobOf('rights'), {
             message: 'system:serviceaccount:rights:intern may not create jobs.batch.volcano.sh in namespace rights.',
           }),
-        10_000,
+        90_000,
       )
     })
 

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import type { KubeClient } from '../../src/kube/index.ts'
-import { connectKube } from '../../src/kube/index.ts'
+import { connectKube, type KubeClient } from '../../src/jobs/kube/index.ts'
 
 const TOOL = fileURLToPath(new URL('../../../shared/k8s-testbed/testbed', import.meta.url))
 

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { loadConfig } from '../../src/config/index.ts'
-import { train } from '../../src/train/index.ts'
+import { loadConfig } from '../../src/base/config/index.ts'
+import { train } from '../../src/training/driver/index.ts'
 
 interface Recorded {
   /** Of the converted rows, train before test. */

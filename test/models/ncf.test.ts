@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { loadConfig } from '../../src/config/index.ts'
-import { predict } from '../../src/export/index.ts'
-import { train } from '../../src/train/index.ts'
+import { loadConfig } from '../../src/base/config/index.ts'
+import { predict } from '../../src/inference/export/index.ts'
+import { train } from '../../src/training/driver/index.ts'
 
 interface Recorded {
   /** Of the rows, train before test. */

@@ -5,12 +5,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { loadConfig } from '../../src/config/index.ts'
+import { loadConfig } from '../../src/base/config/index.ts'
 import { openReader } from '../../src/data/index.ts'
-import { ortEngine } from '../../src/engine/index.ts'
+import { ortEngine } from '../../src/graph/engine/index.ts'
 import { loadModel, type TracedModel } from '../../src/model/index.ts'
-import { createLocalParams, LocalParams, type Params } from '../../src/params/index.ts'
-import { HostStep } from '../../src/train/host-step.ts'
+import { HostStep } from '../../src/training/step/host-step.ts'
+import { createLocalParams, LocalParams, type Params } from '../../src/weights/params/index.ts'
 
 type Values = readonly number[]
 interface Weights {
@@ -144,7 +144,6 @@ function spied(local: LocalParams, pushed: Gradients[]): Params {
       return local.push(share)
     },
     flush: () => local.flush(),
-    close: () => local.close(),
   }
 }
 

@@ -3,11 +3,9 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { eventsOf, ofKind } from '../cluster/launch.testing.ts'
 import { type Host, type Network, networkTools, openNetwork } from './network.testing.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const FLEETRUN = fileURLToPath(new URL('../../bin/fleetrun.js', import.meta.url))
 const CONFIG = fileURLToPath(new URL('../../models/rank/dnn/config.yaml', import.meta.url))
@@ -62,7 +60,7 @@ describe.skipIf(lacking !== undefined)('netns: fleetrun on two hosts', () => {
       [`server 0 ${b}:7000`, `worker 1 ${b}:7100`],
     ])
     const logs = await Promise.all(
-      ['psfleetrun-0/workerlog.0', 'psfleetrun-1/workerlog.0'].map((log) => readFile(join(folder, log), 'utf8')),
+      network.hosts.map((host) => readFile(join(folder, host.name, 'workerlog.0'), 'utf8')),
     )
     const [auc, other] = logs.map((log) => /epoch: 2 done, .*auc: (0\.\d+)/.exec(log)?.[1])
     expect(auc).toMatch(/^0\.\d+/)

@@ -2,11 +2,9 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { cleanEnv, watched } from '../fluid/process.testing.ts'
 import { type Network, networkTools, openNetwork } from './network.testing.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const HOSTS = ['ps0', 'ps1', 'trainer0', 'trainer1'].map((name) => `${name}.paddlepaddle.com`)

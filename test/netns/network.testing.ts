@@ -3,7 +3,7 @@
  * packets and is slow. Needs root; `networkTools` says why where it cannot be had.
  */
 import { type ChildProcess, execFileSync, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url'
 const file = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 
 export interface NetworkOptions {
-  /** Begins the names of the namespaces: of this test alone. */
+  /** Begins the names of the namespaces. */
   readonly name: string
   readonly hosts: number
   /** Share of packets that each host loses of what comes in. @default 0 */
@@ -53,15 +53,16 @@ export async function openNetwork({
   lossPercent = 0,
   delayMs = 0,
 }: NetworkOptions): Promise<Network> {
-  const line = `${name}-line`
+  // Namespaces are the machine's: another run of the same tests may be under way.
+  const own = `${name}-${process.pid}`
+  const line = `${own}-line`
   const folder = mkdtempSync(join(tmpdir(), 'oarfish-netns-'))
-  const spaces = [line, ...Array.from({ length: count }, (_, i) => `${name}-${i}`)]
+  const spaces = [line, ...Array.from({ length: count }, (_, i) => `${own}-${i}`)]
   const close = () => {
     for (const space of spaces) removeSpace(space)
     rmSync(folder, { recursive: true, force: true })
   }
-  // Left behind by a test that was killed.
-  for (const space of spaces) removeSpace(space)
+  for (const space of leftBehind(name)) removeSpace(space)
   try {
     addSpace(line)
     const hosts = spaces.slice(1).map((space, i) => addHost(space, line, i, folder))
@@ -77,6 +78,16 @@ export async function openNetwork({
     close()
     throw error
   }
+}
+
+/** Namespaces of a test that was killed. */
+function leftBehind(name: string): string[] {
+  const { stdout } = spawnSync('ip', ['netns', 'list'], { encoding: 'utf8' })
+  const spaces = stdout.split('\n').map((text) => text.split(' ')[0]!)
+  return spaces.filter((space) => {
+    const [, of, pid] = /^(.*)-(\d+)-(?:line|\d+)$/.exec(space) ?? []
+    return of === name && !existsSync(`/proc/${pid}`)
+  })
 }
 
 function addSpace(space: string): void {

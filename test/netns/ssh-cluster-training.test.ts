@@ -21,7 +21,7 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: the recommendation demo on 
     cpSync(at('examples/recommendation'), join(cluster.folder, 'workspace'), { recursive: true })
     writeMovieLens(join(cluster.folder, 'movielens'))
     execFileSync('sh', [join(cluster.folder, 'workspace/preprocess.sh'), join(cluster.folder, 'movielens')])
-  }, 60_000)
+  })
   afterAll(() => cluster?.close())
 
   test('trains as one machine does with four times the batch, each rating read once; the next dispatch uploads nothing', async () => {
@@ -63,7 +63,7 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: the recommendation demo on 
     for (const [pass, cost] of one!.entries()) expect(together![pass]).toBeCloseTo(cost, 3)
 
     const again = run()
-    await again.printed(/on 4 hosts, 0 uploaded \(0 B\)/)
+    await again.printed(/on 4 hosts, 0 uploaded \(0 bytes\)/)
     await again.printed(/worker 3 runs/)
     again.child.kill('SIGINT')
     expect((await again.ended).code).toBe(130)

@@ -140,7 +140,7 @@ function environOf(pid: number): string {
   }
 }
 
-const PRINT_MS = 30_000
+const PRINT_MS = 120_000
 
 function watch(child: ChildProcess): Run {
   const began = performance.now()

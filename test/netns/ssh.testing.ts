@@ -78,7 +78,7 @@ function start(host: Host, index: number, folder: string, path: string): ChildPr
   return host.spawn('sh', ['-c', script], { stdio: 'ignore' })
 }
 
-const START_MS = 15_000
+const START_MS = 90_000
 
 /** Asked from inside the host: nobody else can reach it by this process's network. */
 async function answering(name: string): Promise<void> {

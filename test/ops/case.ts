@@ -1,5 +1,7 @@
 /** @file How an op or a layer is put to the test: small operands, a program around it, values for one run. */
-import type { TensorView } from '../../src/engine/index.ts'
+
+import { createRng } from '../../src/base/util/index.ts'
+import type { TensorView } from '../../src/graph/engine/index.ts'
 import {
   add,
   Builder,
@@ -12,8 +14,7 @@ import {
   square,
   sum,
   type Tensor,
-} from '../../src/program/index.ts'
-import { createRng } from '../../src/util/index.ts'
+} from '../../src/graph/program/index.ts'
 
 /** Sizes a case is tried at: the symbols B and T, and numbers known when it is built. */
 export interface Sizes {

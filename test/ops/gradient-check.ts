@@ -1,6 +1,6 @@
 /** @file Gradients against finite differences, in float64 through the reference engine. */
-import { backward, type GradientRules } from '../../src/autodiff/index.ts'
-import { referenceEngine, type TensorView } from '../../src/engine/index.ts'
+import { backward, type GradientRules } from '../../src/graph/autodiff/index.ts'
+import { referenceEngine, type TensorView } from '../../src/graph/engine/index.ts'
 import { caseInputs, caseProgram, type OpCase, SIZES, type Sizes } from './case.ts'
 
 /** The largest |gradient - finite difference|, relative to 1 + |gradient|, over every element of every operand. */

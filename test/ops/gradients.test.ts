@@ -1,6 +1,6 @@
 /** @file Every gradient rule against finite differences. */
 import { describe, expect, test } from 'vitest'
-import { GRADIENT_RULES } from '../../src/autodiff/index.ts'
+import { GRADIENT_RULES } from '../../src/graph/autodiff/index.ts'
 import type { OpCase } from './case.ts'
 import { gradientError } from './gradient-check.ts'
 import { LAYER_CASES } from './layer-cases.ts'

@@ -1,5 +1,5 @@
 /** @file Cases for what is composed of ops: functions of program/ and layers of nn/. */
-import * as nn from '../../src/nn/index.ts'
+import * as nn from '../../src/graph/nn/index.ts'
 import {
   clip,
   gather,
@@ -16,7 +16,7 @@ import {
   type Tensor,
   tile,
   variance,
-} from '../../src/program/index.ts'
+} from '../../src/graph/program/index.ts'
 import type { OpCase, Sizes } from './case.ts'
 
 const batch = ({ n }: Sizes) => [['B', n]] as const

@@ -1,8 +1,8 @@
 /** @file Every op's ONNX form on onnxruntime against the reference engine, values and gradients, over random shapes. */
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { backward } from '../../src/autodiff/index.ts'
-import { ortEngine, referenceEngine, type TensorView } from '../../src/engine/index.ts'
+import { backward } from '../../src/graph/autodiff/index.ts'
+import { ortEngine, referenceEngine, type TensorView } from '../../src/graph/engine/index.ts'
 import { asFloat32, caseInputs, caseProgram, type OpCase, type Sizes } from './case.ts'
 import { LAYER_CASES } from './layer-cases.ts'
 import { OP_CASES } from './op-cases.ts'

@@ -60,7 +60,7 @@ import {
   transpose,
   unsqueeze,
   where,
-} from '../../src/program/index.ts'
+} from '../../src/graph/program/index.ts'
 import type { OpCase, Sizes } from './case.ts'
 
 const batch = ({ n }: Sizes): readonly Shape[] => [['B', n]]

@@ -1,9 +1,9 @@
 /** @file Every gradient against values recorded from PyTorch by test/python/gradients.py, which regenerates them. */
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { backward } from '../../src/autodiff/index.ts'
-import { referenceEngine, type TensorView } from '../../src/engine/index.ts'
-import { programInputs } from '../../src/program/index.ts'
+import { backward } from '../../src/graph/autodiff/index.ts'
+import { referenceEngine, type TensorView } from '../../src/graph/engine/index.ts'
+import { programInputs } from '../../src/graph/program/index.ts'
 import { caseProgram, type OpCase, SIZES } from './case.ts'
 import { LAYER_CASES } from './layer-cases.ts'
 import { OP_CASES } from './op-cases.ts'

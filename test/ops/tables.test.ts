@@ -1,9 +1,9 @@
 /** @file An op is one row in each of four tables; forgetting one does not compile. `tsc` is what runs this file's point. */
 import { expect, test } from 'vitest'
-import { GRADIENT_RULES, type GradientRules } from '../../src/autodiff/index.ts'
-import { REFERENCE_RULES, type ReferenceRules } from '../../src/engine/reference-rules.ts'
-import { LOWERING_RULES, type LoweringRules } from '../../src/onnx/lowering.ts'
-import { SHAPE_RULES, type ShapeRules } from '../../src/program/index.ts'
+import { GRADIENT_RULES, type GradientRules } from '../../src/graph/autodiff/index.ts'
+import { REFERENCE_RULES, type ReferenceRules } from '../../src/graph/engine/reference-rules.ts'
+import { LOWERING_RULES, type LoweringRules } from '../../src/graph/onnx/lowering.ts'
+import { SHAPE_RULES, type ShapeRules } from '../../src/graph/program/index.ts'
 
 test('a table without a row for an op is a compile error', () => {
   const { tanh: _shape, ...shape } = SHAPE_RULES

@@ -3,12 +3,10 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { loadConfig } from '../../src/config/index.ts'
-import { columnsOf, openExport, Scorer } from '../../src/export/index.ts'
-import { convertModel } from '../../src/train/index.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { loadConfig } from '../../src/base/config/index.ts'
+import { columnsOf, openExport, Scorer } from '../../src/inference/export/index.ts'
+import { convertModel } from '../../src/training/driver/index.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
 const dnn = fileURLToPath(new URL('../../models/rank/dnn/', import.meta.url))
@@ -23,8 +21,7 @@ interface Prediction {
 let folder: string
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'oarfish-paddle-'))
-  for (const file of ['static_model.ts', 'net.ts'])
-    await writeFile(join(folder, file), await readFile(join(dnn, file), 'utf8'))
+  await writeFile(join(folder, 'model.ts'), await readFile(join(dnn, 'model.ts'), 'utf8'))
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
 

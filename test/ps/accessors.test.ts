@@ -2,12 +2,12 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { loadConfig } from '../../src/config/index.ts'
-import { accessorRow } from '../../src/kernel/index.ts'
+import { loadConfig } from '../../src/base/config/index.ts'
+import { accessorRow } from '../../src/base/kernel/index.ts'
+import { createRng } from '../../src/base/util/index.ts'
 import { loadModel } from '../../src/model/index.ts'
-import { loadSnapshot, openSnapshot } from '../../src/snapshot/index.ts'
-import { createParams } from '../../src/train/index.ts'
-import { createRng } from '../../src/util/index.ts'
+import { createParams } from '../../src/training/threads/index.ts'
+import { loadSnapshot, openSnapshot } from '../../src/weights/snapshot/index.ts'
 import { tinyFolder, trainTiny } from '../train/tiny.testing.ts'
 import { startJob } from './job.testing.ts'
 
@@ -18,7 +18,9 @@ const STEPS = 30
 const WORKERS = 2
 
 const MODEL = `
-import { concat, mean, nn, optimizer, z } from 'oarfish'
+import { optimizer, z } from 'oarfish'
+import { concat, mean } from 'oarfish/nn'
+import * as nn from 'oarfish/nn'
 export const hyperParameters = z.strictObject({})
 export class StaticModel {
   createFeeds({ label, sparse, dense }) { return { click: label('click'), user: sparse('user'), item: sparse('item'), x: dense('x', 2) } }

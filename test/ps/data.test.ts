@@ -4,11 +4,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { parquetWriteBuffer } from 'hyparquet-writer'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { tinyFolder } from '../train/tiny.testing.ts'
 import { type JobOptions, startJob } from './job.testing.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 let folder: string
 beforeAll(async () => {
@@ -91,6 +89,17 @@ describe('the split', () => {
       ),
     )
     expect(notices[0]!.some((message) => message.includes('nothing of its own'))).toBe(false)
+  })
+
+  test('of equal files says at every start what PaddleRec would do with split_file_list: False', async () => {
+    const meaning =
+      /With split_file_list: False PaddleRec would have every worker read all of them, each sample 2 times/
+    const told = async (split: string) => {
+      const { notices } = await run({ workers: 2, servers: 1, overrides: [`runner.split_file_list=${split}`] })
+      return notices.map((own) => own.filter((message) => meaning.test(message)).length)
+    }
+    expect(await told('False')).toEqual([1, 1])
+    expect(await told('True')).toEqual([0, 0])
   })
 
   test('in async gives a fast worker what a slow one has not begun', async () => {

@@ -1,9 +1,10 @@
 /** @file Sync over several workers is the same mathematics as one worker with the whole batch: equal to 1e-9 in float64. */
 import { describe, expect, test } from 'vitest'
+import { faultyTransport } from '../../src/base/net/faulty.testing.ts'
+import { memoryTransport } from '../../src/base/net/memory.testing.ts'
 import { optimizer } from '../../src/index.ts'
-import { faultyTransport, memoryTransport } from '../../src/net/index.ts'
-import type { Params, ParamsShare } from '../../src/params/index.ts'
-import type { ReferenceStore } from '../../src/ps/index.ts'
+import type { ReferenceStore } from '../../src/training/ps/reference-store.testing.ts'
+import type { BatchParams, Params } from '../../src/weights/params/index.ts'
 import {
   type ExactJobOptions,
   everything,
@@ -54,12 +55,12 @@ test('frames that are lost, repeated and late change nothing', async () => {
   const transport = faultyTransport(memoryTransport(), { seed: 3, drop: 0.05, repeat: 0.1, delayMs: 2 })
   const job = { problem, mode: 'sync', workers: 2, servers: 2, transport, retryMs: 60 } as const
   expectEqual(await trainTogether(job), await trainSingle(problem))
-}, 60_000)
+})
 
 test('a worker that runs out of samples leaves, and the others go on', async () => {
   const problem = await openProblem(OPTIMIZERS.sgd)
   const job = await openJob({ problem, mode: 'sync', workers: 2, servers: 2 })
-  const { METHODS } = await import('../../src/ps/index.ts')
+  const { METHODS } = await import('../../src/training/ps/index.ts')
   const work = async (worker: number, steps: number) => {
     for (let k = 0; k < steps; k++) await exactStep(problem, job.params[worker]!, samples(6, k), 2)
     await job.groups[worker]!.requestAll(METHODS.leave, [], 'leave')
@@ -106,7 +107,7 @@ function expectEqual(several: ReadonlyMap<string, number[]>, single: ReadonlyMap
 
 /** The store without a network: training in one process. */
 function directly(store: ReferenceStore): Params<Float64Array> {
-  const signs = ({ tables }: ParamsShare<Float64Array>) => ({
+  const signs = ({ tables }: BatchParams<Float64Array>) => ({
     groups: [tables[0]!.distinct],
     tableGroups: tables.map(() => 0),
   })
@@ -121,10 +122,9 @@ function directly(store: ReferenceStore): Params<Float64Array> {
         ...signs(share),
         gradients: share.tables.map(({ gradients }) => gradients),
         samples: share.samples,
-        ...(share.tables[0]?.shown && { shown: [share.tables[0].shown] }),
+        ...(share.tables[0]?.showClick && { showClick: [share.tables[0].showClick] }),
         dense: share.gradients,
       }),
     flush: () => undefined,
-    close: () => undefined,
   }
 }

@@ -1,23 +1,24 @@
 /** @file Parameter-server jobs in one thread and in float64: the strategies themselves, without rounding and without a network. */
 
-import { type Engine, referenceEngine, type Session, type TensorView } from '../../src/engine/index.ts'
-import { concat, type Feeds, mean, nn, type OptimizerSpec, type Tensor } from '../../src/index.ts'
+import type { Transport } from '../../src/base/net/index.ts'
+import { memoryTransport } from '../../src/base/net/memory.testing.ts'
+import { createRng } from '../../src/base/util/index.ts'
+import { type Engine, referenceEngine, type Session, type TensorView } from '../../src/graph/engine/index.ts'
+import type { Feeds, OptimizerSpec } from '../../src/index.ts'
 import { traceModel } from '../../src/model/index.ts'
-import { memoryTransport, type Transport } from '../../src/net/index.ts'
-import { denseLayout, type Params, type ParamsShare } from '../../src/params/index.ts'
+import * as nn from '../../src/nn.ts'
+import { concat, mean, type Tensor } from '../../src/nn.ts'
 import {
-  denseSlices,
   METHODS,
   ParameterServer,
   type PsMode,
-  ReferenceStore,
   RemoteParams,
   ServerGroup,
-  serverOf,
   serveWorkers,
-} from '../../src/ps/index.ts'
-import type { TablesParameters } from '../../src/table/index.ts'
-import { createRng } from '../../src/util/index.ts'
+} from '../../src/training/ps/index.ts'
+import { ReferenceStore } from '../../src/training/ps/reference-store.testing.ts'
+import { type BatchParams, denseLayout, denseSlices, type Params } from '../../src/weights/params/index.ts'
+import { serverOf, type TablesParameters } from '../../src/weights/table/index.ts'
 
 const DIM = 3
 export const SHARDS = 10
@@ -163,13 +164,13 @@ export async function exactStep(
   const { signs, lengths, inverse } = distinctByServer(batch, servers)
   const distinct = { signs, lengths }
   const dims = traced.train.tables.map(({ dim }) => dim)
-  const share: ParamsShare<Float64Array> = {
+  const share: BatchParams<Float64Array> = {
     samples: batch.length,
     tables: dims.map((dim, table) => ({
       ...{ table, distinct },
       rows: new Float64Array(signs.length * dim),
       gradients: new Float64Array(signs.length * dim),
-      ...(problem.tableParameters && { shown: shownOf(batch, inverse, signs.length) }),
+      ...(problem.tableParameters && { showClick: showClickOf(batch, inverse, signs.length) }),
     })),
     weights: new Float64Array(layout.floats),
     gradients: new Float64Array(layout.floats),
@@ -198,15 +199,15 @@ export async function exactStep(
 }
 
 /** Slot, shows and clicks of each distinct sign. */
-function shownOf(batch: readonly Sample[], inverse: readonly number[], signs: number): Float32Array {
-  const shown = new Float32Array(3 * signs)
+function showClickOf(batch: readonly Sample[], inverse: readonly number[], signs: number): Float32Array {
+  const showClick = new Float32Array(3 * signs)
   const each = inverse.length / batch.length
   for (const [i, row] of inverse.entries()) {
-    shown[3 * row] = 1
-    shown[3 * row + 1]! += 1
-    shown[3 * row + 2]! += batch[Math.floor(i / each)]!.click
+    showClick[3 * row] = 1
+    showClick[3 * row + 1]! += 1
+    showClick[3 * row + 2]! += batch[Math.floor(i / each)]!.click
   }
-  return shown
+  return showClick
 }
 
 const slice = (values: Float64Array, row: number, dim: number) => values.subarray(row * dim, (row + 1) * dim)

@@ -9,7 +9,9 @@ import { startJob } from './job.testing.ts'
 vi.setConfig({ testTimeout: 180_000 })
 
 const MODEL = `
-import { concat, mean, nn, optimizer, z } from 'oarfish'
+import { optimizer, z } from 'oarfish'
+import { concat, mean } from 'oarfish/nn'
+import * as nn from 'oarfish/nn'
 export const hyperParameters = z.strictObject({ rule: z.enum(['sgd', 'adam']) })
 export class StaticModel {
   constructor(hyper) { this.rule = hyper.rule }

@@ -1,9 +1,11 @@
 /** @file Values that travel as float16: what arrives, what it saves, and what stays exact. */
 import { describe, expect, test } from 'vitest'
-import { concat, type Feeds, mean, nn, optimizer, type Tensor } from '../../src/index.ts'
-import { HalfCoder } from '../../src/kernel/index.ts'
+import { HalfCoder } from '../../src/base/kernel/index.ts'
+import { createRng } from '../../src/base/util/index.ts'
+import { type Feeds, optimizer } from '../../src/index.ts'
 import { traceModel } from '../../src/model/index.ts'
-import { createLocalParams, denseLayout, LocalParams } from '../../src/params/index.ts'
+import * as nn from '../../src/nn.ts'
+import { concat, mean, type Tensor } from '../../src/nn.ts'
 import {
   ADDING,
   type Call,
@@ -12,8 +14,8 @@ import {
   ParameterServer,
   type PsMode,
   RemoteParams,
-} from '../../src/ps/index.ts'
-import { createRng } from '../../src/util/index.ts'
+} from '../../src/training/ps/index.ts'
+import { createLocalParams, denseLayout, LocalParams } from '../../src/weights/params/index.ts'
 
 const DIM = 9
 const SIGNS = BigUint64Array.from({ length: 500 }, (_, i) => BigInt(i) * 4099n)

@@ -1,12 +1,10 @@
 /** @file Saved models evaluated by processes of a job: static_ps_infer and static_ps_offline_infer under the launcher. */
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { Event } from '../../src/event/index.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Event } from '../../src/base/event/index.ts'
 import { eventsOf, noneAlive, ofKind, run } from '../cluster/launch.testing.ts'
 import { inferTiny, tinyFolder, trainTiny } from '../train/tiny.testing.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
 
 let folder: string
 beforeAll(async () => {
@@ -21,7 +19,7 @@ async function launch(tool: string, overrides: readonly string[], expected = 0):
   const args = [...flags, `tools/${tool}.py`, '-m', 'config.yaml', '--json', '-o', ...overrides]
   const { code, out, err, mark } = await run('fleetrun', args, { cwd: folder })
   expect(code, out + err).toBe(expected)
-  expect(await noneAlive(mark, 2000)).toEqual([])
+  expect(await noneAlive(mark)).toEqual([])
   const text = await readFile(join(folder, 'log/workerlog.0'), 'utf8')
   return eventsOf({ out: text.replaceAll(/^[^{].*\n/gm, '') })
 }

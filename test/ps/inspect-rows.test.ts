@@ -1,11 +1,12 @@
 /** @file What inspect shows of rows: by the optimizer's names, or, where a table has an accessor, by Paddle's. */
 import { expect, test } from 'vitest'
-import { nn, optimizer } from '../../src/index.ts'
+import { mean } from '../../src/graph/program/index.ts'
+import { optimizer } from '../../src/index.ts'
 import { type Feeds, traceModel } from '../../src/model/index.ts'
-import { denseLayout } from '../../src/params/index.ts'
-import { mean } from '../../src/program/index.ts'
-import { KernelStore, UpdateLog } from '../../src/ps/index.ts'
-import { inspectStore } from '../../src/ps/inspect.ts'
+import * as nn from '../../src/nn.ts'
+import { KernelStore, UpdateLog } from '../../src/training/ps/index.ts'
+import { inspectStore } from '../../src/training/ps/inspect.ts'
+import { denseLayout } from '../../src/weights/params/index.ts'
 
 const SIGN = 42n
 const SPEC = optimizer.adagrad({ learningRate: 0.1 })
@@ -31,7 +32,7 @@ function openStore(accessor?: object) {
     store.push({
       ...pushed,
       gradients: [Float32Array.of(1, 2, 3, 4, 5)],
-      shown: [Float32Array.of(7, 1, 0)], // slot, show, click
+      showClick: [Float32Array.of(7, 1, 0)], // slot, show, click
       dense: new Float32Array(floats),
     })
     updates.note(1, store.steps, pushed)

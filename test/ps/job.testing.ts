@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { createServer } from 'node:net'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Cluster } from '../../src/env/index.ts'
+import type { Cluster } from '../../src/base/env/index.ts'
 import type { Network } from '../netns/network.testing.ts'
 
 const PROCESS = fileURLToPath(new URL('./process.mjs', import.meta.url))
@@ -16,10 +16,14 @@ export interface JobOptions {
   /** Of single processes, by name (`worker 1`). */
   readonly own?: Readonly<Record<string, { readonly overrides?: readonly string[]; readonly cluster?: object }>>
   readonly options?: object
+  /** How long a process that gets SIGUSR2 does nothing else. */
+  readonly busyMs?: number
   /** Workers have addresses too, as fleetrun gives them. @default false */
   readonly workersListen?: boolean
   /** @default true */
   readonly workersStarted?: boolean
+  /** Of what every process knows: in place of the usual. */
+  readonly shared?: Partial<Cluster>
   /** One process a host, servers first. @default all on this host */
   readonly network?: Network
 }
@@ -52,8 +56,10 @@ export async function startJob({
   overrides = [],
   own = {},
   options,
+  busyMs,
   workersListen = false,
   workersStarted = true,
+  shared: other,
   network,
 }: JobOptions): Promise<Job> {
   const ports = await freePorts(servers + (workersListen ? workers : 0))
@@ -66,12 +72,13 @@ export async function startJob({
     jobId: 'test',
     token: 'secret',
     inherited: {},
+    ...other,
   }
   const start = (role: 'server' | 'worker', rank: number): JobProcess => {
     const name = `${role} ${rank}`
     const endpoint = role === 'server' ? shared.servers[rank] : ''
     const cluster = { ...shared, role, rank, endpoint, ...own[name]?.cluster }
-    const task = { cluster, path, overrides: [...overrides, ...(own[name]?.overrides ?? [])], options }
+    const task = { cluster, path, overrides: [...overrides, ...(own[name]?.overrides ?? [])], options, busyMs }
     const host = network?.hosts[role === 'server' ? rank : servers + rank]
     const child = (host?.spawn ?? spawn)(process.execPath, [PROCESS, JSON.stringify(task)], {
       cwd: dirname(path),
@@ -125,7 +132,7 @@ export async function startJob({
 export async function training(job: Job): Promise<void> {
   const trains = ({ name, events }: JobProcess) =>
     name.startsWith('server') || events.some(({ kind }) => kind === 'batch')
-  const until = Date.now() + 90_000
+  const until = Date.now() + 200_000
   while (!job.processes.every(trains)) {
     const failed = job.processes.flatMap(({ events }) => events.filter(({ kind }) => kind === 'failed'))
     if (failed.length > 0 || Date.now() > until) throw new Error(`not training: ${JSON.stringify(failed)}`)

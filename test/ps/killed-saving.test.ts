@@ -39,7 +39,7 @@ function halfWritten(saves: string): string | undefined {
 }
 
 async function untilSaving(job: Job, saves: string): Promise<void> {
-  for (const until = Date.now() + 120_000; !halfWritten(saves); ) {
+  for (const until = Date.now() + 200_000; !halfWritten(saves); ) {
     if (existsSync(join(saves, '1'))) throw new Error('the second epoch was saved before anybody was killed')
     const failed = job.processes.flatMap(({ events }) => events.filter(({ kind }) => kind === 'failed'))
     if (failed.length > 0 || Date.now() > until) throw new Error(`nothing is being saved: ${JSON.stringify(failed)}`)

@@ -1,11 +1,9 @@
 /** @file Parameter-server jobs of real processes: every mode trains, and sync trains exactly. */
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inferTiny, tinyFolder, trainTiny } from '../train/tiny.testing.ts'
 import { type JobOptions, startJob } from './job.testing.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 let folder: string
 beforeAll(async () => {

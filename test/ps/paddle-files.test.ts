@@ -2,26 +2,23 @@
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import type { Cluster } from '../../src/env/index.ts'
-import { memoryTransport } from '../../src/net/index.ts'
-import { optimizer } from '../../src/optim/index.ts'
-import { denseLayout } from '../../src/params/index.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Cluster } from '../../src/base/env/index.ts'
+import { memoryTransport } from '../../src/base/net/memory.testing.ts'
+import { mix64 } from '../../src/base/util/index.ts'
 import {
-  denseSlices,
   KernelStore,
   loadDenseFiles,
   loadTables,
   ServerGroup,
   saveDenseFiles,
   saveTables,
-  serverOf,
   serveStore,
   shrinkTables,
-} from '../../src/ps/index.ts'
-import { mix64 } from '../../src/util/index.ts'
-
-vi.setConfig({ testTimeout: 60_000 })
+} from '../../src/training/ps/index.ts'
+import { optimizer } from '../../src/weights/optim/index.ts'
+import { denseLayout, denseSlices } from '../../src/weights/params/index.ts'
+import { serverOf } from '../../src/weights/table/index.ts'
 
 const SHARDS = 10
 const program = {
@@ -79,7 +76,12 @@ function fill({ stores }: Job): void {
       if (segmentOf(sign) !== segment) continue
       table.push(
         { signs: BigUint64Array.of(sign), lengths },
-        { gradients: new Float32Array(4).fill(0.1), shown: Float32Array.of(1, Number(sign), 0), samples: 1, step: 1 },
+        {
+          gradients: new Float32Array(4).fill(0.1),
+          showClick: Float32Array.of(1, Number(sign), 0),
+          samples: 1,
+          step: 1,
+        },
       )
       expect(table.rowCount).toBe(before + 1)
     }

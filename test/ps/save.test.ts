@@ -3,11 +3,9 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { inferTiny, tinyFolder, trainTiny } from '../train/tiny.testing.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { inferTiny, TRAIN_ONLY, tinyFolder, trainTiny } from '../train/tiny.testing.ts'
 import { type Job, type JobOptions, startJob, training } from './job.testing.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 let folder: string
 beforeAll(async () => {
@@ -24,7 +22,8 @@ interface Result {
   readonly interrupted: boolean
 }
 
-const start = (options: Omit<JobOptions, 'path'>) => startJob({ path: join(folder, 'config.yaml'), ...options })
+const start = (options: Omit<JobOptions, 'path'>, config = 'config.yaml') =>
+  startJob({ path: join(folder, config), ...options })
 const eventsOf = (job: Job, name: string, kind: string) =>
   job.named(name).events.filter((event) => event['kind'] === kind) as Record<string, never>[]
 
@@ -101,7 +100,7 @@ describe('a job that is stopped inside an epoch', () => {
       'runner.epochs=100000',
       'runner.keep_checkpoints=2',
     ]
-    const job = await start({ workers: 2, servers: 1, overrides: long })
+    const job = await start({ workers: 2, servers: 1, overrides: long }, TRAIN_ONLY)
     try {
       await training(job)
       job.named('worker 1').child.kill('SIGTERM')
@@ -123,7 +122,7 @@ describe('a job that is stopped inside an epoch', () => {
 
   test('says what is lost where nothing is saved', async () => {
     const overrides = ['runner.model_save_path=', 'runner.print_interval=1', 'runner.epochs=100000']
-    const job = await start({ workers: 1, servers: 1, overrides })
+    const job = await start({ workers: 1, servers: 1, overrides }, TRAIN_ONLY)
     try {
       await training(job)
       job.named('worker 0').child.kill('SIGTERM')

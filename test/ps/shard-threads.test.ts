@@ -2,23 +2,20 @@
 import { existsSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { loadConfig } from '../../src/config/index.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { loadConfig } from '../../src/base/config/index.ts'
 import { loadModel } from '../../src/model/index.ts'
-import { denseLayout, type ParamsShare } from '../../src/params/index.ts'
 import {
-  denseSlices,
   gatherDense,
   gatherRows,
   inspectServer,
   jobIdentity,
   RemoteParams,
   ServerGroup,
-} from '../../src/ps/index.ts'
+} from '../../src/training/ps/index.ts'
+import { type BatchParams, denseLayout, denseSlices } from '../../src/weights/params/index.ts'
 import { tinyFolder } from '../train/tiny.testing.ts'
 import { startJob } from './job.testing.ts'
-
-vi.setConfig({ testTimeout: 120_000 })
 
 let folder: string
 beforeAll(async () => {
@@ -58,7 +55,7 @@ test.each([true, false])(
       const { floats } = denseLayout(model.train, model.optimizer)
       const slices = denseSlices(floats, 1)
       const { table_segments: segments } = config.config.runner
-      const share = (sign: bigint): ParamsShare => ({
+      const share = (sign: bigint): BatchParams => ({
         samples: 1,
         tables: model.train.tables.map(({ dim }, table) => ({
           ...{ table, rows: new Float32Array(dim), gradients: new Float32Array(dim).fill(1) },

@@ -1,21 +1,22 @@
 /** @file The written examples of sync, async and geo, on one weight and one row, through the real protocol. */
 import { describe, expect, test } from 'vitest'
-import { nn, type OptimizerSpec, optimizer } from '../../src/index.ts'
+import { mean, type Program } from '../../src/graph/program/index.ts'
+import { type OptimizerSpec, optimizer } from '../../src/index.ts'
 import { type Feeds, traceModel } from '../../src/model/index.ts'
-import { createLocalParams, denseLayout, LocalParams } from '../../src/params/index.ts'
-import { mean, type Program } from '../../src/program/index.ts'
+import * as nn from '../../src/nn.ts'
 import {
   ADDING,
   type Call,
   GeoExchange,
-  geoDenseRate,
+  geoOptimizers,
   KernelStore,
   METHODS,
   ParameterServer,
   type PsMode,
   RemoteParams,
   type RowBlock,
-} from '../../src/ps/index.ts'
+} from '../../src/training/ps/index.ts'
+import { createLocalParams, denseLayout, LocalParams } from '../../src/weights/params/index.ts'
 
 const ONE = { kind: 'constant', value: 1 } as const
 const SIGN = 42n
@@ -35,7 +36,8 @@ function onePlusOne(spec: OptimizerSpec): Program {
 
 interface OneWorker {
   readonly params: RemoteParams
-  pull(): Promise<[dense: number, row: number]>
+  /** To train, or to evaluate. */
+  pull(training?: boolean): Promise<[dense: number, row: number]>
   push(dense: number, row: number): Promise<void>
 }
 
@@ -70,9 +72,9 @@ function openWorker(job: ReturnType<typeof openJob>, rank: number): OneWorker {
   })
   return {
     params,
-    async pull() {
+    async pull(training = true) {
       const one = share()
-      await params.pull(one, true)
+      await params.pull(one, training)
       return [one.weights[0]!, one.tables[0]!.rows[0]!]
     },
     push: async (dense, row) => {
@@ -111,6 +113,21 @@ describe('gradients 1 and 3 of two workers', () => {
   })
 })
 
+test.each([
+  ['async', -1],
+  ['half_async', -1],
+  ['sync', 0],
+] as const)('in %s dense weights are pulled for when the others have pushed: %i', async (mode, ahead) => {
+  const job = openJob(mode, optimizer.momentum({ learningRate: 1, momentum: 0.5 }), 3)
+  const workers = [0, 1, 2].map((rank) => openWorker(job, rank))
+  await workers[0]!.push(1, 1)
+  // In sync it is a step when all have pushed: with their mean, 1.
+  if (mode === 'sync') for (const rank of [1, 2]) await workers[rank]!.push(1, 1)
+  expect(await workers[0]!.pull()).toEqual([ahead, 0])
+  // What is evaluated is what there is.
+  expect(await workers[0]!.pull(false)).toEqual([0, 0])
+})
+
 test('a push that arrives twice counts once', async () => {
   const job = openJob('async', SGD, 1)
   const twice: Call = async (server, method, ...rest) => {
@@ -126,8 +143,8 @@ describe('geo of two workers, from 1.0', () => {
   /** A worker's own copy, which a test sets as if it had trained. */
   function openGeo(job: ReturnType<typeof openJob>, rank: number, delta: 'whole' | 'share') {
     const { program, slice } = job
-    const denseRate = geoDenseRate(delta, 2)
-    const handle = createLocalParams({ program, optimizer: SGD, seed: 1, segments: 1, threads: 3, denseRate })
+    const rules = geoOptimizers({ program, optimizer: SGD }, delta, 2)
+    const handle = createLocalParams({ program, ...rules, seed: 1, segments: 1, threads: 3 })
     const local = new LocalParams(handle, 0)
     const exchange = new GeoExchange({
       ...{ call: job.call(rank), program, seed: 1, segments: 1, local: handle, thread: 1, workers: 2, delta },
@@ -139,6 +156,12 @@ describe('geo of two workers, from 1.0', () => {
     return {
       exchange: (isTouched: boolean) => exchange.run(isTouched ? touched(BigUint64Array.of(SIGN)) : []),
       exchangeOf: (signs: BigUint64Array) => exchange.run(touched(signs)),
+      /** With the dense weights, after so many batches that trained the row. */
+      exchangeOften: (batches: number) =>
+        exchange.run(
+          [[{ tables: [0], signs: Array.from({ length: batches }, () => BigUint64Array.of(SIGN)) }]],
+          'often',
+        ),
       begin: (rows: (table: number) => AsyncIterable<RowBlock>) => exchange.begin(rows),
       local,
       set(value: number) {
@@ -181,6 +204,21 @@ describe('geo of two workers, from 1.0', () => {
     expect(second.values[1]).toBeCloseTo(1.0, 6)
     await first.exchange(false)
     expect(first.values[1]).toBeCloseTo(1.3, 6)
+  })
+
+  test('a row goes with the dense weights once five batches have trained it, and with all the others', async () => {
+    const job = openJob('geo', ADDING, 2)
+    const worker = openGeo(job, 0, 'whole')
+    worker.set(1.4)
+    await worker.exchangeOften(4)
+    expect(rowOf(job)).toBe(1)
+    await worker.exchangeOften(1)
+    expect(rowOf(job)).toBeCloseTo(1.4, 6)
+    worker.set(1.6)
+    await worker.exchangeOften(1)
+    expect(rowOf(job)).toBeCloseTo(1.4, 6)
+    await worker.exchange(false)
+    expect(rowOf(job)).toBeCloseTo(1.6, 6)
   })
 
   test('where rows are brought in whole, dense weights are averaged: nothing of a change stays behind', async () => {

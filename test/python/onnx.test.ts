@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, describe, expect, test } from 'vitest'
-import { backward, inference } from '../../src/autodiff/index.ts'
-import { referenceEngine, type TensorView } from '../../src/engine/index.ts'
-import { toOnnx } from '../../src/onnx/index.ts'
-import type { DType, Program } from '../../src/program/index.ts'
-import { programInputs } from '../../src/program/index.ts'
+import { backward, inference } from '../../src/graph/autodiff/index.ts'
+import { referenceEngine, type TensorView } from '../../src/graph/engine/index.ts'
+import { toOnnx } from '../../src/graph/onnx/index.ts'
+import { type DType, type Program, programInputs } from '../../src/graph/program/index.ts'
 import { caseInputs, caseProgram, type OpCase, SIZES } from '../ops/case.ts'
 import { LAYER_CASES } from '../ops/layer-cases.ts'
 import { OP_CASES } from '../ops/op-cases.ts'
@@ -38,7 +37,7 @@ describe.skipIf(environment.status !== 0)('python-onnx', () => {
       stderr,
     ).toEqual([])
     expect(lines).toHaveLength(2 * cases.length)
-  }, 120_000)
+  })
 
   async function record(name: string, program: Program, op: OpCase): Promise<void> {
     const inputs = caseInputs(program, op, SIZES, 5)

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
-import { formatUserError, type UserError } from '../../src/util/index.ts'
+import { formatUserError, type UserError } from '../../src/base/util/index.ts'
 import { tinyFolder, trainTiny } from '../train/tiny.testing.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
@@ -90,8 +90,8 @@ except ValueError as error:
   })
 
   test('what the stand-ins do not have says so', () => {
-    const code = 'import paddle\ntry:\n    paddle.io\nexcept ImportError as error:\n    print(error)'
-    expect(python(code)).toMatch(/^paddle\.io is not among Oarfish's stand-ins .* pip install paddlepaddle$/)
+    const code = 'import paddle\ntry:\n    paddle.vision\nexcept ImportError as error:\n    print(error)'
+    expect(python(code)).toMatch(/^paddle\.vision is not among Oarfish's stand-ins .* pip install paddlepaddle$/)
   })
 
   test('the small packages give the values of the real ones', () => {

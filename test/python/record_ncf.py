@@ -54,7 +54,7 @@ class NeuMf(torch.nn.Module):
 
 
 def rows(path):
-    """A table file as a matrix by sign (docs/export-format.md)."""
+    """A table file as a matrix by sign (docs/reference/export-format.md)."""
     data = path.read_bytes()
     _, _, dim, count, signs_at, weights_at, _ = struct.unpack("<8sIIQQQQ", data[:48])
     signs = np.frombuffer(data, "<u8", count, signs_at).astype(np.int64)

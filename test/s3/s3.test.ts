@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type RemoteFiles, remoteFiles, setFileAccess } from '../../src/base/fs/index.ts'
 import { listDataFiles, openReader } from '../../src/data/index.ts'
-import { type RemoteFiles, remoteFiles, tellFileAccess } from '../../src/fs/index.ts'
 import { collect, SLOTS } from '../contracts/reader.ts'
 
 const script = fileURLToPath(new URL('../../scripts/s3-server.mjs', import.meta.url))
@@ -22,7 +22,7 @@ interface S3Server {
   close(): Promise<void>
 }
 
-describe.skipIf(lacking)(`S3 ${lacking ?? ''}`, { timeout: 60_000 }, () => {
+describe.skipIf(lacking)(`S3 ${lacking ?? ''}`, () => {
   let server: S3Server
   let folder: string
   let name: string
@@ -35,7 +35,7 @@ describe.skipIf(lacking)(`S3 ${lacking ?? ''}`, { timeout: 60_000 }, () => {
     const { port } = await server.run()
     name = `s3://bucket/jobs?endpoint=http://127.0.0.1:${port}&region=us-east-1`
     files = remoteFiles(name, { ugi: 'S3RVER,S3RVER' })
-  }, 60_000)
+  })
   afterAll(async () => {
     await server?.close()
     rmSync(folder, { recursive: true, force: true })
@@ -90,7 +90,7 @@ describe.skipIf(lacking)(`S3 ${lacking ?? ''}`, { timeout: 60_000 }, () => {
       await files.write(`table/${part}`, pieces(content))
     }
     await files.write('broken/part.parquet', pieces(Buffer.from('no Parquet at all')))
-    tellFileAccess({ name: name.replace('/jobs?', '?'), ugi: 'S3RVER,S3RVER' })
+    setFileAccess({ name: name.replace('/jobs?', '?'), ugi: 'S3RVER,S3RVER' })
     const far = await listDataFiles('s3://bucket/jobs/table')
     expect(far).toEqual(['s3://bucket/jobs/table/part-0.parquet', 's3://bucket/jobs/table/part-1.parquet'])
     const [there, here] = [await samplesOf(far), await samplesOf(await listDataFiles(local))]

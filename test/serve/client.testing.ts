@@ -1,7 +1,7 @@
 /** @file A server over a small model on a free port, and requests to it. */
 import { rm } from 'node:fs/promises'
-import type { Event } from '../../src/event/index.ts'
-import { type Served, type ServeOptions, serve } from '../../src/serve/index.ts'
+import type { Event } from '../../src/base/event/index.ts'
+import { type Served, type ServeOptions, serve } from '../../src/inference/serve/index.ts'
 
 export interface Running {
   readonly served: Served
@@ -18,7 +18,7 @@ export interface PredictAnswer {
   readonly error: { readonly code: string; readonly message: string; readonly hint: string }
 }
 
-const DEADLINE_MS = 10_000
+const DEADLINE_MS = 60_000
 
 export async function startServer(model: string, options: Partial<ServeOptions> = {}): Promise<Running> {
   const events: Event[] = []
@@ -49,7 +49,7 @@ export async function startServer(model: string, options: Partial<ServeOptions> 
   }
 }
 
-/** Waits until `condition` holds, at most ten seconds. */
+/** Waits until `condition` holds, at most a minute. */
 export async function until(condition: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const end = Date.now() + DEADLINE_MS
   while (!(await condition())) {

@@ -1,6 +1,6 @@
 /** @file Threads that score: what happens when one is lost. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { ScorerPool } from '../../src/serve/pool.ts'
+import { ScorerPool } from '../../src/inference/serve/pool.ts'
 import { type Exported, exported, testLines } from '../export/exported.testing.ts'
 import { remove, until } from './client.testing.ts'
 

@@ -26,14 +26,14 @@ function start(...args: string[]) {
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)('%s lets requests under way finish and ends with 0', async (signal) => {
-  const { child, ended, output } = start('--batch-window-ms', '300')
+  const { child, ended, output } = start('--batch-window-ms', '5000')
   try {
     await until(() => /Serving epoch 0 of .* on http:\/\/127\.0\.0\.1:\d+/.test(output()), 'the address')
     const url = /http:\/\/[\d.:]+/.exec(output())![0]
     const line = (await testLines(made.folder)).find((text) => text.includes('history:'))!
-    const ask = () => fetch(`${url}/predict`, { method: 'POST', body: line, signal: AbortSignal.timeout(10_000) })
+    const ask = () => fetch(`${url}/predict`, { method: 'POST', body: line, signal: AbortSignal.timeout(60_000) })
     const asked = Array.from({ length: 5 }, ask)
-    await until(async () => !(await (await fetch(`${url}/metrics`)).text()).includes('queued_requests 0'), 'waiting')
+    await until(async () => (await (await fetch(`${url}/metrics`)).text()).includes('queued_requests 5'), 'waiting')
     child.kill(signal)
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
     expect(await ended).toBe(0)

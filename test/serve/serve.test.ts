@@ -4,7 +4,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { predict } from '../../src/export/index.ts'
+import { predict } from '../../src/inference/export/index.ts'
 import { type Exported, exported, exportTo, testLines } from '../export/exported.testing.ts'
 import { type Running, remove, startServer, until } from './client.testing.ts'
 
@@ -173,7 +173,7 @@ describe('settings', () => {
   })
 
   test('a window scores requests together that come apart', async () => {
-    const server = await startServer(made.out, { batchWindowMs: 300 })
+    const server = await startServer(made.out, { batchWindowMs: 3000 })
     await Promise.all(
       [0, 40, 80].map(async (ms) => {
         await new Promise((resolve) => setTimeout(resolve, ms))
@@ -258,11 +258,11 @@ describe('a newer export', () => {
 
 describe('stopping', () => {
   test('answers what was asked, then takes no more', async () => {
-    const server = await startServer(made.out, { batchWindowMs: 400 })
+    const server = await startServer(made.out, { batchWindowMs: 5000 })
     const asked = Array.from({ length: 10 }, () => server.predict(full[0]!))
     await until(
-      async () => !(await server.get('/metrics')).text.includes('oarfish_queued_requests 0'),
-      'requests that wait',
+      async () => (await server.get('/metrics')).text.includes('oarfish_queued_requests 10'),
+      'all requests in the queue',
     )
     const closed = server.served.close()
     expect((await Promise.all(asked)).map(({ status }) => status)).toEqual(new Array(10).fill(200))
@@ -274,7 +274,7 @@ describe('stopping', () => {
 /** Sends a body without saying how long it is; resolves to the status. */
 function chunked(port: number, body: Uint8Array): Promise<number> {
   return new Promise((resolve, reject) => {
-    const sent = request({ port, path: '/predict', method: 'POST', timeout: 10_000 }, (response) => {
+    const sent = request({ port, path: '/predict', method: 'POST', timeout: 60_000 }, (response) => {
       response.resume()
       resolve(response.statusCode!)
     })
@@ -292,7 +292,7 @@ function expecting(port: number, bytes: number): Promise<string> {
         `POST /predict HTTP/1.1\r\nhost: x\r\ncontent-length: ${bytes}\r\nexpect: 100-continue\r\nconnection: close\r\n\r\n`,
       )
     })
-    socket.setTimeout(10_000, () => reject(new Error('no answer')))
+    socket.setTimeout(60_000, () => reject(new Error('no answer')))
     socket.once('data', (data) => {
       socket.destroy()
       resolve(String(data))

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { firstOutput } from './mpi-cluster.testing.ts'
 
 const bin = (path: string) => fileURLToPath(new URL(`../../bin/${path}`, import.meta.url))
-const TIMEOUT = { timeout: 120_000 }
+const TIMEOUT = { timeout: 240_000 }
 
 let root: string
 let server: ChildProcess
@@ -24,11 +24,11 @@ beforeAll(async () => {
   keys = keysIn((await run(['cloud', 'user', 'add', 'me', '--group', 'ctr', ...dir], root)).text)
   server = spawn(process.execPath, [bin('oarfish.js'), 'cloud', 'serve', '--port', '0', ...dir], { env: env({}) })
   url = /http:\/\/[\d.:]+/.exec(await firstOutput(server))![0]
-}, 120_000)
+})
 afterAll(async () => {
   server?.kill('SIGKILL')
   // Jobs go on without it, and may be writing.
-  await vi.waitFor(() => rmSync(root, { recursive: true, force: true }), { timeout: 30_000, interval: 200 })
+  await vi.waitFor(() => rmSync(root, { recursive: true, force: true }), { timeout: 90_000, interval: 200 })
 })
 beforeEach(() => {
   work = join(root, `work-${runs++}`)
@@ -201,7 +201,7 @@ async function finished(child: ChildProcess): Promise<{ code: number; text: stri
 
 async function over(id: string, phase: string): Promise<void> {
   await vi.waitFor(async () => expect((await run(['status', id], work)).text).toContain(phase), {
-    timeout: 60_000,
+    timeout: 120_000,
     interval: 500,
   })
 }

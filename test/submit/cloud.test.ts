@@ -16,11 +16,14 @@ import { type AddressInfo, connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { addGroup, addUser, cloudClient, type JobRequest } from '../../src/cloud/index.ts'
-import { hashOf, sign } from '../../src/cloud/sign.ts'
+import type { JobRequest } from '../../src/jobs/executors/index.ts'
+import { addGroup, addUser, cloudClient } from '../../src/jobs/server/index.ts'
+import { hashOf, sign } from '../../src/jobs/server/sign.ts'
 import { oarfish } from '../oarfish.testing.ts'
+import { expectWithin } from '../within.testing.ts'
 
 const OARFISH = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
 
@@ -34,7 +37,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test('a job runs to its end, its logs are there, and its folder was made once', { timeout: 60_000 }, async () => {
+test('a job runs to its end, its logs are there, and its folder was made once', async () => {
   const client = await started()
   writeFileSync(join(folder, 'hello.txt'), 'hello\n')
   const { jobId } = await client.submit({
@@ -75,7 +78,7 @@ test('a second server leaves the jobs of the first alone, and what it cannot use
   expect([group.code, group.err]).toEqual([2, expect.stringContaining('cannot be read')])
 })
 
-test('a job that fails says which process failed first, with its last lines', { timeout: 60_000 }, async () => {
+test('a job that fails says which process failed first, with its last lines', async () => {
   const client = await started()
   const { jobId } = await client.submit({ request: request({ command: 'echo out of luck; exit 3' }), files: [] })
   const { reason } = await phaseOf(client, jobId, 'failed')
@@ -98,14 +101,14 @@ test('data that is not there is the reason told, though every node still sends i
   expect(readdirSync(join(folder, 'out/log')).sort()).toEqual(['end_hook.0.log', 'end_hook.1.log', 'job.log'])
 })
 
-test('stopping ends the processes of a job', { timeout: 60_000 }, async () => {
+test('stopping ends the processes of a job', async () => {
   const client = await started()
   const { jobId } = await client.submit({ request: request({ command: 'echo $$; exec sleep 600' }), files: [] })
   await phaseOf(client, jobId, 'running')
   const pid = await vi.waitFor(
     async () => Number((await all(client.logs(jobId, { role: 'trainer', rank: 0 }))) || fail()),
     {
-      timeout: 20_000,
+      timeout: 90_000,
     },
   )
   await client.stop(jobId)
@@ -113,7 +116,7 @@ test('stopping ends the processes of a job', { timeout: 60_000 }, async () => {
   expect(existsSync(`/proc/${pid}`)).toBe(false)
 })
 
-test('a killed server loses no job and starts none twice', { timeout: 120_000 }, async () => {
+test('a killed server loses no job and starts none twice', async () => {
   let client = await started()
   const marks = join(folder, 'marks')
   mkdirSync(marks)
@@ -121,12 +124,12 @@ test('a killed server loses no job and starts none twice', { timeout: 120_000 },
   const ids: string[] = []
   for (let round = 0; round < 4; round++) {
     // Killed at another moment of a submission and of the queue in each round.
-    const killed = new Promise((done) => setTimeout(done, 40 + 170 * round)).then(() => end('SIGKILL'))
-    for (;;) {
-      const sent = await client.submit({ request: request({ command }), files: [] }).catch(() => undefined)
-      if (!sent) break
-      ids.push(sent.jobId)
-      if (ids.length > 3 * (round + 1)) break
+    let killed: Promise<void> | undefined
+    for (let sent = 0; ; sent++) {
+      if (sent === round + 1) killed = sleep(40 * round).then(() => end('SIGKILL'))
+      const accepted = await client.submit({ request: request({ command }), files: [] }).catch(() => undefined)
+      if (!accepted) break
+      ids.push(accepted.jobId)
     }
     await killed
     client = await started()
@@ -165,7 +168,7 @@ test('a file of 2 GB is refused before it is read, by the server and by oarfish 
   await expect(client.submit({ request: request({}), files: [{ name: 'big.ts', path: big }] })).rejects.toThrow(
     /big.ts has 2147483648 bytes; a file may have/,
   )
-  expect(performance.now() - began).toBeLessThan(1000)
+  await expectWithin(performance.now() - began, 1000)
   expect((await client.list()).total).toBe(0)
   const config = { backend: 'PaddleCloud', cluster_type: 'mpi' }
   const fs = { fs_name: 'file:///', fs_ugi: 'u,p', train_data_path: '/t', output_path: '/o' }
@@ -177,7 +180,7 @@ test('a file of 2 GB is refused before it is read, by the server and by oarfish 
   expect(readdirSync(folder).sort()).toEqual(['backend.yaml', 'big.ts', 'config.yaml', 'server'])
 })
 
-test('an upload that breaks off goes on where it was', { timeout: 60_000 }, async () => {
+test('an upload that breaks off goes on where it was', async () => {
   await started()
   const content = randomBytes(3_000_000)
   writeFileSync(join(folder, 'file'), content)
@@ -200,7 +203,7 @@ test('an upload that breaks off goes on where it was', { timeout: 60_000 }, asyn
   }
 })
 
-test('--dry-run prints the request that is then made, and touches nothing', { timeout: 60_000 }, async () => {
+test('--dry-run prints the request that is then made, and touches nothing', async () => {
   const requests: { path: string; body: Record<string, unknown> }[] = []
   const recording = createHttpServer(async (asked, response) => {
     requests.push({ path: asked.url!, body: (await json(asked)) as Record<string, unknown> })
@@ -229,7 +232,7 @@ test('--dry-run prints the request that is then made, and touches nothing', { ti
   expect(printed).toEqual({ ...body, files: names })
 })
 
-test('without mpirun the server does not start, and says what to install', { timeout: 30_000 }, async () => {
+test('without mpirun the server does not start, and says what to install', async () => {
   const flags = ['cloud', 'serve', '--dir', join(folder, 'server'), '--port', '0', '--executor', 'mpi']
   const child = spawn(process.execPath, [OARFISH, ...flags], { env: { ...process.env, PATH: '/nowhere' } })
   let text = ''
@@ -238,7 +241,7 @@ test('without mpirun the server does not start, and says what to install', { tim
   expect(text).toMatch(/There is no mpirun on the PATH.*\n.*Install Open MPI/)
 })
 
-test('a server that is gone in the middle of an upload leaves no job behind', { timeout: 60_000 }, async () => {
+test('a server that is gone in the middle of an upload leaves no job behind', async () => {
   const client = await started()
   writeFileSync(join(folder, 'file'), Buffer.alloc(1 << 20))
   const submission = client.submit({
@@ -302,7 +305,7 @@ async function started(more: readonly string[] = []) {
   const child = spawn(process.execPath, [OARFISH, 'cloud', 'serve', '--dir', dir, '--port', '0', ...more])
   server = child
   const url = await new Promise<string>((done, failed) => {
-    const timer = setTimeout(() => failed(new Error('the server did not start')), 20_000)
+    const timer = setTimeout(() => failed(new Error('the server did not start')), 90_000)
     child.stderr.on('data', (text) => failed(new Error(String(text))))
     child.stdout.on('data', (text) => {
       clearTimeout(timer)
@@ -329,7 +332,7 @@ async function phaseOf(client: ReturnType<typeof cloudClient>, id: string, phase
       expect([info.phase, info.reason]).toEqual([phase, phase === 'failed' ? expect.anything() : undefined])
       return info
     },
-    { timeout: 40_000, interval: 100 },
+    { timeout: 90_000, interval: 100 },
   )
 }
 

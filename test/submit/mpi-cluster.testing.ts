@@ -66,7 +66,7 @@ export async function openMpiCluster(name: string): Promise<MpiCluster> {
     const child = start(args)
     let text = ''
     for (const stream of [child.stdout!, child.stderr!]) stream.on('data', (piece) => (text += piece))
-    const timer = setTimeout(() => child.kill('SIGKILL'), 120_000)
+    const timer = setTimeout(() => child.kill('SIGKILL'), 200_000)
     const code = await new Promise<number>((done) => child.once('close', (exit) => done(exit ?? -1)))
     clearTimeout(timer)
     return { code, text }

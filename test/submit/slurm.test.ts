@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { filled, guideJobs, at as inRepo, type MpiCluster, mpiTools, openMpiCluster } from './mpi-cluster.testing.ts'
 import { openSlurm, type Slurm } from './slurm.testing.ts'
 
-const WAITING = { timeout: 60_000, interval: 300 }
+const WAITING = { timeout: 120_000, interval: 300 }
 const lacking = mpiTools() ?? slurmTools()
 if (lacking) console.warn(`skipped: ${lacking}`)
 
@@ -17,7 +17,7 @@ describe.skipIf(lacking)(`jobs by Slurm ${lacking ?? ''}`, { timeout: 180_000 },
     cluster = await openMpiCluster('slurm')
     slurm = await openSlurm(cluster.hosts)
     cluster.env['SLURM_CONF'] = slurm.config
-  }, 120_000)
+  })
   afterAll(() => {
     slurm?.close()
     cluster?.close()
@@ -113,7 +113,7 @@ describe.skipIf(lacking)(`jobs by Slurm ${lacking ?? ''}`, { timeout: 180_000 },
         expect(text).toMatch(phase)
         return text
       },
-      { timeout: 60_000, interval: 500 },
+      { timeout: 120_000, interval: 500 },
     )
   }
 

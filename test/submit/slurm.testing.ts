@@ -81,7 +81,7 @@ ${hosts.map(({ name, address }) => `NodeName=${name} NodeAddr=${address} NodeHos
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 `
 
-const START_MS = 60_000
+const START_MS = 120_000
 
 async function idle(hosts: readonly Host[], config: string): Promise<void> {
   const until = Date.now() + START_MS

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test, vi } from 'vitest'
-import { addGroup, addUser, cloudClient } from '../../src/cloud/index.ts'
+import { addGroup, addUser, cloudClient } from '../../src/jobs/server/index.ts'
 import { firstOutput } from './mpi-cluster.testing.ts'
 
 const OARFISH = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
@@ -18,7 +18,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-test.skipIf(process.getuid?.() !== 0)('a start_cmd runs as its user', { timeout: 90_000 }, async () => {
+test.skipIf(process.getuid?.() !== 0)('a start_cmd runs as its user', async () => {
   folder = mkdtempSync(join(tmpdir(), 'uid-'))
   chmodSync(folder, 0o755)
   const dir = join(folder, 'server')
@@ -36,7 +36,7 @@ test.skipIf(process.getuid?.() !== 0)('a start_cmd runs as its user', { timeout:
     files: [],
   })
   await vi.waitFor(async () => expect((await client.info(jobId)).phase).toBe('succeeded'), {
-    timeout: 60_000,
+    timeout: 120_000,
     interval: 300,
   })
   let text = ''

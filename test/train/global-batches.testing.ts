@@ -1,11 +1,11 @@
 /** @file Several processes against one: data in which their batches together are its batches, and all weights of a saved model. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { loadConfig } from '../../src/config/index.ts'
+import { loadConfig } from '../../src/base/config/index.ts'
+import { createRng } from '../../src/base/util/index.ts'
 import { loadModel } from '../../src/model/index.ts'
-import { createLocalParams, LocalParams } from '../../src/params/index.ts'
-import { loadSnapshot, openSnapshot } from '../../src/snapshot/index.ts'
-import { createRng } from '../../src/util/index.ts'
+import { createLocalParams, LocalParams } from '../../src/weights/params/index.ts'
+import { loadSnapshot, openSnapshot } from '../../src/weights/snapshot/index.ts'
 
 export const BATCH = 6 // of one process
 

@@ -2,7 +2,7 @@
 import { cp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Event } from '../../src/event/index.ts'
+import type { Event } from '../../src/base/event/index.ts'
 import { inferTiny, type TinyRun, tinyFolder, trainTiny } from './tiny.testing.ts'
 
 let folder: string

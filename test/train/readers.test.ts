@@ -3,7 +3,7 @@ import { copyFile, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promi
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Event } from '../../src/event/index.ts'
+import type { Event } from '../../src/base/event/index.ts'
 import { type TinyRun, tinyFolder, trainTiny } from './tiny.testing.ts'
 
 let folder: string

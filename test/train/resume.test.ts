@@ -2,7 +2,7 @@
 import { appendFile, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { Event } from '../../src/event/index.ts'
+import type { Event } from '../../src/base/event/index.ts'
 import { tinyFolder, trainTiny } from './tiny.testing.ts'
 
 let folder: string

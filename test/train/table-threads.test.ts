@@ -1,8 +1,8 @@
 /** @file Several threads on one table at once: no row is lost, doubled or seen half made, while pages split under them. */
 import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
-import { optimizer } from '../../src/optim/index.ts'
-import { createTable, SparseTable } from '../../src/table/index.ts'
+import { optimizer } from '../../src/weights/optim/index.ts'
+import { createTable, SparseTable } from '../../src/weights/table/index.ts'
 
 const SIGNS = 60_000
 const DIM = 4

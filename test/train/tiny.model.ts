@@ -1,19 +1,7 @@
 /** @file A small model with every kind of rows (pooled over two slots, a second table, a sequence with a mask) and, on demand, state and random numbers. */
-import {
-  concat,
-  type Feeds,
-  mean,
-  metric,
-  mul,
-  type NetOutput,
-  nn,
-  optimizer,
-  sigmoid,
-  sum,
-  type Tensor,
-  unsqueeze,
-  z,
-} from 'oarfish'
+import { type Feeds, metric, type NetOutput, optimizer, z } from 'oarfish'
+import * as nn from 'oarfish/nn'
+import { concat, mean, mul, sigmoid, sum, type Tensor, unsqueeze } from 'oarfish/nn'
 
 export const hyperParameters = z.strictObject({
   dim: z.int().default(3),

@@ -3,16 +3,23 @@ import { copyFile, mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { loadConfig } from '../../src/config/index.ts'
-import type { Event } from '../../src/event/index.ts'
-import { infer, type TrainOptions, train } from '../../src/train/index.ts'
-import { createRng } from '../../src/util/index.ts'
+import { loadConfig } from '../../src/base/config/index.ts'
+import type { Event } from '../../src/base/event/index.ts'
+import { createRng } from '../../src/base/util/index.ts'
+import { infer, type TrainOptions, train } from '../../src/training/driver/index.ts'
 
-/** A folder with config.yaml, static_model.ts, data/train (three files) and data/test. */
+/**
+ * Without evaluation: for stops that are to fall into an epoch. Of several processes that are stopped inside an evaluation, the epoch is trained
+ * and saved, and nothing is interrupted.
+ */
+export const TRAIN_ONLY = 'train-only.yaml'
+
+/** A folder with config.yaml, TRAIN_ONLY, static_model.ts, data/train (three files) and data/test. */
 export async function tinyFolder(rows = 1280): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'oarfish-tiny-'))
   await copyFile(fileURLToPath(new URL('./tiny.model.ts', import.meta.url)), join(folder, 'static_model.ts'))
   await writeFile(join(folder, 'config.yaml'), CONFIG)
+  await writeFile(join(folder, TRAIN_ONLY), CONFIG.replace(/^.*test_data_dir.*\n/m, ''))
   for (const [part, count] of [
     ['train', 3],
     ['test', 1],

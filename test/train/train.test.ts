@@ -21,7 +21,10 @@ describe('with one thread', () => {
 
   test('another seed gives another model', async () => {
     const digests = await Promise.all(
-      ['1', '2'].map(async (seed) => (await trainTiny(folder, [`runner.seed=${seed}`])).result.digest),
+      ['1', '2'].map(
+        async (seed) =>
+          (await trainTiny(folder, [`runner.seed=${seed}`, `runner.model_save_path=out-${seed}`])).result.digest,
+      ),
     )
     expect(digests[0]).not.toBe(digests[1])
   })
@@ -54,7 +57,13 @@ describe('with several threads', () => {
 
   test('threads that share every batch make the steps of one thread', async () => {
     const [one, three] = await Promise.all(
-      [1, 3].map((threads) => trainTiny(folder, [`runner.thread_num=${threads}`, 'runner.thread_mode=sync'])),
+      [1, 3].map((threads) =>
+        trainTiny(folder, [
+          `runner.thread_num=${threads}`,
+          'runner.thread_mode=sync',
+          `runner.model_save_path=out-${threads}`,
+        ]),
+      ),
     )
     expect(three!.result.metrics['loss']).toBeCloseTo(one!.result.metrics['loss']!, 4)
     expect(three!.result.evaluation!['auc']).toBeCloseTo(one!.result.evaluation!['auc']!, 3)

@@ -33,7 +33,7 @@ describe('jobs over the sample', () => {
   }
 
   test('four trainers with a quarter of the batch learn what one does; each rating is read once a pass', async () => {
-    // As on hosts: only node 0 is told where to save.
+    // As on hosts: only node 0 has a folder to save to.
     const options = (i: number) => [...small(60), '--num_passes=3', ...(i === 0 ? ['--save_dir=output'] : [])]
     const { trainers, servers, ended } = await run({ trainers: 4, servers: 4, ports: 2, sparsePorts: 1, options })
     expect(await ended(), trainers.map(({ err }) => err).join()).toEqual(new Array(8).fill(0))
@@ -111,7 +111,7 @@ describe('jobs over the sample', () => {
     },
   )
 
-  test('trainers that train something else than the others are told apart before anything is trained', async () => {
+  test('trainers that train something else than the others are found before anything is trained', async () => {
     const options = (i: number) => [`--config_args=size=${8 + i},batch_size=120`, '--num_passes=1']
     const { trainers, servers, ended } = await run({ trainers: 2, servers: 1, options })
     expect(await ended()).toEqual([2, 2, 2])

@@ -3,11 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { exec } from '../fluid/process.testing.ts'
 import { openWorkspace, rmse, start, testCosts, type Workspace } from './job.testing.ts'
-
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 })
 
 const SMALL = ['--config_args=size=8,batch_size=240', '--dot_period=0', '--log_period=5']
 

@@ -1,13 +1,11 @@
 /** @file Processes of a job that fail, die or are missing before it has begun: the others say who, within seconds. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { type JobOptions, openWorkspace, type StartedJob, startJob, type Workspace } from './job.testing.ts'
 
-vi.setConfig({ testTimeout: 120_000 })
-
 /** To start, under load; what is tested against is the 5 minutes that they would wait for each other. */
-const SOON_MS = 60_000
+const SOON_MS = 120_000
 
 let workspace: Workspace
 let job: StartedJob | undefined
@@ -29,8 +27,17 @@ const second = (config: string) => (i: number) => [...SMALL, ...(i === 1 ? [`--c
 test('a trainer that cannot load its configuration ends the others with its reason', async () => {
   const { ended, trainers, servers } = await run({ trainers: 2, servers: 2, options: second('nothing.ts') })
   expect(await within(ended())).toEqual([2, 2, 2, 2])
-  const told = /trainer\[1\] \S+ ended before the job had begun: There is no configuration nothing\.ts\./
-  for (const { err } of [trainers[0]!, ...servers]) expect(err).toMatch(told)
+  const reason = /trainer\[1\] \S+ ended before the job had begun: There is no configuration nothing\.ts\./
+  for (const { err } of [trainers[0]!, ...servers]) expect(err).toMatch(reason)
+})
+
+test('a trainer that comes when the job has failed already hears why', async () => {
+  const { ended, trainers, servers } = await run({ trainers: 2, servers: 2, options: second('nothing.ts') })
+  trainers[0]!.child.kill('SIGSTOP')
+  await within(Promise.all(servers.map((server) => server.said('trainer 0 may come within'))))
+  trainers[0]!.child.kill('SIGCONT')
+  expect(await within(ended())).toEqual([2, 2, 2, 2])
+  expect(trainers[0]!.err).toMatch(/trainer\[1\] \S+ ended before the job had begun/)
 })
 
 test('a trainer that is killed while it loads its configuration is named by the others', async () => {
@@ -57,8 +64,8 @@ test('a trainer of another number of trainers ends the job', async () => {
     options: [...SMALL, '--num_gradient_servers=3'],
   })
   expect(await within(ended())).toEqual([2, 2])
-  expect(trainers[0]!.err).toContain('refused this process: it was told of 3 trainers, this job has 1')
-  expect(servers[0]!.err).toMatch(/trainer\[0\] \S+ was told of 3 trainers, this job has 1\./)
+  expect(trainers[0]!.err).toContain('refused this process: it expects 3 trainers, this job has 1')
+  expect(servers[0]!.err).toMatch(/trainer\[0\] \S+ expects 3 trainers, this job has 1\./)
 })
 
 test('a trainer that never comes is named to those that wait', async () => {

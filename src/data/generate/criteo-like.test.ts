@@ -2,10 +2,10 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { parseLineReference } from '../../kernel/text-reference.ts'
+import { parseLineReference } from '../../base/kernel/text-reference.testing.ts'
 import type { Slot } from '../batch.ts'
 import { type CriteoLikeOptions, generateCriteoLike } from './criteo-like.ts'
-import { exactAuc } from './exact-auc.ts'
+import { exactAuc } from './hidden-model.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'oarfish-generate-'))
 afterAll(() => rmSync(root, { recursive: true }))

@@ -1,28 +1,27 @@
 /** @file Data that looks like Criteo's click log, with a known truth: 13 counts, 26 long-tailed columns, a hidden model. */
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { isUserError, UserError } from '../../util/index.ts'
-import { exactAuc } from './exact-auc.ts'
-import { createHiddenModel, type HiddenModel } from './hidden-model.ts'
+import { isUserError, UserError } from '../../base/util/index.ts'
+import { createHiddenModel, exactAuc, type HiddenModel } from './hidden-model.ts'
 import { createRowFormat, type GeneratedFormat } from './row-format.ts'
 
 export interface CriteoLikeOptions {
   /** Rows of train/; test/ has `testShare` times as many besides. */
   readonly rows: number
   /** @default 1 */
-  readonly seed?: number
+  readonly seed?: number | undefined
   /** Files of train/. The rows do not depend on it. @default 1 */
-  readonly parts?: number
+  readonly parts?: number | undefined
   /** @default 'slot' */
-  readonly format?: GeneratedFormat
+  readonly format?: GeneratedFormat | undefined
   /** Folder for train/ and test/. */
   readonly out: string
   /** @default 0.1 */
-  readonly testShare?: number
+  readonly testShare?: number | undefined
   /** Writes into a folder that is not empty, replacing its train/ and test/. @default false */
-  readonly force?: boolean
+  readonly force?: boolean | undefined
   /** Called some hundred times. */
-  readonly onProgress?: (rows: number, ofRows: number) => void
+  readonly onProgress?: ((rows: number, ofRows: number) => void) | undefined
 }
 
 export interface CriteoLikeResult {

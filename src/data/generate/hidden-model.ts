@@ -1,5 +1,5 @@
 /** @file The hidden truth behind generated clicks: how rows are drawn and how likely each is clicked. */
-import { createRng, deriveSeed, type Rng } from '../../util/index.ts'
+import { createRng, deriveSeed, type Rng } from '../../base/util/index.ts'
 
 export const DENSE_COLUMNS = 13
 export const SPARSE_COLUMNS = 26
@@ -143,4 +143,18 @@ function calibrate(rng: Rng, row: Row, score: (row: Row) => number): { scale: nu
 
 function sigmoid(x: number): number {
   return 1 / (1 + Math.exp(-x))
+}
+
+/** Probability that a positive scores above a negative, ties counting half. */
+export function exactAuc(positives: Float64Array, negatives: Float64Array): number {
+  const [above, below] = [positives.slice().sort(), negatives.slice().sort()]
+  let wins = 0
+  let lower = 0
+  let notHigher = 0
+  for (const score of above) {
+    while (lower < below.length && below[lower]! < score) lower++
+    while (notHigher < below.length && below[notHigher]! <= score) notHigher++
+    wins += (lower + notHigher) / 2
+  }
+  return wins / (above.length * below.length)
 }

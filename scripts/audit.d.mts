@@ -1,0 +1,1 @@
+export function lockFindings(lock: { readonly packages: Readonly<Record<string, object>> }): string[]

@@ -1,0 +1,157 @@
+/**
+ * @file `npm run fuzz [-- --only yaml,slot --cases 1000000 --seed 1 --restart]`: damaged input for everything that reads what others wrote. Goes on
+ * where it was stopped. What goes wrong is kept in test/fuzz/cases/TARGET/, where `npm test` tries it again from then on.
+ */
+import { fork } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { pathToFileURL } from 'node:url'
+import { parseArgs } from 'node:util'
+import { at, install, node, step } from './setup.mjs'
+
+const STATE = at('.cache', 'fuzz.json')
+const CASES = at('test', 'fuzz', 'cases')
+/** No case of any target takes as long, on a machine that has much else to do. */
+const SILENT_MS = 60_000
+const MEMORY_MB = 768
+
+/** Those of test/fuzz/targets.ts, which only a compiler can read. */
+export const TARGET_NAMES = [
+  ...[
+    'message',
+    'handshake',
+    'frame',
+    'yaml',
+    'config-v1',
+    'backend',
+    'slot',
+    'multislot',
+    'csv',
+    'manifest',
+    'export',
+    'export-table',
+  ],
+  ...['instances', 'job-server', 'conf.py', 'command'],
+]
+
+/** Inputs that have once gone wrong, by target. */
+export function keptCases(name) {
+  const folder = `${CASES}/${name}`
+  return existsSync(folder) ? readdirSync(folder).map((file) => `${folder}/${file}`) : []
+}
+
+/** Runs cases [from, to) of a target; resolves to what went wrong: `{ number, what, input }`. */
+export async function runCases(name, { seed = 1, from = 0, to, onProgress }) {
+  const findings = []
+  let every = 500
+  for (let at = from; at < to; ) {
+    const { reached, died } = await inProcess([name, seed, at, to, every].map(String), findings, onProgress)
+    if (died === undefined) return findings
+    if (reached === undefined) return [...findings, { number: at, what: died }]
+    // Again, one by one, up to the case with which it ended; then past it.
+    if (every !== 1) [at, every] = [reached, 1]
+    else {
+      findings.push({ number: reached, what: died, input: undefined })
+      ;[at, every] = [reached + 1, 500]
+    }
+  }
+  return findings
+}
+
+/** One kept input. */
+export async function runKept(name, file) {
+  const findings = []
+  const { died } = await inProcess([name, '0', '0', '0', '1', file], findings)
+  return died === undefined ? findings : [...findings, { number: -1, what: died }]
+}
+
+function inProcess(words, findings, onProgress) {
+  return new Promise((resolve) => {
+    const jiti = at('node_modules', 'jiti', 'lib', 'jiti-register.mjs')
+    const execArgv = [`--max-old-space-size=${MEMORY_MB}`, '--import', pathToFileURL(jiti).href]
+    const env = { ...process.env, JITI_FS_CACHE: at('.cache', 'jiti') }
+    const child = fork(at('test', 'fuzz', 'run-target.ts'), words, {
+      execArgv,
+      env,
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
+    let reached
+    let printed = ''
+    let why
+    const silent = () => {
+      why = `it hung: nothing for ${SILENT_MS / 1000} s`
+      child.kill('SIGKILL')
+    }
+    let timer = setTimeout(silent, SILENT_MS)
+    child.stderr.on('data', (text) => {
+      printed = `${printed}${text}`.slice(-4000)
+    })
+    child.on('message', (message) => {
+      clearTimeout(timer)
+      timer = setTimeout(silent, SILENT_MS)
+      if (message.kind === 'finding') findings.push(message)
+      else {
+        reached = message.number
+        onProgress?.(reached)
+      }
+    })
+    child.on('exit', (code, signal) => {
+      clearTimeout(timer)
+      resolve({
+        reached,
+        died: code === 0 ? undefined : (why ?? `its process ended with ${code ?? signal}: ${printed}`),
+      })
+    })
+  })
+}
+
+function keep(name, { number, what, input }) {
+  if (input === undefined) return console.log(`x ${name}, case ${number}: ${what}`)
+  const bytes = Buffer.from(input, 'base64')
+  const file = `${CASES}/${name}/${createHash('sha256').update(bytes).digest('hex').slice(0, 12)}`
+  mkdirSync(`${CASES}/${name}`, { recursive: true })
+  writeFileSync(file, bytes)
+  console.log(`x ${name}, case ${number}, kept as ${file}:\n${what.split('\n').slice(0, 8).join('\n')}`)
+}
+
+async function main() {
+  const { values } = parseArgs({
+    options: {
+      only: { type: 'string', default: '' },
+      cases: { type: 'string', default: '1000000' },
+      seed: { type: 'string', default: '1' },
+      restart: { type: 'boolean', default: false },
+    },
+  })
+  if (!(await install()) || !(await step('build', async () => (await node(at('scripts', 'build.mjs'))) === 0))) return 1
+  const names = values.only === '' ? TARGET_NAMES : values.only.split(',')
+  const unknown = names.filter((name) => !TARGET_NAMES.includes(name))
+  if (unknown.length > 0) {
+    console.error(`no target ${unknown.join(', ')}: ${TARGET_NAMES.join(', ')}`)
+    return 2
+  }
+  const state = !values.restart && existsSync(STATE) ? JSON.parse(readFileSync(STATE, 'utf8')) : {}
+  let failed = 0
+  for (const name of names) {
+    const key = `${name} ${values.seed}`
+    const from = state[key] ?? 0
+    const to = Number(values.cases)
+    const started = performance.now()
+    const onProgress = (reached) => {
+      state[key] = Math.max(state[key] ?? 0, reached)
+      mkdirSync(at('.cache'), { recursive: true })
+      writeFileSync(STATE, JSON.stringify(state))
+      if (process.stdout.isTTY) process.stdout.write(`\r${name}: ${reached} of ${to} cases `)
+    }
+    const findings = await runCases(name, { seed: Number(values.seed), from, to, onProgress })
+    for (const finding of findings) keep(name, finding)
+    failed += findings.length
+    const seconds = ((performance.now() - started) / 1000).toFixed(0)
+    console.log(
+      `\r${findings.length === 0 ? '+' : 'x'} ${name}: cases ${from} to ${to} in ${seconds} s, ${findings.length} went wrong`,
+    )
+  }
+  return failed > 0 ? 1 : 0
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) process.exitCode = await main()

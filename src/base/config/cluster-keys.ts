@@ -1,0 +1,144 @@
+/** @file The `runner` keys of parameter servers, collective training, remote file systems, and online training. */
+import { z } from 'zod'
+import { choice, count, flag, group, names, optionalCount, optionalText, text } from './option.ts'
+import { EXAMPLE_COUNT_METHODS } from './runner-keys.ts'
+
+export const SYNC_MODES = ['sync', 'async', 'half_async', 'geo', 'gpubox'] as const
+export const FLEET_MODES = ['auto', 'hybrid'] as const
+export const GEO_DELTAS = ['whole', 'share'] as const
+export type GeoDelta = (typeof GEO_DELTAS)[number]
+export const WIRE_PRECISIONS = ['float32', 'float16'] as const
+export type WirePrecision = (typeof WIRE_PRECISIONS)[number]
+export const SCALE_LR = ['none', 'sqrt', 'linear'] as const
+export type ScaleLr = (typeof SCALE_LR)[number]
+export const COLLECTIVES = ['auto', 'mpi', 'ring'] as const
+export type Collective = (typeof COLLECTIVES)[number]
+
+export const CLUSTER = group('Parameter servers and collective training', 'No effect on a run of one process.', {
+  sync_mode: choice(SYNC_MODES, 'async', 'When gradients travel between workers and servers.').meta({
+    refused: { heter: 'heter is not part of Oarfish, expected sync | async | half_async | geo | gpubox' },
+  }),
+  fleet_mode: choice(
+    FLEET_MODES,
+    'auto',
+    'hybrid: servers hold rows only, each worker has all dense weights and they are averaged among the workers; needs sync_mode async.',
+  ),
+  geo_step: count(
+    100,
+    1,
+    'Batches between two exchanges of a geo worker; rows that most batches train go with the dense weights.',
+  ),
+  geo_dense_step: count(5, 1, 'Batches between two exchanges of the dense weights of a geo worker.'),
+  geo_delta: choice(
+    GEO_DELTAS,
+    'whole',
+    'whole: a geo worker brings in all changes of rows, and dense weights are averaged; share: of all changes one of as many parts as there are workers, the rest later, which is Paddle’s rule.',
+  ),
+  max_staleness: optionalCount(
+    0,
+    'So many batches of a thread a worker may be ahead of the slowest worker, in async, half_async and geo; 0: all wait for each other after every batch, as in sync; unset: nobody waits.',
+    4,
+  ),
+  scale_lr: choice(
+    SCALE_LR,
+    'none',
+    'What is made of learning rates where n batches are one step, in sync and in collective training: none leaves them, sqrt and linear multiply them by the root of n or by n.',
+  ),
+  wire_precision: choice(
+    WIRE_PRECISIONS,
+    'float32',
+    'How rows, gradients and dense weights travel between hosts: float16 halves the bytes; servers keep and update float32.',
+  ),
+  server_memory_mb: optionalCount(
+    1,
+    'Megabytes that the tables of one server may take, beyond which new rows are refused; 90 % of the memory of its host or container unless set.',
+    8192,
+  ),
+  use_fleet: flag(false, 'Collective training: one model over all processes.'),
+  collective: choice(
+    COLLECTIVES,
+    'auto',
+    'What sums gradients in collective training: MPI, an embedded ring, or whichever fits.',
+  ),
+  tls: z
+    .union([
+      z.literal('auto'),
+      z.strictObject({
+        cert: z.string().min(1),
+        key: z.string().min(1),
+        ca: z.string().min(1),
+      }),
+    ])
+    .optional()
+    .meta({
+      description:
+        'Encrypts connections between processes on different hosts, both sides showing a certificate: auto makes certificates of the job’s token, `{cert, key, ca}` names PEM files, relative to the yaml. OARFISH_TLS comes first. See guide/security.md.',
+      example: 'auto',
+      expected: 'auto, or {cert, key, ca}',
+    }),
+  silence_limit: z.number().min(1).max(86_400).optional().meta({
+    description:
+      'Seconds without a sign of life after which a process counts as gone and the job ends; 10 unless set here, by OARFISH_SILENCE_LIMIT or by FLAGS_rpc_deadline. One whose connection closes is gone at once. Processes that differ take the longest.',
+    example: 30,
+    expected: 'seconds from 1 to 86400',
+  }),
+  replicated_table_mb: count(
+    256,
+    0,
+    'Collective training: tables that may grow larger are divided among the ranks, others are whole on each; 0 divides all.',
+  ),
+  example_count_method: choice(EXAMPLE_COUNT_METHODS, 'example', 'What the printed rate counts.'),
+  fs_name: text(
+    '',
+    'File system of data whose address has no host (`hdfs:/train`), or the endpoint of a bucket: `hdfs://host:port`, `s3://bucket?endpoint=URL`.',
+  ),
+  fs_ugi: text(
+    '',
+    'User and password for data at `hdfs://`, `afs://` or `s3://`, separated by a comma; the variable OARFISH_FS_UGI comes first.',
+  ),
+  fs_client: z
+    .strictObject({
+      uri: text('', 'Remote file system.'),
+      user: text('', 'Its user.'),
+      passwd: text('', 'Its password.'),
+      hadoop_bin: text('hadoop', 'The hadoop command.'),
+    })
+    .optional()
+    .meta({ description: 'Remote file system of online training.', example: { uri: 'hdfs://host:9000' } }),
+  model_mode: count(0, 0, 'Which part of a saved parameter-server model is loaded: 0 all, 1 delta, 2 base, 3 batch.'),
+  init_model_path: optionalText('Saved model that the offline evaluation loads.', 'model_output/2'),
+  data_dir: optionalText('Data of the offline evaluation, relative to the yaml.', 'data/offline'),
+  batch_size: optionalCount(1, 'Batch size of the offline evaluation.', 512),
+})
+
+const day = (description: string, example: string) =>
+  z
+    .string()
+    .regex(/^\d{8}$/)
+    .optional()
+    .meta({ description, example, expected: 'a day as YYYYMMDD' })
+
+export const ONLINE = group('Online training', 'Data in `<train_data_dir>/<day>/<HHMM>/`, trained pass by pass.', {
+  start_day: day('First day.', '20190720'),
+  end_day: day('Last day.', '20190722'),
+  split_interval: count(5, 1, 'Minutes of data in a folder.'),
+  split_per_pass: count(1, 1, 'Folders in a pass.'),
+  checkpoint_per_pass: count(6, 1, 'Passes between two checkpoints.'),
+  save_delta_frequency: count(6, 1, 'Passes between two delta models.'),
+  save_first_base: flag(false, 'Save a base model before the first pass.'),
+  data_donefile: text('', 'File whose presence says that a folder is complete; empty: do not wait.'),
+  data_sleep_second: count(10, 1, 'Seconds between two looks for the done file.'),
+  prefetch: flag(false, 'Load the next pass while training this one.'),
+  train_thread_num: count(12, 1, 'Trainer threads.'),
+  shuffle_thread_num: count(12, 1, 'Threads of the global shuffle.'),
+  preload_thread_num: count(12, 1, 'Threads that load a pass.'),
+  infer_data_dir: optionalText('Evaluation data, relative to the yaml.', 'data/test'),
+  need_train_dump: flag(false, 'Dump fields while training.'),
+  need_infer_dump: flag(false, 'Dump fields while evaluating.'),
+  train_dump_fields_dir: text('', 'Folder of the fields dumped while training.'),
+  infer_dump_fields_dir: text('', 'Folder of the fields dumped while evaluating.'),
+  need_prune: flag(false, 'Prune the saved inference program.'),
+  local_sparse: names('Federated training: tables that stay on the worker.'),
+  remote_sparse: names('Federated training: tables on the servers.'),
+  with_coordinator: count(0, 0, 'Federated training with a coordinator; not part of Oarfish.'),
+})

@@ -1,0 +1,59 @@
+/** @file Yaml that does not parse, or that means something else than it seems: one problem with its fix. */
+import { isScalar, type Node, type Pair, visit } from 'yaml'
+import type { ConfigProblem } from './problem.ts'
+import { type ConfigSource, lineStart } from './source.ts'
+import { likelyFix } from './syntax-fix.ts'
+
+/** The first syntax error; further ones are mostly its echo. */
+export function syntaxProblem(source: ConfigSource): ConfigProblem | undefined {
+  const error = source.document.errors[0]
+  if (!error) return surprise(source)
+  const fix = likelyFix(source.text, error.pos[0], source.document.errors.length)
+  const at = fix?.at ?? error.pos[0]
+  return {
+    code: 'CONFIG_SYNTAX',
+    key: '',
+    message: `this is not yaml: ${fix?.message ?? error.message.charAt(0).toLowerCase() + error.message.slice(1)}`,
+    place: { kind: 'file', span: { from: at, to: at + 1 } },
+    fix: fix
+      ? { kind: 'edit', edits: [fix.edit] }
+      : { kind: 'advice', text: 'write this part as `key: value` lines, indented by spaces' },
+  }
+}
+
+/** What parses and is never meant: an alias without its anchor, a map or list as a key. */
+function surprise({ document, text }: ConfigSource): ConfigProblem | undefined {
+  let problem: ConfigProblem | undefined
+  visit(document, {
+    Alias(_key, alias) {
+      if (alias.resolve(document) !== undefined) return undefined
+      const [from, to] = [alias.range![0], alias.range![1]]
+      const edits = [{ from, to, text: JSON.stringify(text.slice(from, to)) }]
+      problem = found(`there is no anchor &${alias.source}; text that begins with * needs quotes`, { from, to, edits })
+      return visit.BREAK
+    },
+    Pair(_key, pair) {
+      const { key, value } = pair as Pair<Node | null, Node | null>
+      if (!key || isScalar(key)) return undefined
+      const [from, end] = [key.range![0], (value ?? key).range![1]]
+      const to = text.indexOf('\n', from + text.slice(from, end).trimEnd().length) + 1 || text.length
+      const edits = [{ from: lineStart(text, from), to, text: '' }]
+      problem = found('a map or a list cannot be a key', { from, to: key.range![1], edits })
+      return visit.BREAK
+    },
+  })
+  return problem
+}
+
+function found(
+  what: string,
+  { from, to, edits }: { from: number; to: number; edits: readonly { from: number; to: number; text: string }[] },
+): ConfigProblem {
+  return {
+    code: 'CONFIG_SYNTAX',
+    key: '',
+    message: `this is not yaml: ${what}`,
+    place: { kind: 'file', span: { from, to } },
+    fix: { kind: 'edit', edits },
+  }
+}

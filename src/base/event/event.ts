@@ -1,0 +1,153 @@
+/** @file Everything a person may want to watch, as one discriminated union. Printers, logs and tests read this stream. */
+
+/** Metric values by name; `loss` and `auc` where the model has them. */
+export type Metrics = Readonly<Record<string, number>>
+
+/** Everything that a run tells while it works, by `kind`. */
+export type Event =
+  /** A run begins; `settings` is the resolved configuration worth showing, by dotted key (`runner.epochs`). */
+  | {
+      readonly kind: 'start'
+      readonly command: 'train' | 'infer'
+      readonly model: string
+      readonly settings: Readonly<Record<string, unknown>>
+      /** Which process of a parameter-server job this is. */
+      readonly job?: { readonly role: 'worker' | 'server'; readonly rank: number; readonly threads: number } | undefined
+    }
+  /** Values under a title, as PaddleRec 1.x prints them before a run. */
+  | { readonly kind: 'table'; readonly title: string; readonly values: Readonly<Record<string, unknown>> }
+  /** The first step is about to run: start-up is over. */
+  | { readonly kind: 'ready'; readonly startupSeconds: number }
+  | {
+      readonly kind: 'epochStart'
+      readonly phase?: 'train' | 'infer' | undefined
+      readonly epoch: number
+      readonly files: number
+      readonly bytes: number
+    }
+  /** Every print_interval batches. Metrics are running values over the epoch so far; `fraction` of the epoch's input bytes is read. */
+  | {
+      readonly kind: 'batch'
+      readonly phase: 'train' | 'infer'
+      readonly epoch: number
+      readonly batch: number
+      readonly samples: number
+      readonly fraction: number
+      readonly metrics: Metrics
+      readonly readerSecondsPerBatch: number
+      readonly secondsPerBatch: number
+      readonly samplesPerBatch: number
+      readonly samplesPerSecond: number
+      /** Metrics that are more than a number, in words, by name. */
+      readonly reports?: Readonly<Record<string, string>> | undefined
+      /** Their parts, and areas over the batches since the last such event, by PaddleRec 1.x's names. */
+      readonly shown?: Readonly<Record<string, readonly (number | readonly number[])[]>> | undefined
+    }
+  /** One phase of an epoch is done, with its metrics over all of it. */
+  | {
+      readonly kind: 'epoch'
+      readonly phase: 'train' | 'infer'
+      readonly epoch: number
+      readonly samples: number
+      readonly seconds: number
+      readonly samplesPerSecond: number
+      readonly metrics: Metrics
+      /** Metrics that are more than a number, in words, by name. */
+      readonly reports?: Readonly<Record<string, string>> | undefined
+    }
+  /** A checkpoint is whole and in its place; `epoch` is the one it holds. */
+  | {
+      readonly kind: 'saved'
+      readonly path: string
+      readonly epoch: number
+      /** The last batch in it, where it was saved inside the epoch. */
+      readonly batch?: number | undefined
+      readonly bytes?: number | undefined
+      readonly seconds?: number | undefined
+    }
+  /** A checkpoint was loaded: to evaluate it, to resume (`epoch` is the last one trained, -1 for none) or to start from it. */
+  | {
+      readonly kind: 'loaded'
+      readonly path: string
+      readonly epoch: number
+      readonly bytes?: number | undefined
+      readonly seconds?: number | undefined
+    }
+  /** A table that takes long to save or to load. */
+  | {
+      readonly kind: 'progress'
+      readonly what: 'save' | 'load'
+      readonly table: string
+      readonly rows: number
+      readonly ofRows: number
+    }
+  /** A process that a launcher supervises changed its state; `exit` says how it ended, in words. */
+  | {
+      readonly kind: 'process'
+      readonly role: 'worker' | 'server'
+      readonly rank: number
+      readonly pid: number
+      readonly state: ProcessState
+      readonly endpoint: string
+      readonly log: string
+      /** Where it runs, if that is not here. */
+      readonly host?: string | undefined
+      readonly exit?: string | undefined
+    }
+  /** A line of such a process. All lines of an echoed one; of the others now and then the newest, for a live view. */
+  | {
+      readonly kind: 'output'
+      readonly role: 'worker' | 'server'
+      readonly rank: number
+      readonly line: string
+      readonly echo: boolean
+    }
+  /** Worth knowing, said once. */
+  | { readonly kind: 'notice'; readonly message: string }
+  | { readonly kind: 'warning'; readonly message: string }
+  /** Ctrl+C or SIGTERM: the steps under way were finished and training stopped there; `path` holds what --resume goes on from. */
+  | {
+      readonly kind: 'interrupted'
+      readonly epoch: number
+      readonly batch: number
+      readonly samples: number
+      readonly path?: string | undefined
+    }
+  | {
+      readonly kind: 'error'
+      readonly code: string
+      readonly message: string
+      readonly where?: string | undefined
+      readonly hint?: string | undefined
+    }
+  /** The last event: training time without start-up and without evaluation, final metrics. */
+  | {
+      readonly kind: 'done'
+      readonly samples: number
+      readonly seconds: number
+      readonly samplesPerSecond: number
+      readonly metrics: Metrics
+      /** Metrics on test_data_dir after the last epoch, where it was evaluated. */
+      readonly evaluation?: Metrics | undefined
+      /** Where the time went, summed over trainer threads, in seconds. */
+      readonly breakdown?: Readonly<Record<string, number>> | undefined
+      /** SHA-256 over weights, optimizer state and rows, with --digest. */
+      readonly digest?: string | undefined
+    }
+
+/** running, then stopping when the launcher asks it to end; done with exit code 0, failed by itself, stopped when asked. */
+export const PROCESS_STATES = ['running', 'stopping', 'done', 'failed', 'stopped'] as const
+export type ProcessState = (typeof PROCESS_STATES)[number]
+
+export type EventKind = Event['kind']
+export type EventOf<K extends EventKind> = Extract<Event, { kind: K }>
+
+/** Where events go. A sink never throws and never blocks training. */
+export type EventSink = (event: Event) => void
+
+/** A table with one handler an event kind, so that a new kind does not compile until every printer has decided about it. */
+export type ByKind<R> = { readonly [K in EventKind]: (event: EventOf<K>) => R }
+
+export function byKind<R>(table: ByKind<R>, event: Event): R {
+  return (table[event.kind] as (event: Event) => R)(event)
+}

@@ -1,0 +1,36 @@
+/** @file What events hold, as people read it: counts, rates, durations, metric values, a process of a job. */
+import type { EventOf } from './event.ts'
+
+/** 400000 as `400,000`. */
+export function countText(value: number): string {
+  return Math.round(value).toLocaleString('en-US')
+}
+
+/** A rate in three significant digits: `950/s`, `76.9k/s`, `1.23M/s`. */
+export function rateText(perSecond: number): string {
+  const [divisor, unit] = perSecond >= 999_500 ? [1e6, 'M'] : perSecond >= 999.5 ? [1e3, 'k'] : [1, '']
+  const scaled = perSecond / divisor
+  const digits = unit === '' || scaled >= 99.95 ? 0 : scaled >= 9.995 ? 1 : 2
+  return `${scaled.toFixed(digits)}${unit}/s`
+}
+
+/** Seconds as `0:07`, `12:30`, `3:05:00`. */
+export function clockText(seconds: number): string {
+  const whole = Math.max(0, Math.ceil(seconds))
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
+  const tail = `${hours > 0 ? String(minutes).padStart(2, '0') : minutes}:${String(rest).padStart(2, '0')}`
+  return hours > 0 ? `${hours}:${tail}` : tail
+}
+
+/** A metric with a fixed number of digits after the point, so that it does not jump as it changes. */
+export function metricText(value: number, digits = 4): string {
+  return Math.abs(value) < 1e6 ? value.toFixed(digits) : String(value)
+}
+
+/** `worker 1 failed (pid 4711): exit code 3` */
+export function processText({ role, rank, pid, state, endpoint, log, exit, host }: EventOf<'process'>): string {
+  const name = `${host === undefined ? '' : `${host}: `}${role} ${rank}`
+  if (state === 'running') return `${name} runs (pid ${pid})${endpoint ? ` on ${endpoint}` : ''}, output in ${log}`
+  if (state === 'stopping') return `${name} is asked to stop (pid ${pid})`
+  return `${name} ${state === 'done' ? 'is done' : state} (pid ${pid})${exit && state !== 'done' ? `: ${exit}` : ''}`
+}

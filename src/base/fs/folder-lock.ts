@@ -1,0 +1,259 @@
+/** @file One writer a folder: a lock file that says whose it is, taken over from owners that are gone, with a number that tells a later owner from an earlier one. */
+import { randomBytes } from 'node:crypto'
+import {
+  closeSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { hostname } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isRunning, processPlace, processStart, UserError } from '../util/index.ts'
+
+/** A folder may hold checkpoints and logs: each has a lock of its own. */
+export const LOCK_FILES = { model: '.oarfish-model-lock', log: '.oarfish-log-lock' } as const
+export type LockKind = keyof typeof LOCK_FILES
+
+export interface FolderOwner {
+  readonly pid: number
+  /** Of the process, with which its number names it for ever. */
+  readonly start?: string | undefined
+  readonly host: string
+  /** Where process numbers mean the same. */
+  readonly place: string
+  readonly job?: string | undefined
+  readonly command?: string | undefined
+  readonly since: string
+  /** Larger than that of every owner before. */
+  readonly fence: number
+}
+
+export interface HoldOptions {
+  /** Which job asks. */
+  readonly job?: string | undefined
+  /** What the owner runs, for whoever is refused. */
+  readonly command?: string | undefined
+  /** Processes of the same job may write here too: nothing is locked then. @default false: this one takes the place of one on another host */
+  readonly isShared?: boolean | undefined
+  /** Told when it takes a minute to see whether an owner on another host still runs. */
+  readonly onWait?: ((message: string) => void) | undefined
+  readonly kind: LockKind
+  /** The setting that named the folder, and how to name another. */
+  readonly key: string
+  readonly hint: string
+}
+
+export interface FolderLock {
+  readonly fence: number
+  /** Throws where another has taken over since: what this process would write now would destroy what that one wrote. */
+  check(): void
+  release(): void
+}
+
+const BEAT_MS = 10_000
+/** An owner on another host that does not touch its lock while it is watched for so long is taken for dead. */
+export const SILENT_MS = 60_000
+/** One that has not touched it for so long, whatever the clocks of the hosts show, is not watched. */
+const LONG_SILENT_MS = 10 * 60_000
+const GUARD_MS = 10_000 // taking over takes milliseconds; whoever holds the guard for longer was killed
+const WAIT_MS = 50
+
+/** Rejects with FOLDER_BUSY where another writes there; the folder must exist. */
+export async function holdFolder(folder: string, options: HoldOptions): Promise<FolderLock> {
+  const path = join(folder, LOCK_FILES[options.kind])
+  for (let attempt = 0; ; attempt++) {
+    const before = readOwner(path)
+    const held = before === undefined ? claim(path, options, 0) : undefined
+    if (held) return held
+    const owner = readOwner(path)
+    if (owner === undefined && attempt < ATTEMPTS) continue
+    if (owner !== 'damaged' && owner !== undefined && (await isAlive(path, owner, options))) {
+      if (options.isShared && owner.job !== undefined && owner.job === options.job) return sharedLock(owner)
+      throw busy(path, owner, options)
+    }
+    const taken = await takeOver(path, owner, options)
+    if (taken) return taken
+    if (attempt >= ATTEMPTS) throw busy(path, owner, options)
+    await sleep(WAIT_MS)
+  }
+}
+
+const ATTEMPTS = 100
+
+/** Who writes in a folder now, or did so last; undefined: nobody. */
+export function folderOwner(folder: string, kind: LockKind): FolderOwner | undefined {
+  const owner = readOwner(join(folder, LOCK_FILES[kind]))
+  return owner === 'damaged' ? undefined : owner
+}
+
+function readOwner(path: string): FolderOwner | 'damaged' | undefined {
+  try {
+    const owner = JSON.parse(readFileSync(path, 'utf8')) as FolderOwner | null
+    const { pid, fence, place, host, since } = owner ?? {}
+    const isWhole = Number.isInteger(pid) && Number.isInteger(fence) && [place, host, since].every(isText)
+    return isWhole ? owner! : 'damaged'
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : 'damaged'
+  }
+}
+
+const isText = (value: unknown) => typeof value === 'string'
+
+async function isAlive(path: string, owner: FolderOwner, options: HoldOptions): Promise<boolean> {
+  const { pid, start, place, job } = owner
+  if (place === processPlace()) return start === undefined ? isRunning(pid) : processStart(pid) === start
+  // Its host cannot be asked. Of one job the launcher starts one writer: it was moved here, and the earlier one is fenced off.
+  if (job !== undefined && job === options.job) return options.isShared ?? false
+  const first = beatOf(path)
+  if (Date.now() - first > LONG_SILENT_MS) return false
+  options.onWait?.(
+    `${options.key}: ${dirname(path)} is locked by ${describe(owner)}; it is watched for ${SILENT_MS / 1000} s to see whether it still runs.`,
+  )
+  for (const until = Date.now() + SILENT_MS; Date.now() < until; await sleep(WATCH_MS)) {
+    if (beatOf(path) !== first) return readOwner(path) !== undefined
+  }
+  return false
+}
+
+const WATCH_MS = 500
+const beatOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+
+/** Undefined where another was first. */
+function claim(path: string, { job, command }: HoldOptions, after: number): FolderLock | undefined {
+  const owner: FolderOwner = {
+    pid: process.pid,
+    start: processStart(process.pid),
+    host: hostname(),
+    place: processPlace(),
+    job,
+    command,
+    since: new Date().toISOString(),
+    // By the clock, so that it grows also where the folder was free in between.
+    fence: Math.max(Date.now(), after + 1),
+  }
+  const text = `${JSON.stringify(owner, undefined, 2)}\n`
+  // Written aside first: whoever sees the lock sees whose it is.
+  const aside = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
+  try {
+    writeFileSync(aside, text, { flag: 'wx', mode: 0o644 })
+    linkSync(aside, path)
+  } catch (error) {
+    const { code = '' } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST') return undefined
+    if (!NO_LINKS.has(code)) throw error
+    if (!created(path, text)) return undefined
+  } finally {
+    rmSync(aside, { force: true })
+  }
+  return heldLock(path, owner)
+}
+
+/** File systems without hard links. */
+const NO_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'])
+
+function created(path: string, text: string): boolean {
+  try {
+    writeFileSync(path, text, { flag: 'wx' })
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
+
+/** One at a time looks again and replaces: between a look and a removal nobody else can have become the owner. */
+async function takeOver(
+  path: string,
+  seen: FolderOwner | 'damaged' | undefined,
+  options: HoldOptions,
+): Promise<FolderLock | undefined> {
+  const guard = `${path}.takeover`
+  if (!openGuard(guard)) return undefined
+  try {
+    const owner = readOwner(path)
+    if (JSON.stringify(owner) !== JSON.stringify(seen)) return undefined
+    const fence = owner === undefined || owner === 'damaged' ? 0 : owner.fence
+    rmSync(path, { force: true })
+    return claim(path, options, fence)
+  } finally {
+    rmSync(guard, { force: true })
+  }
+}
+
+function openGuard(guard: string): boolean {
+  try {
+    closeSync(openSync(guard, 'wx'))
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    const since = statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()
+    if (Date.now() - since > GUARD_MS) rmSync(guard, { force: true })
+    return false
+  }
+}
+
+function heldLock(path: string, own: FolderOwner): FolderLock {
+  const isOwn = () => {
+    const owner = readOwner(path)
+    return owner !== undefined && owner !== 'damaged' && owner.fence === own.fence && owner.pid === own.pid
+  }
+  const beat = setInterval(() => {
+    try {
+      if (isOwn()) utimesSync(path, new Date(), new Date())
+    } catch {
+      // The next beat, or the check before a save, tells.
+    }
+  }, BEAT_MS).unref()
+  const release = () => {
+    clearInterval(beat)
+    process.off('exit', release)
+    try {
+      if (isOwn()) unlinkSync(path)
+    } catch {
+      // The folder is gone, and the lock with it.
+    }
+  }
+  process.once('exit', release)
+  return {
+    fence: own.fence,
+    check: () => {
+      if (!isOwn()) throw lost(path, readOwner(path))
+    },
+    release,
+  }
+}
+
+/** Of a process whose job holds the folder from another one. */
+const sharedLock = ({ fence }: FolderOwner): FolderLock => ({
+  fence,
+  check: () => undefined,
+  release: () => undefined,
+})
+
+function describe(owner: FolderOwner | 'damaged' | undefined): string {
+  if (owner === undefined || owner === 'damaged') return `somebody whose lock cannot be read`
+  const { pid, host, command, job, since } = owner
+  const what = [command, job === undefined ? undefined : `job ${job}`].filter((part) => part !== undefined)
+  return `process ${pid} on ${host}${what.length > 0 ? ` (${what.join(', ')})` : ''} since ${since}`
+}
+
+function busy(path: string, owner: FolderOwner | 'damaged' | undefined, { key, hint }: HoldOptions): UserError {
+  return new UserError(`${key}: another job writes into ${dirname(path)}: ${describe(owner)}.`, {
+    code: 'FOLDER_BUSY',
+    hint,
+  })
+}
+
+const lost = (path: string, owner: FolderOwner | 'damaged' | undefined) =>
+  new UserError(
+    owner === undefined
+      ? `The lock of this job in ${dirname(path)} was removed; nothing more is written there.`
+      : `${dirname(path)} was taken over by ${describe(owner)}; this job writes nothing more there.`,
+    { code: 'FOLDER_LOST', hint: `Let one job write there. While it runs, leave ${basename(path)} alone.` },
+  )

@@ -1,0 +1,147 @@
+/** @file Writing on this machine: a file is on the disk when it is closed, a folder appears whole or not at all. */
+import { chmod, mkdir, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { isRunning } from '../util/index.ts'
+
+/** A file opened for writing. */
+export interface WriteFile {
+  /** Appends all of `data`, which must stay as it is until this resolves. */
+  write(data: Uint8Array): Promise<void>
+  /** Resolves when the content is on the disk. */
+  close(): Promise<void>
+}
+
+const SYNC_BYTES = 32 * 1024 * 1024
+
+export async function createFile(path: string): Promise<WriteFile> {
+  const file = await open(path, 'wx')
+  let [position, syncedAt] = [0, 0]
+  // The disk works while more is written: a single sync at the end would have to wait for all of it.
+  let syncing: Promise<void> | undefined
+  let failure: unknown
+  const syncBehind = () => {
+    if (syncing || position - syncedAt < SYNC_BYTES) return
+    syncedAt = position
+    syncing = file.datasync().then(
+      () => {
+        syncing = undefined
+      },
+      (error) => {
+        failure = error // the system reports it once, so it must not be lost
+        syncing = undefined
+      },
+    )
+  }
+  return {
+    write: async (data) => {
+      for (let from = 0; from < data.length; ) {
+        const { bytesWritten } = await file.write(data, from, data.length - from, position)
+        from += bytesWritten
+        position += bytesWritten
+      }
+      syncBehind()
+    },
+    close: async () => {
+      try {
+        await syncing
+        if (failure !== undefined) throw failure
+        await file.sync()
+      } finally {
+        await file.close()
+      }
+    },
+  }
+}
+
+/** A small file for its owner alone, there whole or as it was: written aside with mode 600 from its first byte, then moved. */
+export async function writePrivate(path: string, text: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const aside = `${path}.${process.pid}`
+  const file = await open(aside, 'w', 0o600)
+  try {
+    await file.writeFile(text)
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+  await rename(aside, path)
+}
+
+/**
+ * Fills a new folder beside `folder` and puts it in its place once `fill` is done; if `fill` fails, what was there stays.
+ * Remains of attempts that were cut off are removed; those of processes that still run are left alone.
+ */
+export async function writeFolder<T>(folder: string, fill: (aside: string) => Promise<T>): Promise<T> {
+  const owner = `${hostname()}-${process.pid}`
+  await makeFolder(dirname(folder))
+  await removeStale(folder)
+  const aside = await mkdtemp(`${folder}.tmp-${owner}-`)
+  try {
+    const result = await fill(aside)
+    await chmod(aside, 0o777 & ~process.umask()) // mkdtemp makes folders that others may not read
+    await syncFolder(aside)
+    await replaceFolder(aside, folder)
+    return result
+  } catch (error) {
+    await rm(aside, { recursive: true, force: true })
+    throw error
+  }
+}
+
+/** Creates a folder and those above it. Node's own `recursive` never returns where a file system answers "not found", as /proc does. */
+export async function makeFolder(path: string): Promise<void> {
+  const make = () =>
+    mkdir(path).catch(async (error: NodeJS.ErrnoException) => {
+      const there = error.code === 'EEXIST' ? await stat(path).catch(() => undefined) : undefined
+      if (!there?.isDirectory()) throw error
+    })
+  try {
+    await make()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || dirname(path) === path) throw error
+    await makeFolder(dirname(path))
+    await make()
+  }
+}
+
+const ATTEMPTS = 3 // another run may put a folder of its own there between the two moves
+
+async function replaceFolder(aside: string, folder: string): Promise<void> {
+  const before = aside.replace('.tmp-', '.old-')
+  for (let attempt = 1; ; attempt++) {
+    await rename(folder, before).catch(ignoreMissing)
+    try {
+      await rename(aside, folder)
+      break
+    } catch (error) {
+      await rename(before, folder).catch((reason: NodeJS.ErrnoException) => {
+        if (reason.code === 'ENOTEMPTY' || reason.code === 'EEXIST') return rm(before, { recursive: true, force: true })
+        return ignoreMissing(reason)
+      })
+      if (attempt === ATTEMPTS) throw error
+    }
+  }
+  await syncFolder(dirname(folder))
+  await rm(before, { recursive: true, force: true })
+}
+
+async function removeStale(folder: string): Promise<void> {
+  const names = await readdir(dirname(folder))
+  const stale = names.filter((name) => {
+    if (!name.startsWith(`${basename(folder)}.tmp-${hostname()}-`)) return false
+    return !isRunning(Number(name.slice(`${basename(folder)}.tmp-${hostname()}-`.length).split('-')[0]))
+  })
+  await Promise.all(stale.map((name) => rm(join(dirname(folder), name), { recursive: true, force: true })))
+}
+
+/** Makes names in a folder last. Windows has no such call and refuses to open a folder. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r').catch(() => undefined)
+  await handle?.sync().catch(() => undefined)
+  await handle?.close()
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error
+}

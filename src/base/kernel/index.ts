@@ -1,0 +1,13 @@
+/**
+ * @file Hot loops in WebAssembly, the memories they work on, and the plain versions they are tested against.
+ * Knows nothing of tables or models: numbers and addresses.
+ */
+export * from './accessor.ts'
+export * from './dense.ts'
+export * from './half.ts'
+export * from './load.ts'
+export * from './reduce.ts'
+export * from './rules.ts'
+export * from './segment.ts'
+export * from './text.ts'
+export * from './workspace.ts'

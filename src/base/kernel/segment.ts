@@ -1,0 +1,86 @@
+/** @file Bindings of assembly/segment.ts: one shared memory of a sparse table, seen by one thread. */
+import { type AccessorConfig, type AccessorKernel, accessorRow, configureAccessor } from './accessor.ts'
+import { type KernelMemory, loadKernels } from './load.ts'
+import { configureRule, type KernelRule, type RuleKernel } from './rules.ts'
+
+/** How a row's weights begin; always a pure function of (seed, sign). */
+export type RowInit =
+  | { readonly kind: 'constant'; readonly value: number }
+  | { readonly kind: 'uniform'; readonly low: number; readonly high: number }
+  | { readonly kind: 'normal'; readonly mean: number; readonly std: number }
+  | { readonly kind: 'truncated_normal'; readonly mean: number; readonly std: number }
+
+export interface RowLayout {
+  readonly dim: number
+  readonly rule: KernelRule
+  readonly seed: bigint
+  readonly init: RowInit
+  /** Rows with show and click, which follow this and neither `rule` nor `init`. */
+  readonly accessor?: AccessorConfig
+}
+
+/** Raw kernel calls; addresses are byte offsets in the segment's memory. */
+export interface SegmentKernel extends RuleKernel, AccessorKernel {
+  attach(
+    thread: number,
+    dim: number,
+    states: number,
+    clocked: number,
+    seed: bigint,
+    kind: number,
+    a: number,
+    b: number,
+    stateInit: number,
+  ): void
+  create(): void
+  rowCount(): number
+  usedBytes(): number
+  reserve(bytes: number): number
+  setClock(step: number, rate: number): void
+  lookup(signs: number, n: number, addresses: number, rows: number, insert: number): number
+  update(addresses: number, gradients: number, n: number): void
+  write(signs: number, n: number, rows: number, segmentBits: number, segment: number): number
+  /** `mode`: of an accessor's rows those that a save of this mode writes; -1: all. */
+  scan(from: number, capacity: number, signs: number, rows: number, next: number, mode: number): number
+}
+
+const INITIAL_BYTES = 10 * 1024 * 1024 // header, directory and the first pages; untouched pages cost nothing
+const MAXIMUM_PAGES = 65536 // 4 GiB, the most an instance can address
+
+/** An empty segment. Its memory is reserved whole and becomes resident as it is touched. */
+export function createSegmentMemory(): KernelMemory {
+  return new WebAssembly.Memory({ initial: INITIAL_BYTES / 65536, maximum: MAXIMUM_PAGES, shared: true })
+}
+
+/** Attaches a thread to segments; `thread` is this thread's own number below MAX_THREADS. */
+export function attachSegments(memories: readonly KernelMemory[], thread: number, layout: RowLayout): SegmentKernel[] {
+  const { kind, a, b } = initConstants(layout.init)
+  const { states, clocked, stateInit } = layout.rule
+  return loadKernels<SegmentKernel>('segment', memories).map((kernel) => {
+    kernel.attach(thread, layout.dim, states, clocked ? 1 : 0, BigInt.asIntN(64, layout.seed), kind, a, b, stateInit)
+    configureRule(kernel, layout.rule)
+    if (layout.accessor) configureAccessor(kernel, layout.accessor, layout.seed)
+    return kernel
+  })
+}
+
+/** Epoch slots in a segment's header, one a thread. */
+export const MAX_THREADS = 256
+
+export function rowBytes({ dim, rule, accessor }: RowLayout): number {
+  if (accessor) return 4 * accessorRow(accessor).floats
+  return 4 * (dim * (1 + rule.states) + (rule.clocked ? 1 : 0))
+}
+
+function initConstants(init: RowInit): { kind: number; a: number; b: number } {
+  switch (init.kind) {
+    case 'constant':
+      return { kind: 0, a: init.value, b: 0 }
+    case 'uniform':
+      return { kind: 1, a: init.low, b: init.high }
+    case 'normal':
+      return { kind: 2, a: init.mean, b: init.std }
+    case 'truncated_normal':
+      return { kind: 3, a: init.mean, b: init.std }
+  }
+}

@@ -1,0 +1,53 @@
+/** @file What a user's own reader is: a module reader.ts that exports a class RecDataset. */
+import { fileURLToPath } from 'node:url'
+import { anyFiles, contentOf } from '../../base/fs/index.ts'
+
+/** A sign as a safe integer, a bigint or decimal text; dense values as numbers. One value or several. */
+export type SampleValue = number | bigint | string | ArrayLike<number | bigint | string>
+
+/** One sample: values in slot order, or by slot name. */
+export type Sample = readonly SampleValue[] | Readonly<Record<string, SampleValue>>
+
+/**
+ * An iterable over the samples of the files it was given. Each reader thread makes one for each file.
+ *
+ * @example
+ * export class RecDataset extends BaseRecDataset<{ sparse_inputs_slots: number }> {
+ *   async *[Symbol.asyncIterator]() {
+ *     for await (const line of this.lines()) yield { click: Number(line[0]), '1': [5], dense_feature: [0.5] }
+ *   }
+ * }
+ */
+export type RecDataset = Iterable<Sample> | AsyncIterable<Sample>
+
+export type RecDatasetClass = new (fileList: readonly string[], config: unknown) => RecDataset
+
+/** Keeps what the constructor is given; a class of your own with the same constructor does as well. */
+export class BaseRecDataset<Config = unknown> {
+  readonly fileList: readonly string[]
+  readonly config: Config
+
+  constructor(fileList: readonly string[], config: Config) {
+    this.fileList = fileList
+    this.config = config
+  }
+
+  /** The lines of all files, plain or .gz; blank ones left out. */
+  async *lines(): AsyncGenerator<string> {
+    for (const file of this.fileList) yield* readLines(file)
+  }
+}
+
+/** Lines without their ends, blank ones left out; a path ending in .gz is unpacked, an address of HDFS or S3 is read there. */
+export async function* readLines(file: string | URL): AsyncGenerator<string> {
+  const decoder = new TextDecoder()
+  let rest = ''
+  for await (const data of contentOf(anyFiles, typeof file === 'string' ? file : fileURLToPath(file))) {
+    const lines = (rest + decoder.decode(data, { stream: true })).split('\n')
+    rest = lines.pop()!
+    for (const line of lines) if (line.trim() !== '') yield withoutEnd(line)
+  }
+  if (rest.trim() !== '') yield withoutEnd(rest)
+}
+
+const withoutEnd = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line)

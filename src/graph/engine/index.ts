@@ -1,0 +1,10 @@
+/**
+ * @file What runs a program: onnxruntime, the exact reference in plain loops, and one that computes nothing.
+ * Knows nothing of tables, readers or optimizers: buffers go in and come out by name.
+ */
+export { DATA_ARRAYS } from './buffers.ts'
+export * from './engine.ts'
+export { type ModelInput, type ModelSession, openModel } from './model-session.ts'
+export { nullEngine } from './null.ts'
+export { ortEngine } from './ort.ts'
+export { referenceEngine } from './reference.ts'

@@ -1,0 +1,25 @@
+/**
+ * @file Layers as functions on the builder and as objects that own their weights, and losses.
+ * Knows nothing of training: what it makes is a graph. Imports program/ only.
+ */
+export * from './activation.ts'
+export * from './blocks.ts'
+export * from './class-scores.ts'
+export * from './cross.ts'
+export * from './embedding.ts'
+export * from './layer.ts'
+export * from './layers.ts'
+export * from './linear.ts'
+export * from './loss.ts'
+export * from './negatives.ts'
+export * from './normalization.ts'
+export * from './recurrent.ts'
+export { nce, type SampledOptions, sampledSoftmax } from './sampled-loss.ts'
+export {
+  type AttentionOptions,
+  type Conv1dOptions,
+  conv1d,
+  dotProductAttention,
+  maskedMax,
+  maskedMean,
+} from './sequence.ts'

@@ -1,0 +1,99 @@
+/** @file Layers over padded sequences x [B, T, d] with a mask [B, T] (1 for an element, 0 for padding). */
+import { type OptionNames, refuseOptions } from '../../base/util/index.ts'
+import {
+  add,
+  concat,
+  constant,
+  div,
+  expand,
+  greater,
+  type Initializer,
+  MASKED_SCORE,
+  maskedSoftmax,
+  matmul,
+  maximum,
+  mul,
+  pad,
+  reshape,
+  slice,
+  softmax,
+  sub,
+  subDims,
+  sum,
+  type Tensor,
+  takeAlong,
+  topK,
+  transpose,
+  unsqueeze,
+  where,
+} from '../program/index.ts'
+import { linear } from './linear.ts'
+import { widthOf } from './shape.ts'
+
+/** The mean of the elements that are there: [B, d]; zeros for an empty sequence. */
+export function maskedMean(x: Tensor, mask: Tensor): Tensor {
+  const weights = unsqueeze(mask, -1) // [B, T, 1]
+  return div(sum(mul(x, weights), 1), maximum(sum(weights, 1), 1))
+}
+
+/** The largest of the elements that are there, in each of d: [B, d]; zeros for an empty sequence. Of equal ones only the first learns. */
+export function maskedMax(x: Tensor, mask: Tensor): Tensor {
+  const visible = where(greater(unsqueeze(mask, -1), 0), x, MASKED_SCORE)
+  const largest = reshape(takeAlong(visible, topK(visible, 1, 1).indices, 1), [x.shape[0]!, x.shape[2]!])
+  return where(greater(sum(mask, 1, true), 0), largest, 0)
+}
+
+/** Options of dotProductAttention. */
+export interface AttentionOptions {
+  /** [B, Tk]: keys that count. @default all */
+  readonly mask?: Tensor | undefined
+  /** @default 1 / sqrt(d) */
+  readonly scale?: number | undefined
+}
+
+/** softmax(q k' scale) v for q [B, Tq, d], k [B, Tk, d], v [B, Tk, e] -> [B, Tq, e]. */
+export function dotProductAttention(
+  q: Tensor,
+  k: Tensor,
+  v: Tensor,
+  { mask, scale = 1 / Math.sqrt(widthOf(q, 'attention')), ...rest }: AttentionOptions = {},
+): Tensor {
+  refuseOptions('nn.dotProductAttention', rest, { mask: true, scale: true } satisfies OptionNames<AttentionOptions>)
+  const scores = mul(matmul(q, transpose(k)), scale) // [B, Tq, Tk]
+  return matmul(mask ? maskedSoftmax(scores, unsqueeze(mask, 1)) : softmax(scores), v)
+}
+
+/** Options of conv1d. */
+export interface Conv1dOptions {
+  readonly name: string
+  /** Channels of the result. */
+  readonly out: number
+  /** Elements that each result sees. */
+  readonly kernel: number
+  /** 'same' keeps T by zeros around, 'valid' gives T - kernel + 1. @default 'same' */
+  readonly padding?: 'same' | 'valid' | undefined
+  /** @default Xavier uniform */
+  readonly init?: Initializer | undefined
+}
+
+const CONV1D: OptionNames<Conv1dOptions> = { name: true, out: true, kernel: true, padding: true, init: true }
+
+/** Convolution along T. The parameter `<name>.weight` is [kernel * d, out]: the kernel's positions one below the other. */
+export function conv1d(x: Tensor, { name, out, kernel, padding = 'same', init, ...rest }: Conv1dOptions): Tensor {
+  refuseOptions('nn.conv1d', rest, CONV1D)
+  const before = Math.floor((kernel - 1) / 2)
+  const padded = padding === 'same' ? pad(x, 1, before, kernel - 1 - before) : x
+  const end = padded.shape[1]!
+  const windows = Array.from({ length: kernel }, (_, i) => slice(padded, 1, i, subDims(end, kernel - 1 - i)))
+  return linear(concat(windows, -1), { name, out, init })
+}
+
+/** `next` where the mask [B] is 1, else `previous`: a padded element leaves the state as it was. */
+export function keepWhereMasked(next: Tensor, previous: Tensor, mask: Tensor): Tensor {
+  return add(previous, mul(unsqueeze(mask, -1), sub(next, previous)))
+}
+
+/** Zeros [B, width] for the B of a sequence. */
+export function zeroState(x: Tensor, width: number): Tensor {
+  return expand(constant(x.builder, 0), [x.shape[0]!, width])
+}

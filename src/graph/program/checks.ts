@@ -1,0 +1,35 @@
+/** @file What a user may get wrong when declaring inputs, and what to do about it. */
+import { suggest, UserError } from '../../base/util/index.ts'
+import { type Dim, formatShape, isSymbol } from './dim.ts'
+import type { ParameterSpec, RowsSpec } from './program.ts'
+
+export function checkRows({ name, slots, dim, pooling }: RowsSpec): void {
+  const fail = (message: string, hint: string): never => {
+    throw new UserError(`Embedding ${name}: ${message}`, { code: 'PROGRAM_ROWS', hint })
+  }
+  if (slots.length === 0) fail('no slots were given.', 'Name at least one sparse slot.')
+  if (pooling === 'sequence' && slots.length !== 1)
+    fail(
+      `sequence pooling takes one slot, not ${slots.length}.`,
+      'Make one embedding per sequence slot; they may share a table.',
+    )
+  if (!Number.isInteger(dim) || dim < 1) fail(`dim is ${dim}.`, 'Give a whole number of 1 or more.')
+  const repeated = slots.find((slot, i) => slots.indexOf(slot) !== i)
+  if (repeated !== undefined) fail(`slot ${repeated} stands twice.`, 'Name each slot once.')
+}
+
+export function checkDim(name: string, dim: Dim): void {
+  if (typeof dim === 'number' ? Number.isInteger(dim) && dim > 0 : isSymbol(dim)) return
+  throw new UserError(`Feed ${name} has the dimension ${JSON.stringify(dim)}.`, {
+    code: 'PROGRAM_SHAPE',
+    hint: `Use a whole number or a symbol such as ${JSON.stringify(suggest(String(dim), ['B', 'T']) ?? 'B')}.`,
+  })
+}
+
+export function checkParameter(name: string, { shape }: ParameterSpec): void {
+  if (shape.every((dim) => Number.isInteger(dim) && dim > 0)) return
+  throw new UserError(`Parameter ${name} has the shape ${formatShape(shape)}.`, {
+    code: 'PROGRAM_SHAPE',
+    hint: 'A weight needs whole, positive dimensions; reshape a symbolic one away.',
+  })
+}

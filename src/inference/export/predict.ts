@@ -1,0 +1,109 @@
+/** @file Scores text: files through the readers of training, a pipe block by block through the same parser. */
+import { statSync } from 'node:fs'
+import { isRemotePath } from '../../base/fs/index.ts'
+import { isUserError, UserError } from '../../base/util/index.ts'
+import {
+  batchColumns,
+  createTextBlockParser,
+  formatOf,
+  listDataFiles,
+  openReader,
+  type ReadOptions,
+  releaseBatch,
+} from '../../data/index.ts'
+import type { ExportSlot } from './manifest.ts'
+import { openExport } from './open.ts'
+import { type Scored, Scorer } from './scorer.ts'
+
+type Format = NonNullable<ReadOptions['format']>
+export const PREDICT_FORMATS = ['auto', 'slot', 'multislot'] as const satisfies readonly Format[]
+
+export interface TextOptions {
+  /** A file or a folder of files, plain or .gz; or text as it arrives. */
+  readonly input: string | AsyncIterable<Uint8Array>
+  /** @default 'auto' */
+  readonly format?: Format | undefined
+  readonly onNotice?: ((message: string) => void) | undefined
+}
+
+export interface PredictOptions extends TextOptions {
+  /** A folder that findExport understands. */
+  readonly model: string
+}
+
+const BATCH = 512
+const BLOCK_BYTES = 256 * 1024
+const NEWLINE = 10
+
+/** Opens an export, scores text with it and closes it: see scoreText. */
+export async function* predict({ model, ...text }: PredictOptions): AsyncGenerator<Scored> {
+  const scorer = await Scorer.open(await openExport(model))
+  try {
+    yield* scoreText(scorer, text)
+  } finally {
+    await scorer.close()
+  }
+}
+
+/** Scores in the order of the lines. What a line lacks is filled as in training: sign 0, zeros. */
+export async function* scoreText(
+  scorer: Pick<Scorer, 'manifest' | 'score'>,
+  { input, format = 'auto', onNotice = () => {} }: TextOptions,
+): AsyncGenerator<Scored> {
+  const { slots } = scorer.manifest
+  try {
+    const samples =
+      typeof input === 'string' ? fileColumns(input, slots, format, onNotice) : pipeColumns(input, slots, format)
+    for await (const columns of samples) if (columns.samples > 0) yield await scorer.score(columns)
+  } catch (error) {
+    throw withoutSkipping(error)
+  }
+}
+
+async function* fileColumns(path: string, slots: readonly ExportSlot[], format: Format, onNotice: (m: string) => void) {
+  const found = isRemotePath(path) ? undefined : statSync(path, { throwIfNoEntry: false })
+  if (found?.isFile() && found.size === 0) return
+  const files = found?.isDirectory() || isRemotePath(path) ? await listDataFiles(path, 'the folder to predict') : [path]
+  for await (const batch of openReader({ slots, threads: 1, files, format, batchSize: BATCH, epoch: 0, onNotice })) {
+    const columns = batchColumns(slots, batch)
+    releaseBatch(batch)
+    yield columns
+  }
+}
+
+async function* pipeColumns(input: AsyncIterable<Uint8Array>, slots: readonly ExportSlot[], format: Format) {
+  const parse = createTextBlockParser(slots)
+  let known = format
+  let linesBefore = 0
+  for await (const text of wholeLines(input)) {
+    if (known === 'auto') known = formatOf(text)
+    yield parse({ text, format: known, file: '-', linesBefore })
+    for (let at = text.indexOf(NEWLINE); at >= 0; at = text.indexOf(NEWLINE, at + 1)) linesBefore++
+  }
+}
+
+/** Blocks that end where a line ends. */
+async function* wholeLines(input: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let pending: Uint8Array[] = []
+  let bytes = 0
+  for await (const piece of input) {
+    const end = piece.lastIndexOf(NEWLINE) + 1
+    if (end === 0 || bytes + end < BLOCK_BYTES) {
+      pending.push(piece)
+      bytes += piece.length
+      continue
+    }
+    yield Buffer.concat([...pending, piece.subarray(0, end)])
+    pending = [piece.subarray(end)]
+    bytes = piece.length - end
+  }
+  if (bytes > 0) yield Buffer.concat(pending)
+}
+
+/** Training can skip a bad line; here every line must get its score. */
+function withoutSkipping(error: unknown): unknown {
+  if (!isUserError(error) || error.code !== 'DATA_LINE') return error
+  const { code, where, message, cause } = error
+  const hint = 'Mend the line, or name the format with --format slot or --format multislot.'
+  return new UserError(message, { code, where, hint, cause })
+}

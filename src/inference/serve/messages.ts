@@ -1,0 +1,43 @@
+/** @file The messages between the thread that answers the network and the threads that score. */
+
+import type { PlainError } from '../../base/util/index.ts'
+import type { LoadedExport } from '../export/index.ts'
+
+export const BODY_KINDS = ['json', 'text'] as const
+export type BodyKind = (typeof BODY_KINDS)[number]
+
+/** A body as it came; it is parsed where it is scored. */
+export interface ScoreRequest {
+  readonly kind: BodyKind
+  readonly body: Uint8Array
+  /** The kind of answer asked for: JSON, or one score a line. */
+  readonly answer: BodyKind
+}
+
+export interface ScoreResponse {
+  readonly status: number
+  readonly body: string
+  readonly samples: number
+}
+
+/** What a scoring thread is started with. The first thread of a model reads it from the disk and the others share its memory. */
+export interface ScorerSettings {
+  readonly model:
+    | { readonly kind: 'folder'; readonly folder: string }
+    | { readonly kind: 'loaded'; readonly loaded: LoadedExport }
+  /** What a request lacks is filled as in training, instead of being refused. */
+  readonly fillMissing: boolean
+}
+
+/** What a scoring thread is sent. */
+export interface ScoreBatch {
+  readonly batch: number
+  readonly requests: readonly ScoreRequest[]
+}
+
+/** What a scoring thread answers. */
+export type ScorerMessage =
+  | { readonly kind: 'ready'; readonly loaded: LoadedExport }
+  | { readonly kind: 'scored'; readonly batch: number; readonly responses: readonly ScoreResponse[] }
+  /** The thread cannot start. */
+  | { readonly kind: 'failed'; readonly error: PlainError }

@@ -1,0 +1,176 @@
+/** @file serve(): a model behind HTTP. Opens threads, listens, reloads newer exports, and stops without losing a request. */
+import { createServer, type Server } from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { performance } from 'node:perf_hooks'
+import type { EventSink } from '../../base/event/index.ts'
+import { readServerKeys } from '../../base/net/index.ts'
+import { formatUserError, isUserError, UserError } from '../../base/util/index.ts'
+import { type FoundExport, locateExport } from '../export/index.ts'
+import { Batcher } from './batcher.ts'
+import { createHandler } from './handler.ts'
+import { Metrics } from './metrics.ts'
+import { type PoolOptions, ScorerPool } from './pool.ts'
+import { watchExport } from './watch.ts'
+
+/** How a model is served. */
+export interface ServingOptions {
+  /** An export that may be replaced, or a folder where exports appear by epoch. */
+  readonly model: string
+  /** The address to listen on; 0.0.0.0 for all. @default '127.0.0.1' */
+  readonly host?: string | undefined
+  /** Threads that score. @default one less than the cores, at least 1 */
+  readonly threads?: number | undefined
+  /** How long a request waits for others to be scored with. @default 0 */
+  readonly batchWindowMs?: number | undefined
+  /** Requests scored together at most. @default 256 */
+  readonly maxBatch?: number | undefined
+  /** Larger requests are refused. @default 1 MiB */
+  readonly maxBodyBytes?: number | undefined
+  /** Fills slots that a request lacks as in training, instead of refusing it. @default false */
+  readonly fillMissing?: boolean | undefined
+  /** PEM file of a certificate: serves HTTPS. With `tlsKey`. @default HTTP */
+  readonly tlsCert?: string | undefined
+  /** PEM file of its private key. */
+  readonly tlsKey?: string | undefined
+  /** How often to look for a newer export. @default 1000 */
+  readonly pollMs?: number | undefined
+}
+
+export interface ServeOptions extends ServingOptions {
+  /** 0: any free one. */
+  readonly port: number
+  readonly emit: EventSink
+}
+
+export interface Served {
+  readonly url: string
+  readonly port: number
+  /** Takes no more connections, answers what was asked, then ends; after STOP_MS it ends anyway. */
+  close(): Promise<void>
+}
+
+const MAX_BODY_BYTES = 1024 * 1024
+const MAX_QUEUE = 10_000
+const REQUEST_MS = 30 * 1000 // to send a request, and to answer it
+const STOP_MS = 10 * 1000
+
+export async function serve(options: ServeOptions): Promise<Served> {
+  const { model, port, host = '127.0.0.1', batchWindowMs = 0, maxBatch = 256, pollMs = 1000, emit } = options
+  const tls = readServerKeys(options.tlsCert, options.tlsKey)
+  const metrics = new Metrics()
+  const found = await locateExport(model)
+  const pool = await openPool(options, found.folder)
+  const onBatch = metrics.histogram(
+    'oarfish_batch_requests',
+    'Requests scored together.',
+    [1, 2, 4, 8, 16, 32, 64, 128, 256],
+  )
+  const batcher = new Batcher(pool, {
+    windowMs: batchWindowMs,
+    maxBatch,
+    maxQueue: MAX_QUEUE,
+    timeoutMs: REQUEST_MS,
+    onBatch,
+  })
+  const state = { stopping: false }
+  const handle = createHandler({ batcher, metrics, state, maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES })
+  const timeouts = { requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }
+  const server = tls
+    ? createHttpsServer({ ...tls, ...timeouts, minVersion: 'TLSv1.2' }, handle)
+    : createServer(timeouts, handle)
+  // A client that asks before it sends its body is answered by the handler, which knows the limit.
+  server.on('checkContinue', handle)
+  try {
+    await listen(server, port, host)
+  } catch (error) {
+    await pool.close()
+    throw cannotListen(error as NodeJS.ErrnoException, host, port)
+  }
+  const reloads = reloader(options, batcher, metrics)
+  const stopWatching = watchExport({ path: model, mark: found.mark, intervalMs: pollMs, onNew: reloads })
+  const address = server.address() as AddressInfo
+  const url = `${tls ? 'https' : 'http'}://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`
+  emit({ kind: 'notice', message: `Serving epoch ${pool.loaded.manifest.epoch} of ${found.folder} on ${url}` })
+  return {
+    url,
+    port: address.port,
+    close: async () => {
+      state.stopping = true
+      await Promise.all([stopWatching(), closeServer(server)])
+      await batcher.pool.close()
+    },
+  }
+}
+
+/** Opens the newer model beside the one that serves, then swaps them: no request waits and none is lost. */
+function reloader(options: ServeOptions, batcher: Batcher, metrics: Metrics) {
+  const { emit } = options
+  const count = metrics.counter('oarfish_reloads_total', 'Newer exports found, by result.')
+  const epoch = metrics.gauge('oarfish_model_epoch', 'Epoch of the model that is served.')
+  const loadedAt = metrics.gauge('oarfish_model_loaded_timestamp_seconds', 'When the model that is served was loaded.')
+  const setGauges = () => {
+    epoch(batcher.pool.loaded.manifest.epoch)
+    loadedAt(Date.now() / 1000)
+  }
+  setGauges()
+  return async ({ folder }: FoundExport) => {
+    const started = performance.now()
+    try {
+      const former = batcher.swap(await openPool(options, folder))
+      setGauges()
+      count(1, { result: 'ok' })
+      const seconds = ((performance.now() - started) / 1000).toFixed(1)
+      const message = `Serving epoch ${batcher.pool.loaded.manifest.epoch} of ${folder}, loaded in ${seconds} s`
+      emit({ kind: 'notice', message })
+      await former.close()
+    } catch (error) {
+      count(1, { result: 'failed' })
+      emit({ kind: 'warning', message: `The model before is still served, since a newer one fails: ${textOf(error)}` })
+    }
+  }
+}
+
+function openPool({ threads, fillMissing = false, emit }: ServeOptions, folder: string): Promise<ScorerPool> {
+  const options: PoolOptions = {
+    folder,
+    threads: threads ?? Math.max(1, availableParallelism() - 1),
+    fillMissing,
+    onLost: (error) =>
+      emit({ kind: 'warning', message: `A scoring thread was lost and is replaced: ${error.message}` }),
+  }
+  return ScorerPool.open(options)
+}
+
+function listen(server: Server, port: number, host: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+}
+
+/** Waits for requests under way, at most STOP_MS. */
+async function closeServer(server: Server): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+  server.closeIdleConnections()
+  const timer = setTimeout(() => server.closeAllConnections(), STOP_MS)
+  await closed
+  clearTimeout(timer)
+}
+
+function cannotListen(cause: NodeJS.ErrnoException, host: string, port: number): UserError {
+  const why = cause.code === 'EADDRINUSE' ? 'another program has this port' : cause.message
+  return new UserError(`cannot listen on ${host}:${port}: ${why}`, {
+    code: 'SERVE_LISTEN',
+    hint: 'name a free port with --port, or 0 for any',
+    cause,
+  })
+}
+
+function textOf(error: unknown): string {
+  return isUserError(error) ? formatUserError(error) : String((error as Error)?.message ?? error)
+}

@@ -1,0 +1,33 @@
+/** @file Entry of a scoring thread: opens a model, then answers batch after batch. Running the graph blocks this thread only. */
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { toPlainError } from '../../base/util/index.ts'
+import { readExport, Scorer } from '../export/index.ts'
+import { errorResponse } from './errors.ts'
+import type { ScoreBatch, ScorerMessage, ScorerSettings } from './messages.ts'
+import { createRequestParser } from './request.ts'
+import { scoreRequests } from './score-requests.ts'
+
+await run(parentPort!, workerData as ScorerSettings)
+
+async function run(port: MessagePort, { model, fillMissing }: ScorerSettings): Promise<void> {
+  const send = (message: ScorerMessage) => port.postMessage(message)
+  try {
+    const loaded = model.kind === 'loaded' ? model.loaded : await readExport(model.folder)
+    const scorer = await Scorer.open(loaded)
+    const parse = createRequestParser(loaded.manifest.slots, fillMissing)
+    let queue = Promise.resolve()
+    port.on('message', ({ batch, requests }: ScoreBatch) => {
+      queue = queue.then(async () => {
+        const responses = await scoreRequests(scorer, parse, requests).catch((error: unknown) => {
+          // A defect: clients get a 500, the stack goes to the server's own output.
+          console.error(error)
+          return requests.map(() => ({ ...errorResponse(error), samples: 0 }))
+        })
+        send({ kind: 'scored', batch, responses })
+      })
+    })
+    send({ kind: 'ready', loaded })
+  } catch (error) {
+    send({ kind: 'failed', error: toPlainError(error) })
+  }
+}

@@ -1,0 +1,64 @@
+/** @file The places of a node's processes among all those of their job, and how nodes that can exchange texts agree on them. */
+import { randomBytes } from 'node:crypto'
+import { fields, readJson, text } from '../../base/net/index.ts'
+import { type BoundSocket, bindSocket, type JobAddresses, type ProcessIdentity } from '../launch/index.ts'
+import type { Job } from '../submit/index.ts'
+
+export interface Placement {
+  readonly addresses: JobAddresses
+  /** The job's shared secret. */
+  readonly token: string
+  /** One process each, on this node. */
+  readonly own: readonly PlacedProcess[]
+}
+
+export interface PlacedProcess extends ProcessIdentity {
+  /** Handed over to the process. */
+  readonly sockets: readonly BoundSocket[]
+}
+
+export interface RendezvousOptions {
+  readonly job: Job
+  readonly node: number
+  /** Where this node is reached by the others. */
+  readonly host: string
+  /** Every node gives a text and gets those of all, in order of nodes. */
+  readonly exchange: (text: string) => Promise<readonly string[]>
+}
+
+const address = text(300, /^(|[[\]\w.:%-]+:\d{1,5})$/)
+const readAddresses = fields<Record<'server' | 'trainer' | 'token', string>>({
+  server: address,
+  trainer: address,
+  token: text(64, /^[0-9a-f]{64}$/),
+})
+
+/** Another node failed before all were ready; that node says why. */
+export class LeftError extends Error {
+  override readonly name = 'LeftError'
+}
+
+/** One process of each role on every node. Ports are bound before anybody starts, so that all addresses are known by then. */
+export async function rendezvous({ job, node, host, exchange }: RendezvousOptions): Promise<Placement> {
+  const hasServer = job.roles.some(({ name }) => name === 'pserver')
+  const [server, trainer] = [hasServer ? await bindSocket(host) : undefined, await bindSocket(host)]
+  const addressOf = (socket: BoundSocket | undefined) => (socket ? `${host}:${socket.port}` : '')
+  const token = randomBytes(32).toString('hex')
+  const texts = await exchange(JSON.stringify({ server: addressOf(server), trainer: addressOf(trainer), token }))
+  const all = texts.map((text, i) => readJson(Buffer.from(text), `node ${i}`, readAddresses))
+  const placed = (role: PlacedProcess['role'], socket: BoundSocket): PlacedProcess => ({
+    role,
+    rank: node,
+    endpoint: addressOf(socket),
+    sockets: [socket],
+  })
+  return {
+    addresses: {
+      servers: hasServer ? all.map((each) => each.server) : [],
+      workers: all.map((each) => each.trainer),
+      workerNum: all.length,
+    },
+    token: all[0]!.token,
+    own: [...(server ? [placed('server', server)] : []), placed('worker', trainer)],
+  }
+}

@@ -1,0 +1,100 @@
+/** @file Jobs by mpirun: one rank on each node, over a hostfile or within an allocation of Slurm. Placement is mpirun's. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import type { Env } from '../../base/env/index.ts'
+import { UserError } from '../../base/util/index.ts'
+import { type MpiStep, nodeCommand } from '../agent/index.ts'
+import { jobSize } from '../submit/index.ts'
+import type { ApplyContext, Executor } from './executor.ts'
+import { jobWithContents, keepLine } from './job-folder.ts'
+import type { CommandStep } from './plan.ts'
+
+export interface MpiFacts {
+  /** Which mpirun is on the PATH. */
+  readonly family: 'openmpi' | 'mpich'
+  readonly hostfile: string | undefined
+  /** Variables that ranks on other hosts get from this process's environment; their values are on no command line. */
+  readonly variables: readonly string[]
+  readonly isRoot: boolean
+}
+
+export const mpi: Executor<MpiFacts> = {
+  kinds: ['_MPI'],
+  atOnce: Number.POSITIVE_INFINITY,
+  resumes: false,
+  check: async ({ env }) => void findMpirun(env),
+  lookUp: async (_job, { env, hostfile }) => ({
+    family: findMpirun(env),
+    hostfile,
+    variables: ['PATH', 'OARFISH_JOB_ID', 'OARFISH_FS_UGI'].filter((name) => env[name] !== undefined),
+    isRoot: process.getuid?.() === 0,
+  }),
+  plan: ({ job }, facts) => {
+    const mpirun = (step?: MpiStep): CommandStep => ({
+      kind: 'command',
+      words: [...FLAGS[facts.family](jobSize(job), facts), ...nodeCommand(step)],
+      input: { kind: step === undefined || step === 'prepare' ? 'job' : 'none' },
+      always: step === 'finish',
+    })
+    // Without servers the trainers are the ranks themselves, between two steps that are ranks as well.
+    const isCollective = !job.roles.some(({ name }) => name === 'pserver')
+    return { steps: isCollective ? [mpirun('prepare'), mpirun('train'), mpirun('finish')] : [mpirun()] }
+  },
+  apply: async ({ steps }, context) => {
+    let code: number | undefined = 0
+    for (const step of steps) {
+      if (step.kind !== 'command' || (code !== 0 && !step.always)) continue
+      const ended = await runCommand(step, step.always ? { ...context, signal: new AbortController().signal } : context)
+      if (code === 0) code = ended
+    }
+    return code
+  },
+}
+
+const FLAGS: Readonly<Record<MpiFacts['family'], (nodes: number, facts: MpiFacts) => readonly string[]>> = {
+  openmpi: (nodes, { hostfile, variables, isRoot }) => [
+    ...['mpirun', '-np', String(nodes), '--oversubscribe'],
+    ...(isRoot ? ['--allow-run-as-root'] : []),
+    ...(hostfile ? ['--hostfile', hostfile, '--map-by', 'node'] : []),
+    ...variables.flatMap((name) => ['-x', name]),
+  ],
+  mpich: (nodes, { hostfile, variables }) => [
+    ...['mpirun', '-n', String(nodes)],
+    ...(hostfile ? ['-f', hostfile, '-ppn', '1'] : []),
+    ...['-genvlist', variables.join(',')],
+  ],
+}
+
+/** An error that says what to install where there is none. */
+function findMpirun(env: Env): MpiFacts['family'] {
+  const { stdout, error } = spawnSync('mpirun', ['--version'], { env, encoding: 'utf8' })
+  if (error)
+    throw new UserError('There is no mpirun on the PATH.', {
+      code: 'SUBMIT_MPIRUN',
+      hint: 'Install Open MPI (Debian: openmpi-bin) or MPICH (mpich), or run jobs with --executor local.',
+    })
+  return /Open MPI|open-mpi|OpenRTE/i.test(stdout) ? 'openmpi' : 'mpich'
+}
+
+/** mpirun hands its input to rank 0; logs of all ranks come back as its output. */
+async function runCommand({ words, input }: CommandStep, { job, folder, env, signal }: ApplyContext) {
+  if (signal.aborted) return undefined
+  const child = spawn(words[0]!, words.slice(1), { env, stdio: ['pipe', 'pipe', 'pipe'] })
+  const stop = () => child.kill('SIGTERM')
+  signal.addEventListener('abort', stop, { once: true })
+  child.stdin.on('error', () => undefined) // it ended before it had read the job, and says why
+  child.stdin.end(input.kind === 'job' ? JSON.stringify(jobWithContents(job)) : '')
+  const sort = async (stream: Readable) => {
+    for await (const line of createInterface({ input: stream })) keepLine(folder, line)
+  }
+  const [code] = await Promise.all([exitOf(child), sort(child.stdout), sort(child.stderr)])
+  return signal.aborted ? undefined : code
+}
+
+function exitOf(child: ChildProcess): Promise<number> {
+  return new Promise((done, fail) => {
+    child.once('error', fail)
+    child.once('exit', (code) => done(code ?? 1))
+  })
+}

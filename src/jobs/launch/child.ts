@@ -1,0 +1,114 @@
+/** @file One process of a job: started in a group of its own, signalled with all it started, its output in a file. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { closeSync, openSync } from 'node:fs'
+import { constants } from 'node:os'
+import type { Env } from '../../base/env/index.ts'
+import { LIFELINE } from './lifeline.ts'
+import type { JobRole } from './process-env.ts'
+import type { BoundSocket } from './sockets.ts'
+
+export interface ProcessSpec {
+  readonly role: JobRole
+  readonly rank: number
+  readonly endpoint: string
+  readonly env: Env
+  readonly log: string
+  /** @default that of this process */
+  readonly cwd?: string | undefined
+  /** Goes on when the launcher is gone. @default false: it ends with it */
+  readonly outlives?: boolean
+  /** Handed over, then given up here. */
+  readonly sockets: readonly BoundSocket[]
+}
+
+export interface Exit {
+  /** What a shell would show: the exit code, or 128 + the signal's number. */
+  readonly code: number
+  /** `exit code 3`, `signal SIGKILL`, or why it could not be started. */
+  readonly text: string
+}
+
+export interface Child {
+  readonly spec: ProcessSpec
+  /** 0 when it could not be started. */
+  readonly pid: number
+  readonly exited: Promise<Exit>
+  readonly exit: Exit | undefined
+  /** Signals the process and all it started; does nothing after its end. */
+  signal(name: 'SIGTERM' | 'SIGKILL'): void
+}
+
+const IS_POSIX = process.platform !== 'win32'
+const LIFELINE_FD = 3
+const LEFTOVER_MS = 500
+
+/** Starts `command` without waiting; a command that cannot be started ends at once. */
+export function startChild(spec: ProcessSpec, command: readonly string[]): Child {
+  const log = openSync(spec.log, 'w')
+  const env: NodeJS.ProcessEnv = { ...spec.env }
+  if (!spec.outlives) env[LIFELINE] = `${process.pid}:${LIFELINE_FD}`
+  const fds = spec.sockets.map(({ port }, i) => `${port}:${LIFELINE_FD + 1 + i}`)
+  if (fds.length > 0) env['OARFISH_LISTEN_FDS'] = fds.join(',')
+  const started = spawn(command[0]!, command.slice(1), {
+    cwd: spec.cwd,
+    env,
+    // A group of its own: Ctrl+C reaches it only through the launcher, and a signal reaches also what it started.
+    detached: IS_POSIX,
+    stdio: ['ignore', log, log, spec.outlives ? 'ignore' : 'pipe', ...spec.sockets.map(({ fd }) => fd)],
+  })
+  closeSync(log)
+  for (const socket of spec.sockets) socket.close()
+  return watch(spec, started)
+}
+
+function watch(spec: ProcessSpec, started: ChildProcess): Child {
+  const pid = started.pid ?? 0
+  let exit: Exit | undefined
+  const exited = new Promise<Exit>((resolve) => {
+    const end = (how: Exit) => {
+      exit ??= how
+      resolve(exit)
+    }
+    started.once('error', (error) => end({ code: 127, text: `it could not be started: ${error.message}` }))
+    started.once('exit', (code, signal) => {
+      end(
+        signal
+          ? { code: 128 + constants.signals[signal], text: `signal ${signal}` }
+          : { code: code!, text: `exit code ${code}` },
+      )
+      endLeftovers(pid)
+    })
+  })
+  const lifeline = started.stdio[LIFELINE_FD]
+  // The child never writes there; closing its end must not bring the launcher down.
+  lifeline?.on('error', () => undefined)
+  return {
+    spec,
+    pid,
+    exited,
+    get exit() {
+      return exit
+    },
+    signal: (name) => {
+      if (pid > 0 && exit === undefined) signalGroup(pid, name)
+    },
+  }
+}
+
+/** False when nobody is left. */
+function signalGroup(pid: number, name: 'SIGTERM' | 'SIGKILL'): boolean {
+  try {
+    return process.kill(IS_POSIX ? -pid : pid, name)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * What a process leaves behind in its group (a pipe command, say) ends with it. Asked right after its end: as long as
+ * somebody is in the group its number belongs to no one else, so the second signal cannot hit a stranger either.
+ */
+function endLeftovers(pid: number): void {
+  if (!IS_POSIX || !signalGroup(pid, 'SIGTERM')) return
+  setTimeout(() => signalGroup(pid, 'SIGKILL'), LEFTOVER_MS)
+}

@@ -1,0 +1,85 @@
+/** @file What all jobs over ssh have in common: hosts opened and checked, a name, the files, the processes, and a note of it while it runs. */
+import { aborted } from '../launch/index.ts'
+import { dispatch, type Manifest, manifestOf } from './dispatch.ts'
+import type { SshHost } from './host.ts'
+import { everyHost, type OpenHostsOptions, openHosts } from './open-hosts.ts'
+import { claimName, removeRecord, writeRecord } from './record.ts'
+import type { RemoteHost } from './remote-host.ts'
+import { type JobProcess, runJob } from './run-job.ts'
+
+/** Exactly one of two ways to the files: dispatched from a folder here, or there already. */
+export type Workspace = { readonly kind: 'dispatch' | 'there'; readonly folder: string }
+
+export interface HostsJobOptions extends OpenHostsOptions {
+  readonly files: Workspace
+  /** Where jobs of this user are noted. */
+  readonly records: string
+  readonly now: Date
+  readonly signal: AbortSignal
+  readonly stopMs: number
+}
+
+export interface HostsJob {
+  /** On the hosts: gets a folder for each dispatched job. */
+  readonly root: (hosts: readonly RemoteHost[]) => string
+  /** Throws with everything that is wrong; resolves to where the hosts are reached. */
+  readonly check: (hosts: readonly RemoteHost[], manifest: Manifest | undefined) => Promise<readonly string[]>
+  readonly processes: (hosts: readonly RemoteHost[], addresses: readonly string[]) => Promise<readonly JobProcess[]>
+  /** The folder is a host's own: its logs are emptied, and `nodefile` says which node it is. */
+  readonly hasNodefile: boolean
+  readonly libraryPath: string
+  /** Below the job's folder: what the job makes. */
+  readonly output: string
+}
+
+/** Resolves to the job's exit code, or undefined when it was asked to stop. */
+export async function runOnHosts(
+  hosts: readonly SshHost[],
+  job: HostsJob,
+  options: HostsJobOptions,
+): Promise<number | undefined> {
+  const { files, records, emit, signal } = options
+  const manifest = files.kind === 'dispatch' ? await manifestOf(files.folder) : undefined
+  const opened = await unlessAborted(signal, openHosts(hosts, options))
+  if (opened === undefined) return undefined
+  const { all, close } = opened
+  let lost = false
+  for (const host of all)
+    void host.lost.then(() => {
+      lost = true
+    })
+  try {
+    const addresses = await job.check(all, manifest)
+    const name = claimName(records, options.now)
+    const root = job.root(all)
+    const folder = manifest ? `${root}/${name}` : files.folder
+    writeRecord(records, name, { hosts, folder })
+    try {
+      const message = `${name}: ${all.length} hosts, ${folder} on each; oarfish stop ${name} ends it`
+      emit({ kind: 'notice', message })
+      const prepare = async () => {
+        if (manifest) await dispatch({ hosts: all, from: files.folder, manifest, root, folder, emit })
+        const numbered = (node: number) => (job.hasNodefile ? node : undefined)
+        await everyHost(all.map(async (host, node) => await host.ask('open', { folder, node: numbered(node) })))
+        return await job.processes(all, addresses)
+      }
+      const processes = await unlessAborted(signal, prepare())
+      if (processes === undefined) return undefined
+      const code = await runJob({ ...options, job: name, folder, libraryPath: job.libraryPath, processes })
+      const place = [folder, job.output].filter(Boolean).join('/')
+      if (code === 0)
+        emit({ kind: 'notice', message: `${name} is done; its models are in ${all[0]!.host.name}:${place}` })
+      return code
+    } finally {
+      // On a host that was lost something may still run: `oarfish stop` is to find it.
+      if (!lost) removeRecord(records, name)
+    }
+  } finally {
+    await close()
+  }
+}
+
+/** Undefined when the signal comes first; the work then ends with the connections. */
+function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | undefined> {
+  return Promise.race([work, aborted(signal).then(() => undefined)])
+}

@@ -1,0 +1,77 @@
+/** @file The scripts that PaddleRec generates in a submission folder: before_hook.sh, end_hook.sh, job.sh. Pure. */
+import { quoted, UserError } from '../../base/util/index.ts'
+import type { Job } from './job.ts'
+import { renderTrainFlags } from './train-flags.ts'
+
+export interface FolderOptions {
+  readonly job: Job
+  /** As written in backend.yaml: the nodes translate it. */
+  readonly startCommand: string
+  /** Version of this package. */
+  readonly version: string
+  readonly server?: string | undefined
+  /** Without a job server: what runs it, by name. */
+  readonly executor?: string | undefined
+  readonly hostfile?: string | undefined
+}
+
+export function beforeHook({ version }: Pick<FolderOptions, 'version'>): string {
+  return `#!/bin/sh
+# Runs on each node before the job. It installs oarfish beside the job where the right version is not there yet.
+# OARFISH_PACKAGE may name another registry entry, a tarball of "npm pack", or a folder.
+echo "Run before_hook.sh ..."
+wanted=${version}
+if [ "$(oarfish --version 2>/dev/null)" = "$wanted" ]; then
+    echo "oarfish $wanted is there already"
+else
+    npm install --global --prefix "$PWD/.oarfish" --ignore-scripts --no-audit --no-fund "\${OARFISH_PACKAGE:-oarfish@$wanted}" || exit 1
+fi
+echo "End before_hook.sh ..."
+`
+}
+
+export function endHook(): string {
+  return `#!/bin/sh
+# Runs on each node after the job, also when it failed.
+echo "Run end_hook.sh ..."
+`
+}
+
+/** Hooks of former times that would fetch what is not needed and not there. */
+export function checkHook(text: string): void {
+  if (!/PaddleRec\.tar\.gz|PaddlePaddle\/PaddleRec|setup\.py install/.test(text)) return
+  throw new UserError('before_hook.sh fetches PaddleRec, which this job does not use.', {
+    code: 'SUBMIT_HOOK',
+    hint: 'Write instead: npm install --global --prefix "$PWD/.oarfish" --ignore-scripts oarfish\nWhere oarfish is on the nodes already, no before_hook.sh is needed.',
+  })
+}
+
+/** Submits the folder it stands in; works alone, under every sh. */
+export function jobScript({ job, startCommand, server, executor, hostfile }: FolderOptions): string {
+  const flags = [
+    '--job-name "$job_name"',
+    '--group-name "$group_name"',
+    '--job-conf config.ini',
+    '--start-cmd "$start_cmd"',
+    '--files ./*',
+    '--job-version "$job_version"',
+    ...renderTrainFlags(job),
+    ...(executor === undefined ? [] : [`--executor ${executor}`]),
+    ...(executor === undefined || hostfile === undefined ? [] : [`--hostfile ${quoted(hostfile)}`]),
+    '--json',
+  ]
+  return `#!/bin/sh
+# Submits the job of this folder: edit its files and run "sh job.sh" again. The keys are those of the profile
+# in ~/.config/oarfish/credentials, or OARFISH_AK and OARFISH_SK.
+cd "$(dirname "$0")" || exit 1
+job_name=${quoted(job.name)}
+group_name=${quoted(job.group)}
+job_version="paddle-fluid-v1.7.1"
+start_cmd=${quoted(startCommand)}
+wall_time="2000:00:00"
+profile=${quoted(job.secrets.profile)}
+${server === undefined ? '' : `export PADDLECLOUD_SERVER="\${PADDLECLOUD_SERVER:-${server}}"\n`}
+exec paddlecloud job --profile "$profile" train \\
+    ${flags.join(' \\\n    ')}
+`
+}

@@ -1,3 +1,0 @@
-/** @file The public face of lazy/. */
-export * from './cache.ts'
-export * from './trace.ts'

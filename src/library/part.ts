@@ -1,0 +1,86 @@
+/** @file Training and evaluation as the part that this process has in its job: alone, with servers, as a server, or among ranks, by its environment. */
+import { clusterFromEnv, type Env, psFlags } from '../base/env/index.ts'
+import type { EventSink } from '../base/event/index.ts'
+import type { Group } from '../training/collective/index.ts'
+import type { InferOptions, InferResult, TrainOptions, TrainResult } from '../training/driver/index.ts'
+
+/** Undefined: a server, which has no result, or the end came before the other processes did. */
+export async function trainAsAsked(options: TrainOptions, env: Env): Promise<TrainResult | undefined> {
+  const cluster = clusterFromEnv(env)
+  if (cluster.role === 'local') return await trainHere(options, env)
+  if (cluster.role === 'server') return await serveRows(options, env, true)
+  const { train, withServers } = await import('../training/driver/index.ts')
+  return await train(options, withServers({ cluster, ...psFlags(env) }))
+}
+
+/** As trainAsAsked. */
+export async function evaluateAsAsked(options: InferOptions, env: Env): Promise<InferResult | undefined> {
+  const cluster = clusterFromEnv(env)
+  if (cluster.role === 'local') return await inferHere(options, env)
+  if (cluster.role === 'server') return await serveRows(options, env, false)
+  const { evaluateWithServers, infer } = await import('../training/driver/index.ts')
+  return await infer(options, evaluateWithServers({ cluster, ...psFlags(env) }))
+}
+
+/** In this process alone, or among the ranks that a launcher started beside it. */
+async function trainHere(options: TrainOptions, env: Env): Promise<TrainResult | undefined> {
+  const { amongRanks, train } = await import('../training/driver/index.ts')
+  return await withGroup(options, env, async (group, emit) => {
+    if (!group) return await train(options)
+    const { DistributedStrategy } = await import('../paddle/fleet/index.ts')
+    return await train({ ...options, emit }, amongRanks(group, new DistributedStrategy()))
+  })
+}
+
+/** As trainHere. */
+async function inferHere(options: InferOptions, env: Env): Promise<InferResult | undefined> {
+  const { evaluateAmongRanks, infer } = await import('../training/driver/index.ts')
+  return await withGroup(options, env, (group, emit) =>
+    group ? infer({ ...options, emit }, evaluateAmongRanks(group)) : infer(options),
+  )
+}
+
+/** Until the workers are done. A server that only evaluates holds all rows of a model, not those of training. */
+async function serveRows({ config, mode, emit, signal }: TrainOptions, env: Env, trains: boolean): Promise<undefined> {
+  const { runServer } = await import('../training/ps/index.ts')
+  const own = trains ? { mode } : { rowsOnly: false }
+  await runServer({ cluster: clusterFromEnv(env), config, ...own, ...psFlags(env), emit, signal })
+}
+
+/** Opens the group that the environment describes, and closes it; undefined: this process was started alone, or is to work alone. */
+async function withGroup<Result>(
+  { config: loaded, emit, signal }: TrainOptions | InferOptions,
+  env: Env,
+  work: (group: Group | undefined, emit: EventSink) => Promise<Result>,
+): Promise<Result | undefined> {
+  const { groupPlan, openGroup } = await import('../training/collective/index.ts')
+  const { isWritten } = await import('../base/config/index.ts')
+  const { use_fleet, collective } = loaded.config.runner
+  const notice = (message: string) => emit({ kind: 'notice', message })
+  const isSet = isWritten(loaded.source, ['runner', 'use_fleet'])
+  const plan = use_fleet || !isSet ? groupPlan(env, collective, loaded.config.runner) : ({ kind: 'alone' } as const)
+  if (plan.kind === 'alone') {
+    if (use_fleet) notice('runner.use_fleet: this process was started alone, and works alone.')
+    return await work(undefined, emit)
+  }
+  if (plan.kind === 'ring' && plan.warning) emit({ kind: 'warning', message: plan.warning })
+  if (!use_fleet) notice('Several processes were started: they work together (runner.use_fleet: True).')
+  const group = await openGroup(plan, notice, signal).catch((error: unknown) => {
+    if (signal?.aborted) return undefined
+    throw error
+  })
+  if (!group) return undefined // stopped before the others came
+  let result: Result
+  try {
+    // mpirun mixes what all ranks print: rank 0 speaks, the others only of what is wrong.
+    const isQuiet = plan.kind === 'mpi' && group.rank > 0
+    result = await work(group, (event) => {
+      if (!isQuiet || event.kind === 'warning') emit(event)
+    })
+  } catch (error) {
+    await group.close(error as Error).catch(() => undefined)
+    throw error
+  }
+  await group.close()
+  return result
+}

@@ -1,0 +1,190 @@
+/** @file A job of one process: weights, readers and threads are its own, and there is nobody to agree with. */
+
+import { shown } from '../../base/util/index.ts'
+import { loadModelAs, type TracedModel } from '../../model/index.ts'
+import { isPaddleFolder, type LocalParams, loadPaddleModel } from '../../weights/params/index.ts'
+import { loadSnapshot, type Manifest, openSnapshot, type Snapshot } from '../../weights/snapshot/index.ts'
+import {
+  beginningOf,
+  checkData,
+  createParams,
+  type DataFiles,
+  findDataFiles,
+  type PassResult,
+  type PassStart,
+  type Phase,
+  Runtime,
+} from '../threads/index.ts'
+import { optimizersOf, saveInterrupted } from './checkpoint.ts'
+import {
+  type EvaluationJob,
+  type JobContext,
+  runtimeOptions,
+  type SavedInside,
+  type SavedModel,
+  type TrainingContext,
+  type TrainingJob,
+} from './job.ts'
+import { configCheckpoints, type JobCheckpoints } from './job-checkpoints.ts'
+
+export function alone(context: TrainingContext): TrainingJob {
+  return new LocalTraining(context)
+}
+
+export function evaluateAlone(context: JobContext): EvaluationJob {
+  return new LocalEvaluation(context)
+}
+
+/** All weights in this process; ranks train so too, each step together. */
+export class LocalTraining implements TrainingJob {
+  protected readonly context: TrainingContext
+  protected files!: DataFiles
+  protected model!: TracedModel
+  protected params!: LocalParams
+  protected runtime: Runtime | undefined
+  #checkpoints: JobCheckpoints | undefined
+
+  constructor(context: TrainingContext) {
+    this.context = context
+  }
+
+  /** `strategy` is given to the model's createOptimizer. */
+  async prepare(strategy?: unknown): Promise<void> {
+    const { config, mode, rules } = this.context
+    this.files = rules.files ?? (await findDataFiles(config.config, ['train', 'infer']))
+    this.model = await loadModelAs(mode, config, strategy)
+    rules.onModel?.(this.model)
+    await checkData(config, this.model, this.files)
+  }
+
+  async load(): Promise<PassStart> {
+    const { config, rules } = this.context
+    this.#checkpoints = rules.checkpoints ?? configCheckpoints(this.context, this.model, this.files, saveInterrupted)
+    const checkpoints = this.#checkpoints
+    await checkpoints.prepare()
+    this.params = createParams(config.config, this.model, this.model, config.config.runner.thread_num)
+    return (await checkpoints.load?.({ params: this.params })) ?? beginningOf(0)
+  }
+
+  async open(): Promise<void> {
+    const [model, files] = [this.model, this.files]
+    const trainers = { params: this.params.handle, threads: this.context.config.config.runner.thread_num }
+    this.runtime = await Runtime.open({ ...runtimeOptions(this.context), model, files, trainers })
+  }
+
+  pass(phase: Phase, epoch: number, from?: PassStart): Promise<PassResult> {
+    const { filesOf } = this.context.rules
+    const input = { files: phase === 'train' ? filesOf?.(epoch) : undefined }
+    return this.runtime!.pass(phase, epoch, { from, input })
+  }
+
+  get evaluates(): boolean {
+    return this.files.infer !== undefined
+  }
+
+  async save(epoch: number, trained: PassResult): Promise<string | undefined> {
+    if (!this.#checkpoints?.saves(epoch)) return undefined
+    return this.#checkpoints.save({ params: this.params }, epoch, trained)
+  }
+
+  async saveInterrupted(trained: PassResult): Promise<SavedInside> {
+    return { path: await this.#checkpoints?.saveInterrupted?.({ params: this.params }, trained) }
+  }
+
+  async digest(): Promise<string> {
+    return this.params.digest()
+  }
+
+  async close(): Promise<void> {
+    await this.runtime?.close()
+    this.#checkpoints?.close?.()
+  }
+}
+
+/** Keeps one table and one set of threads for all models: each is loaded over the one before, whose rows it mostly shares. */
+export class LocalEvaluation implements EvaluationJob {
+  protected readonly context: JobContext
+  protected files!: DataFiles
+  protected model!: TracedModel
+  #params: LocalParams | undefined
+  #runtime: Runtime | undefined
+
+  constructor(context: JobContext) {
+    this.context = context
+  }
+
+  async prepare(): Promise<void> {
+    const { config, mode } = this.context
+    this.files = await findDataFiles(config.config, ['infer'])
+    this.model = await loadModelAs(mode, config)
+    await checkData(config, this.model, this.files)
+  }
+
+  choose(find: () => Promise<readonly SavedModel[]>): Promise<readonly SavedModel[]> {
+    return find()
+  }
+
+  async load({ epoch, folder, key }: SavedModel): Promise<void> {
+    const { config, emit } = this.context
+    const isPaddle = await isPaddleFolder(folder)
+    const params = isPaddle ? await this.#read(folder) : await this.#fill(await openSnapshot(folder, key))
+    emit({ kind: 'loaded', path: shown(folder), epoch })
+    const { model, files } = this
+    const trainers = { params: params.handle, threads: config.config.runner.infer_thread_num }
+    this.#runtime ??= await Runtime.open({ ...runtimeOptions(this.context), model, files, trainers })
+  }
+
+  /** That of the model loaded last. */
+  protected get runtime(): Runtime {
+    return this.#runtime!
+  }
+
+  pass(phase: Phase, epoch: number): Promise<PassResult> {
+    return this.runtime.pass(phase, epoch)
+  }
+
+  isStopped(): boolean {
+    return this.context.stop.signal.aborted
+  }
+
+  async close(): Promise<void> {
+    await this.#runtime?.close()
+    this.#runtime = undefined
+    this.#params = undefined
+  }
+
+  /** Out of Paddle's table files, into parameters that are new: rows of another epoch would stay. */
+  async #read(folder: string): Promise<LocalParams> {
+    await this.close()
+    this.#params = this.#create(this.model)
+    await loadPaddleModel(this.#params, { folder })
+    return this.#params
+  }
+
+  /** Parameters with the optimizers of the checkpoint, since rows carry their state; anew when other rows would be left over. */
+  async #fill(snapshot: Snapshot): Promise<LocalParams> {
+    const { emit } = this.context
+    const { manifest } = snapshot
+    if (this.#params && !sameOptimizers(this.#params, manifest)) await this.close()
+    this.#params ??= this.#create(optimizersOf(manifest))
+    await loadSnapshot({ snapshot, params: this.#params, emit })
+    const leftOver = this.#params.tables.some(
+      ({ name, rowCount }) => rowCount !== manifest.tables.find((table) => table.name === name)?.rows,
+    )
+    if (!leftOver) return this.#params
+    await this.close()
+    return this.#fill(snapshot)
+  }
+
+  #create(optimizers: ReturnType<typeof optimizersOf>): LocalParams {
+    const { config } = this.context.config
+    return createParams(config, this.model, optimizers, config.runner.infer_thread_num)
+  }
+}
+
+function sameOptimizers({ handle }: LocalParams, manifest: Manifest): boolean {
+  const { optimizer, tableOptimizers } = optimizersOf(manifest)
+  const here = [handle.dense.optimizer, ...handle.tables.map((table) => table.optimizer)]
+  const there = [optimizer, ...handle.tables.map(({ name }) => tableOptimizers[name])]
+  return JSON.stringify(here) === JSON.stringify(there)
+}

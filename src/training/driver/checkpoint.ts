@@ -1,0 +1,225 @@
+/** @file Checkpoints of a run: where it starts from, what it saves after each epoch and when it is stopped. */
+import { constants } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { JobConfig } from '../../base/config/index.ts'
+import type { EventSink } from '../../base/event/index.ts'
+import { type FolderLock, holdFolder, makeFolder } from '../../base/fs/index.ts'
+import { defined, formatUserError, isUserError, shown, UserError } from '../../base/util/index.ts'
+import type { TracedModel } from '../../model/index.ts'
+import type { LocalParams } from '../../weights/params/index.ts'
+import {
+  cannotWrite,
+  INTERRUPTED,
+  inputChanged,
+  type LoadOptions,
+  loadMeter,
+  loadSnapshot,
+  type Manifest,
+  markInput,
+  newestSnapshot,
+  openSnapshot,
+  pruneSnapshots,
+  type RankPlace,
+  type RowSource,
+  runDifferences,
+  type SaveOptions,
+  type Snapshot,
+  type SnapshotState,
+  saveSnapshot,
+} from '../../weights/snapshot/index.ts'
+import { beginningOf, type PassResult, type PassStart } from '../threads/index.ts'
+
+/** The model of a job as the process that saves it sees it. */
+export interface WholeModel {
+  readonly params: LocalParams
+  /** Where rows are, if not in `params`: how they are saved and where loaded ones go. */
+  readonly rows?: RowSource | undefined
+  readonly storeRows?: LoadOptions['storeRows']
+}
+
+export interface CheckpointOptions extends WholeModel {
+  readonly config: JobConfig
+  /** Hash of the training program. */
+  readonly program: string
+  /** Training data. */
+  readonly files: readonly string[]
+  /** Go on from the newest checkpoint in model_save_path. */
+  readonly resume: boolean
+  readonly emit: EventSink
+  /** Which of how many ranks this is, where they train together. */
+  readonly ranks?: { readonly rank: number; readonly size: number } | undefined
+  /** Of model_save_path, at the process that saves. */
+  readonly lock?: FolderLock | undefined
+  /** See SaveOptions: where tables are divided among ranks. */
+  readonly others?: SaveOptions['others']
+}
+
+/** Loads what the run is to start from, if anything; returns where it starts. */
+export async function findStart(options: CheckpointOptions): Promise<PassStart> {
+  const { config, resume, emit } = options
+  const { model_save_path, warmup_model_path, model_init_path = warmup_model_path, last_epoch } = config.runner
+  if (last_epoch < 0 && resume) {
+    if (model_save_path === '') throw nowhereToResume()
+    const newest = await newestSnapshot(model_save_path, (error) => {
+      const text = isUserError(error) ? formatUserError(error) : error.message
+      emit({ kind: 'warning', message: `This checkpoint is passed over: ${text}` })
+    })
+    if (newest) return resumeFrom(newest, options)
+    emit({
+      kind: 'notice',
+      message: `Nothing to resume in ${shown(model_save_path)}: training starts from the beginning.`,
+    })
+  }
+  if (model_init_path !== undefined) {
+    const key = config.runner.model_init_path === undefined ? 'warmup_model_path' : 'model_init_path'
+    const snapshot = await openSnapshot(model_init_path, `runner.${key}`)
+    await load(snapshot, options, 'weights')
+  } else if (last_epoch >= 0) {
+    if (model_save_path === '') throw nowhereToResume()
+    await resumeFrom(await openSnapshot(join(model_save_path, String(last_epoch)), 'runner.last_epoch'), options)
+  }
+  return beginningOf(last_epoch + 1)
+}
+
+/** Makes sure, before training, that the results can be saved, and that nobody else saves there until the lock is released. */
+export async function prepareSaving(
+  { runner }: JobConfig,
+  emit: EventSink,
+  job?: string | undefined,
+): Promise<FolderLock | undefined> {
+  const { model_save_path } = runner
+  if (model_save_path === '') return undefined
+  try {
+    await makeFolder(model_save_path)
+    await access(model_save_path, constants.W_OK)
+    return await holdFolder(model_save_path, {
+      job,
+      kind: 'model',
+      key: 'runner.model_save_path',
+      hint: 'Wait for its end, stop it, or save elsewhere with -o runner.model_save_path=FOLDER.',
+      onWait: (message) => emit({ kind: 'notice', message }),
+    })
+  } catch (error) {
+    throw isUserError(error) ? error : cannotWrite(error as NodeJS.ErrnoException, model_save_path)
+  }
+}
+
+/** Saves `<epoch>/` after an epoch; returns its path, undefined where nothing is saved. */
+export async function saveEpoch(
+  options: CheckpointOptions,
+  epoch: number,
+  trained: PassResult,
+): Promise<string | undefined> {
+  const { config, emit } = options
+  const { model_save_path, keep_checkpoints } = config.runner
+  if (model_save_path === '') return undefined
+  const folder = join(model_save_path, String(epoch))
+  const { position } = beginningOf(epoch + 1)
+  const took = await saveSnapshot({ ...options, folder, state: { ...stateOf(options, trained), position } })
+  await pruneSnapshots(model_save_path, epoch, keep_checkpoints)
+  emit({ kind: 'saved', path: shown(folder), epoch, ...took })
+  return shown(folder)
+}
+
+/** Saves `interrupted/`, which holds the run as it is inside an epoch; returns its path, undefined where nothing is saved. */
+export function saveInterrupted(options: CheckpointOptions, trained: PassResult): Promise<string | undefined> {
+  const { position, meter } = trained
+  return saveInside(options, trained, { position, meter, input: markInput(options.files) })
+}
+
+/** The same for ranks, each of which has its place; this is rank 0. */
+export function saveRanks(
+  options: CheckpointOptions,
+  trained: PassResult,
+  ranks: readonly RankPlace[],
+): Promise<string | undefined> {
+  const { meter } = trained
+  return saveInside(options, trained, { ...beginningOf(trained.position.epoch), meter, ranks: [...ranks] })
+}
+
+/** The same where places of several processes are not kept: weights alone. */
+export function saveWeights(options: CheckpointOptions, trained: PassResult): Promise<string | undefined> {
+  return saveInside(options, trained, beginningOf(trained.position.epoch))
+}
+
+async function saveInside(
+  options: CheckpointOptions,
+  trained: PassResult,
+  place: Pick<SnapshotState, 'position' | 'meter' | 'input' | 'ranks'>,
+): Promise<string | undefined> {
+  const { model_save_path } = options.config.runner
+  if (model_save_path === '') return undefined
+  const folder = join(model_save_path, INTERRUPTED)
+  await saveSnapshot({ ...options, folder, state: { ...stateOf(options, trained), ...place } })
+  return shown(folder)
+}
+
+/** What a user should know about a checkpoint inside an epoch that holds weights alone. */
+export function noticeInterrupted(epoch: number, path: string | undefined): string {
+  return path === undefined
+    ? `What was learned in epoch ${epoch} is not saved, since runner.model_save_path is empty.`
+    : `${path} holds all weights as they are now; where each process was in epoch ${epoch} is not kept: with --resume that epoch begins anew.`
+}
+
+function stateOf({ config, program, lock }: CheckpointOptions, { metrics }: PassResult) {
+  return { program, seed: config.runner.seed, metrics, ...defined({ fence: lock?.fence }) }
+}
+
+async function resumeFrom(snapshot: Snapshot, options: CheckpointOptions): Promise<PassStart> {
+  const { config, params, program, files, emit } = options
+  const { manifest, folder } = snapshot
+  const { position, input, ranks } = manifest
+  if (input && JSON.stringify(input) !== JSON.stringify(markInput(files))) throw inputChanged(folder)
+  await load(snapshot, options, 'refuse')
+  const differences = runDifferences(manifest, params, program, config.runner.seed)
+  if (differences.length > 0) {
+    const message = `This run goes on otherwise than the one that saved ${shown(folder)}:\n  ${differences.join('\n  ')}`
+    emit({ kind: 'warning', message })
+  }
+  if (ranks) return rankStart(snapshot, ranks, options)
+  return { position, meter: await loadMeter(snapshot) }
+}
+
+/** Each of as many ranks goes on where it was; for another number of processes the epoch begins anew. What was measured goes on at rank 0. */
+async function rankStart(
+  snapshot: Snapshot,
+  ranks: readonly RankPlace[],
+  { ranks: own, files, emit }: CheckpointOptions,
+): Promise<PassStart> {
+  const { epoch } = snapshot.manifest.position
+  if (own?.size !== ranks.length) {
+    const message = `${ranks.length} ranks were stopped inside epoch ${epoch}; with another number of processes it is trained from its beginning.`
+    emit({ kind: 'warning', message })
+    return { position: snapshot.manifest.position }
+  }
+  const { position, input } = ranks[own.rank]!
+  if (JSON.stringify(input) !== JSON.stringify(markInput(files))) throw inputChanged(snapshot.folder)
+  const meter = await loadMeter(snapshot)
+  if (!meter) return { position }
+  return { position, before: meter, meter: own.rank === 0 ? { ...meter, batches: position.batch } : undefined }
+}
+
+async function load(
+  snapshot: Snapshot,
+  { params, storeRows, emit }: CheckpointOptions,
+  otherOptimizer: 'refuse' | 'weights',
+): Promise<void> {
+  await loadSnapshot({ snapshot, params, emit, otherOptimizer, storeRows })
+  emit({ kind: 'loaded', path: shown(snapshot.folder), epoch: snapshot.manifest.position.epoch - 1 })
+}
+
+function nowhereToResume(): UserError {
+  return new UserError('runner.model_save_path is empty, so there is nothing to resume from', {
+    code: 'SNAPSHOT_MISSING',
+    hint: 'set runner.model_save_path to the folder that holds the checkpoints',
+  })
+}
+
+/** What the checkpoint was trained with: rows carry the state of these. */
+export function optimizersOf({ dense, tables }: Manifest): Pick<TracedModel, 'optimizer' | 'tableOptimizers'> {
+  return {
+    optimizer: dense.optimizer,
+    tableOptimizers: Object.fromEntries(tables.map(({ name, optimizer }) => [name, optimizer])),
+  }
+}

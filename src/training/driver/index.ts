@@ -1,0 +1,23 @@
+/**
+ * @file The one training loop, its evaluation, and the ways to take part in a job: alone, with servers, among ranks; checkpoints of a run.
+ * Knows neither the command line nor how processes were started.
+ */
+export { alone } from './alone.ts'
+export { amongRanks, evaluateAmongRanks } from './among-ranks.ts'
+export { optimizersOf } from './checkpoint.ts'
+export { type ConvertOptions, convertModel, MODEL_FORMS, type ModelForm, writePaddlePlugin } from './convert.ts'
+export { type FindModels, type InferOptions, type InferResult, infer, offlineInfer } from './infer.ts'
+export {
+  type ExportCheckpointOptions,
+  type ExportParamsOptions,
+  exportCheckpoint,
+  exportParams,
+} from './inference-model.ts'
+export type { SavedModel, TrainingContext, TrainingJob, TrainingRules } from './job.ts'
+export type { JobCheckpoints } from './job-checkpoints.ts'
+export { checkSplit, PassRecord, sumReports } from './pass-report.ts'
+export { type TrainOptions, type TrainResult, train } from './train.ts'
+export { evaluateWithServers, withServers } from './with-servers.ts'
+export { type FileReport, fileReports, firstDifference } from './worker-input.ts'
+export { openWorkerMode, type WorkerMode } from './worker-mode.ts'
+export { byFirst } from './worker-model.ts'

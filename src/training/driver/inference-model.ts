@@ -1,0 +1,140 @@
+/** @file Models for inference: written after each epoch where the config asks for it, or from a checkpoint by `oarfish export`. */
+import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
+import type { JobConfig, LoadedConfig } from '../../base/config/index.ts'
+import type { EventSink } from '../../base/event/index.ts'
+import { shown, UserError } from '../../base/util/index.ts'
+import { batchColumns, type Columns, joinColumns, openReader } from '../../data/index.ts'
+import {
+  type ExportManifest,
+  type ExportPlan,
+  INFERENCE_FOLDER,
+  planExport,
+  refuseToReplace,
+  writeExport,
+} from '../../inference/export/index.ts'
+import { loadModel, type TracedModel } from '../../model/index.ts'
+import type { LocalParams } from '../../weights/params/index.ts'
+import { type LoadOptions, loadSnapshot, openSnapshot, savedEpochs } from '../../weights/snapshot/index.ts'
+import { createParams, type DataFiles, findDataFiles, inputOf } from '../threads/index.ts'
+import { optimizersOf } from './checkpoint.ts'
+import type { JobContext } from './job.ts'
+
+/** Samples that an export shows with their scores. */
+const SAMPLES = 7
+
+/** Writes `<epoch>/inference/` in model_save_path. */
+export type SaveInference = (params: LocalParams, epoch: number) => Promise<void>
+
+/** What to call after each epoch under `use_inference`, else undefined. Names are checked here, before training. */
+export function inferenceSaver(
+  config: JobConfig,
+  model: TracedModel,
+  files: DataFiles,
+  emit: EventSink,
+): SaveInference | undefined {
+  const { use_inference, model_save_path } = config.runner
+  if (!use_inference || model_save_path === '') return undefined
+  const plan = planOf(config, model)
+  let samples: Promise<Columns> | undefined
+  return async (params, epoch) => {
+    samples ??= firstSamples(config, model, files)
+    const folder = join(model_save_path, String(epoch), INFERENCE_FOLDER)
+    await put({ config, plan, params, samples: await samples, folder, epoch, emit })
+  }
+}
+
+/** A model for inference is a static graph, whichever way it was trained. */
+export async function exportedModel({ config, mode }: JobContext, model: TracedModel): Promise<TracedModel> {
+  return config.config.runner.use_inference && mode === 'dygraph' ? await loadModel(config) : model
+}
+
+export interface ExportParamsOptions {
+  readonly config: JobConfig
+  readonly model: TracedModel
+  readonly params: LocalParams
+  /** For samples to show. */
+  readonly files: DataFiles
+  /** The folder to write. */
+  readonly folder: string
+  readonly epoch: number
+  readonly emit: EventSink
+}
+
+/** Exports weights as they are; no thread may train meanwhile. */
+export async function exportParams({ config, model, files, ...options }: ExportParamsOptions): Promise<ExportManifest> {
+  const samples = await firstSamples(config, model, files)
+  return put({ config, plan: planOf(config, model), samples, ...options })
+}
+
+export interface ExportCheckpointOptions {
+  readonly config: LoadedConfig
+  /** The folder to write. */
+  readonly out: string
+  /** @default the last that was saved */
+  readonly epoch?: number | undefined
+  /** @default false */
+  readonly fold?: boolean | undefined
+  readonly emit: EventSink
+  /** Aborted, it throws the reason; the folder stays as it was. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Exports a checkpoint of model_save_path. */
+export async function exportCheckpoint(options: ExportCheckpointOptions): Promise<ExportManifest> {
+  const { config: loaded, out, fold = false, emit, signal } = options
+  signal?.throwIfAborted()
+  const { config } = loaded
+  await refuseToReplace(out)
+  const model = await loadModel(loaded)
+  const plan = planOf(config, model)
+  const epoch = options.epoch ?? (await lastEpoch(config))
+  const snapshot = await openSnapshot(join(config.runner.model_save_path, String(epoch)), '--epoch')
+  const params = createParams(config, model, optimizersOf(snapshot.manifest), 1)
+  const storeRows: LoadOptions['storeRows'] = async (table, { signs, rows }) => {
+    signal?.throwIfAborted()
+    params.tables[table]!.load(signs, rows)
+  }
+  await loadSnapshot({ snapshot, params, emit, storeRows })
+  const files = await findDataFiles(config, ['infer', 'train']).catch((): DataFiles => ({}))
+  const samples = await firstSamples(config, model, files)
+  return put({ config, plan, params, samples, folder: out, epoch, fold, emit, signal })
+}
+
+function planOf({ runner }: JobConfig, model: TracedModel): ExportPlan {
+  const { save_inference_feed_varnames: feeds, save_inference_fetch_varnames: fetches } = runner
+  return planExport(model, { feeds, fetches })
+}
+
+async function put({
+  config,
+  emit,
+  ...options
+}: Omit<Parameters<typeof writeExport>[0], 'seed'> & { readonly config: JobConfig; readonly emit: EventSink }) {
+  const started = performance.now()
+  const manifest = await writeExport({ ...options, seed: config.runner.seed })
+  const bytes = Object.values(manifest.files).reduce((sum, file) => sum + file.bytes, 0)
+  const seconds = (performance.now() - started) / 1000
+  emit({ kind: 'saved', path: shown(options.folder), epoch: options.epoch, bytes, seconds })
+  return manifest
+}
+
+async function lastEpoch({ runner }: JobConfig): Promise<number> {
+  const last = (await savedEpochs(runner.model_save_path)).at(-1)
+  if (last !== undefined) return last
+  throw new UserError(`runner.model_save_path: there are no saved epochs in ${shown(runner.model_save_path)}`, {
+    code: 'SNAPSHOT_MISSING',
+    hint: 'train first: oarfish train -m config.yaml; the folder is relative to the working folder',
+  })
+}
+
+/** The first samples of the test data, else of the training data; none where there is no data. */
+async function firstSamples(config: JobConfig, { slots }: TracedModel, files: DataFiles): Promise<Columns> {
+  const phase = files.infer ? 'infer' : 'train'
+  const own = files[phase] ?? []
+  if (own.length === 0) return joinColumns(slots, [])
+  const { reader: options, format } = inputOf(config, phase, own)
+  const reader = openReader({ ...options, slots, threads: 1, files: own, format, batchSize: SAMPLES, epoch: 0 })
+  for await (const batch of reader) return batchColumns(slots, batch)
+  return joinColumns(slots, [])
+}

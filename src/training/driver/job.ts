@@ -1,0 +1,100 @@
+/** @file The seam between the two drivers (train.ts, infer.ts) and the ways a process takes part in a job: alone, with servers, among ranks. */
+import type { LoadedConfig } from '../../base/config/index.ts'
+import type { EventOf, EventSink } from '../../base/event/index.ts'
+import type { GraphMode, TracedModel } from '../../model/index.ts'
+import type { DataFiles, EngineName, PassResult, PassStart, Phase, RuntimeOptions } from '../threads/index.ts'
+import type { JobCheckpoints } from './job-checkpoints.ts'
+
+/** One process of a job. A driver calls these methods in this order, `pass` many times. A job of one process has nobody to join or to leave. */
+export interface Job {
+  /** What the start event says of a process that is one among servers and workers. */
+  readonly role?: EventOf<'start'>['job']
+  /** Loads the model and finds what can be found out before the other processes are asked. */
+  prepare(): Promise<void>
+  /** Reaches the other processes and agrees with them: on settings and model, and on who reads which part of the data. */
+  join?(): Promise<void>
+  /** One phase of one epoch over this process's part of the data. Metrics and `interrupted` are those of all processes. */
+  pass(phase: Phase, epoch: number, from?: PassStart): Promise<PassResult>
+  /** Everything is done: leaves the other processes in good order. */
+  finish?(): Promise<void>
+  /** Ends with this error, which the other processes learn. */
+  abort?(error: Error): Promise<void>
+  /** Ends threads. The last call, after `finish` or `abort`. */
+  close(): Promise<void>
+}
+
+export interface TrainingJob extends Job {
+  /** Makes the weights and fills them from the checkpoint that training goes on from, if any; returns where it begins. */
+  load(): Promise<PassStart>
+  /** Starts reader and trainer threads. */
+  open(): Promise<void>
+  /** Whether there is data to evaluate after each epoch; known after `join`. */
+  readonly evaluates: boolean
+  /** After an epoch: a checkpoint and, where the config asks for it, a model for inference. Returns the checkpoint's path. */
+  save(epoch: number, trained: PassResult): Promise<string | undefined>
+  /** What training that was stopped inside an epoch has learned. */
+  saveInterrupted(trained: PassResult): Promise<SavedInside>
+  /** SHA-256 over weights, optimizer state and rows; undefined at processes that do not compute it. */
+  digest(): Promise<string | undefined>
+}
+
+export interface SavedInside {
+  /** Undefined: nothing was saved. */
+  readonly path?: string | undefined
+  /** What a user should know about it. */
+  readonly notice?: string | undefined
+}
+
+export interface EvaluationJob extends Job {
+  /** Calls `find` where the models lie; every process gets the same list. */
+  choose(find: () => Promise<readonly SavedModel[]>): Promise<readonly SavedModel[]>
+  /** Loads one of them; the passes that follow evaluate it. */
+  load(saved: SavedModel): Promise<void>
+  /** Whether to end before the next model. Processes that evaluate together learn it at the end of a pass instead. */
+  isStopped(): boolean
+}
+
+/** A saved model to evaluate; `key` is the setting that named its folder. */
+export interface SavedModel {
+  readonly epoch: number
+  readonly folder: string
+  readonly key: string
+}
+
+/** What every job is opened with. */
+export interface JobContext {
+  readonly config: LoadedConfig
+  readonly emit: EventSink
+  /** Aborted by Ctrl+C, or because another process of the job was stopped: steps under way are finished, then the pass ends. */
+  readonly stop: AbortController
+  readonly engine: EngineName
+  readonly mode: GraphMode
+}
+
+/** What of it every Runtime is opened with. */
+export function runtimeOptions({
+  config,
+  engine,
+  emit,
+  stop,
+}: JobContext): Omit<RuntimeOptions, 'model' | 'files' | 'trainers'> {
+  return { config: config.config, engine, emit, signal: stop.signal }
+}
+
+export interface TrainingContext extends JobContext {
+  readonly resume: boolean
+  readonly rules: TrainingRules
+}
+
+/** What a caller with rules of its own, such as PaddleRec 1.x's runners, does otherwise than the keys of the config say. */
+export interface TrainingRules {
+  /** @default the files of train_data_dir and test_data_dir */
+  readonly files?: DataFiles | undefined
+  /** The training files in the order of an epoch, the same on every process. @default as they are */
+  readonly filesOf?: ((epoch: number) => readonly string[]) | undefined
+  readonly checkpoints?: JobCheckpoints | undefined
+  /** What the start event shows. @default the config, explained */
+  readonly settings?: Readonly<Record<string, unknown>> | undefined
+  /** Gets the model once it is traced. */
+  readonly onModel?: ((model: TracedModel) => void) | undefined
+}

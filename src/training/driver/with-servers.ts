@@ -1,0 +1,176 @@
+/** @file A worker of a job with parameter servers: the steps are those of training alone, over weights that live on servers. */
+
+import { isWritten, type JobConfig } from '../../base/config/index.ts'
+import type { Cluster } from '../../base/env/index.ts'
+import { shown } from '../../base/util/index.ts'
+import { loadModelAs } from '../../model/index.ts'
+import type { Group } from '../collective/index.ts'
+import { batchesInStep, isHybrid, largeStepText, psMode, scaledModel, warnOfToken, withRunner } from '../ps/index.ts'
+import { checkData, findDataFiles, type PassResult, type PassStart } from '../threads/index.ts'
+import { noticeInterrupted, saveWeights } from './checkpoint.ts'
+import type { EvaluationJob, JobContext, SavedInside, SavedModel, TrainingContext, TrainingJob } from './job.ts'
+import { configCheckpoints } from './job-checkpoints.ts'
+import { agreeOnInput } from './worker-input.ts'
+import { type ServersOptions, WorkerJob } from './worker-job.ts'
+import { hybridMode, openWorkerMode, openWorkers } from './worker-mode.ts'
+import { byFirst, giveModel, WorkerModel } from './worker-model.ts'
+
+/** Trains as a worker of `cluster`. Rejects, naming it, when a process of the job is gone. */
+export function withServers(options: ServersOptions): (context: TrainingContext) => TrainingJob {
+  return (context) => new Training(options, context)
+}
+
+/** Evaluates as a worker: worker 0 loads each model and gives it to the servers, all evaluate their part of the data. */
+export function evaluateWithServers(options: ServersOptions): (context: JobContext) => EvaluationJob {
+  return (context) => new Evaluation(options, context)
+}
+
+class Training extends WorkerJob<TrainingContext> implements TrainingJob {
+  #whole: WorkerModel | undefined
+  /** Hybrid: rows are on servers, dense weights are stepped by the workers together. */
+  #workers: Group | undefined
+
+  constructor(options: ServersOptions, context: TrainingContext) {
+    const { config } = context.config
+    // Dense weights that workers step together are each worker's own, of one thread.
+    super(options, context, isHybrid(config) ? 1 : config.runner.thread_num)
+  }
+
+  async prepare(): Promise<void> {
+    const { config: loaded, mode, rules } = this.context
+    const { cluster } = this
+    const { config } = loaded
+    if (!config.dataset && !isWritten(loaded.source, ['runner', 'sync_mode']))
+      this.#notice(`runner.sync_mode is not set: ${psMode(config)} is used`)
+    warnOfToken(cluster, this.context.emit)
+    const batches = batchesInStep(cluster, config)
+    this.model = scaledModel(await loadModelAs(mode, loaded), config, batches)
+    if (batches > 1 && cluster.rank === 0) this.#notice(largeStepText(whoSteps(cluster, config), config, batches))
+    rules.onModel?.(this.model)
+  }
+
+  async join(): Promise<void> {
+    const { emit, rules } = this.context
+    const { config } = this.context.config
+    const { cluster } = this
+    await this.connect()
+    if (isHybrid(config))
+      this.#workers = await openWorkers(withRunner(cluster, config), config.runner.thread_num, (message) =>
+        this.#notice(message),
+      )
+    this.files = rules.files ?? (await findDataFiles(config, ['train', 'infer']))
+    this.input = await agreeOnInput({ servers: this.servers, cluster, config, files: this.files, emit })
+    this.uncounted = !this.input.isCounted
+  }
+
+  async load(): Promise<PassStart> {
+    const { config } = this.context.config
+    this.mode = this.#workers
+      ? hybridMode(this.modeOptions, this.#workers, this.cluster.rank)
+      : openWorkerMode(psMode(config), this.modeOptions)
+    const { model, mode, servers, context } = this
+    const checkpoints =
+      context.rules.checkpoints ?? configCheckpoints(context, model, this.files, saveWeights, this.cluster.jobId)
+    this.#whole = new WorkerModel({ config, model, mode, servers, rank: this.cluster.rank, checkpoints })
+    const start = await this.#whole.start()
+    await mode.begin()
+    return start
+  }
+
+  async open(): Promise<void> {
+    await this.openRuntime(true)
+  }
+
+  protected override filesOf(epoch: number): readonly string[] | undefined {
+    return this.context.rules.filesOf?.(epoch)
+  }
+
+  get evaluates(): boolean {
+    return this.files.infer !== undefined
+  }
+
+  save(epoch: number, trained: PassResult): Promise<string | undefined> {
+    return this.#whole!.save(epoch, trained)
+  }
+
+  async saveInterrupted(trained: PassResult): Promise<SavedInside> {
+    const path = await this.#whole!.saveInterrupted(trained)
+    return { path, notice: noticeInterrupted(trained.position.epoch, path) }
+  }
+
+  /** Worker 0 computes it over what the servers hold. */
+  async digest(): Promise<string | undefined> {
+    return this.cluster.rank === 0 ? this.#whole!.digest() : undefined
+  }
+
+  override async close(): Promise<void> {
+    await super.close()
+    this.#whole?.close()
+  }
+
+  override async finish(): Promise<void> {
+    await super.finish()
+    await this.#workers?.close()
+  }
+
+  override async abort(error: Error): Promise<void> {
+    await super.abort(error)
+    // Threads that wait for other workers end with their group.
+    await this.#workers?.close(error).catch(() => undefined)
+  }
+
+  #notice(message: string): void {
+    this.context.emit({ kind: 'notice', message })
+  }
+}
+
+class Evaluation extends WorkerJob<JobContext> implements EvaluationJob {
+  constructor(options: ServersOptions, context: JobContext) {
+    super(options, context, context.config.config.runner.infer_thread_num)
+  }
+
+  async prepare(): Promise<void> {
+    const { config: loaded, mode } = this.context
+    const { config } = loaded
+    this.model = scaledModel(await loadModelAs(mode, loaded), config, batchesInStep(this.cluster, config))
+  }
+
+  async join(): Promise<void> {
+    const { config: loaded, emit } = this.context
+    const { config } = loaded
+    await this.connect()
+    this.files = await findDataFiles(config, ['infer'])
+    await checkData(loaded, this.model, this.files)
+    const { servers, cluster, files } = this
+    this.input = await agreeOnInput({ servers, cluster, config, files, emit })
+    this.mode = openWorkerMode(psMode(config), this.modeOptions)
+    await this.openRuntime(false)
+  }
+
+  choose(find: () => Promise<readonly SavedModel[]>): Promise<readonly SavedModel[]> {
+    return this.#byFirst('choosing models', find)
+  }
+
+  async load(saved: SavedModel): Promise<void> {
+    const { config, emit } = this.context
+    const { model, mode, servers } = this
+    await this.#byFirst(`loading of epoch ${saved.epoch}`, () =>
+      giveModel(saved, { config: config.config, model, mode, servers }, emit),
+    )
+    emit({ kind: 'loaded', path: shown(saved.folder), epoch: saved.epoch })
+  }
+
+  isStopped(): boolean {
+    return false
+  }
+
+  #byFirst<T>(name: string, work: () => Promise<T>): Promise<T> {
+    return byFirst(this.cluster.rank, (outcome) => this.servers.allGatherJson(name, outcome), work)
+  }
+}
+
+/** `4 workers`, `4 workers of 2 threads`. */
+function whoSteps({ workerNum }: Cluster, { runner: { thread_num: threads } }: JobConfig): string {
+  const workers = workerNum === 1 ? '1 worker' : `${workerNum} workers`
+  return threads === 1 ? workers : `${workers} of ${threads} threads`
+}

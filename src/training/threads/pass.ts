@@ -1,0 +1,160 @@
+/** @file The loop over batches: read one, hand it to a trainer, watch. One call is one phase of one epoch. */
+import { performance } from 'node:perf_hooks'
+import type { JobConfig } from '../../base/config/index.ts'
+import type { EventSink, Metrics } from '../../base/event/index.ts'
+import type { BatchReader } from '../../data/index.ts'
+import type { TracedModel } from '../../model/index.ts'
+import type { MeterState, Position } from '../../weights/snapshot/index.ts'
+import type { Phase } from './messages.ts'
+import { Meter, metricsOf, reportFields } from './meter.ts'
+import { AHEAD, type StepReport, type TrainerPool } from './trainer-pool.ts'
+import type { TrainingWatch } from './training-watch.ts'
+
+export interface PassOptions {
+  readonly config: JobConfig
+  readonly model: Pick<TracedModel, 'metrics'>
+  readonly reader: BatchReader
+  readonly trainers: TrainerPool
+  readonly emit: EventSink
+  readonly signal: AbortSignal
+  /** Where in the epoch `reader` begins, and what was measured before it. @default the beginning */
+  readonly from?: PassStart | undefined
+  readonly hooks?: PassHooks | undefined
+  /** Says when training goes wrong. @default nobody looks */
+  readonly watch?: TrainingWatch | undefined
+}
+
+/** What happens around the batches of a pass, where this process does not train alone. */
+export interface PassHooks {
+  /** Batch k of every rank is one step: an abort anywhere ends all of them after the same batch. @default false */
+  readonly inStep?: boolean | undefined
+  /** Sees every step. */
+  readonly onReport?: ((report: StepReport) => void) | undefined
+  /** Called before a batch is handed out; what it returns is awaited. */
+  readonly beforeBatch?: (() => Promise<void> | undefined) | undefined
+  /** Called after a batch is handed out; what it returns is awaited once every batch so far is applied. */
+  readonly afterBatch?: ((index: number) => (() => Promise<void>) | undefined) | undefined
+  /** Called when every batch is applied: brings the rest to where the other processes see it. */
+  readonly settle?: (() => Promise<void>) | undefined
+  /** Adds up what all processes have measured; the epoch's event is then about all. @default this process alone */
+  readonly sumUp?: ((own: MeterState) => Promise<PassSum>) | undefined
+}
+
+/** What all processes have measured together, and whether one of them was stopped. */
+export interface PassSum {
+  readonly meter: MeterState
+  readonly interrupted: boolean
+}
+
+/** A place to begin a pass, as a checkpoint keeps it. */
+export interface PassStart {
+  readonly position: Position
+  readonly meter?: MeterState | undefined
+  /** What all ranks together have measured before; `meter` then has it at one of them. @default `meter` */
+  readonly before?: MeterState | undefined
+}
+
+export interface PassResult {
+  /** Of this run; metrics and `meter` are of the whole epoch so far. */
+  readonly samples: number
+  readonly seconds: number
+  readonly metrics: Metrics
+  readonly breakdown: Readonly<Record<string, number>>
+  /** Time the loop waited for the reader. */
+  readonly readerSeconds: number
+  readonly lastBatch: number
+  readonly interrupted: boolean
+  /** Where to go on: every batch before it is applied. */
+  readonly position: Position
+  readonly meter: MeterState
+}
+
+/** Runs every batch of `reader` through the trainers. An abort ends it after the steps under way. */
+export async function runPass(phase: Phase, epoch: number, options: PassOptions): Promise<PassResult> {
+  const { reader, trainers, emit, signal, hooks = {}, watch } = options
+  const { metrics: specs } = options.model
+  const { print_interval } = options.config.runner
+  const from: PassStart = options.from ?? beginningOf(epoch)
+  const meter = new Meter(phase, epoch, from.meter)
+  let { position } = from
+  watch?.begin(from.meter)
+  let last = Number.POSITIVE_INFINITY
+  const wanted = (index: number) => index % print_interval === 0
+  trainers.onStep = (report) => {
+    const whole = meter.add(report)
+    // By then every rank may have handed out that many more, but none of them more than that.
+    if (hooks.inStep && report.stopping) last = Math.min(last, report.index + AHEAD)
+    hooks.onReport?.(report)
+    if (report.result.rowRms !== undefined) watch?.rows(report.result.rowRms)
+    if (!whole || !wanted(report.index)) return
+    emit(meter.batchEvent(report, specs))
+    watch?.look(meter.reported)
+  }
+
+  let asked = performance.now()
+  for await (const batch of reader) {
+    meter.readerSeconds += (performance.now() - asked) / 1000
+    await hooks.beforeBatch?.()
+    if (hooks.inStep ? batch.index > last : signal.aborted) break
+    await trainers.submit(phase, batch, wanted(batch.index), hooks.inStep && signal.aborted)
+    position = { epoch, batch: batch.index + 1, ...batch.cursor }
+    const pause = hooks.afterBatch?.(batch.index)
+    if (pause) {
+      await trainers.drain()
+      await pause()
+    }
+    asked = performance.now()
+  }
+
+  const { histograms, seconds: breakdown } = await trainers.finish(phase, signal.aborted)
+  const own = meter.state(histograms)
+  await hooks.settle?.()
+  const sum = (await hooks.sumUp?.(own)) ?? { meter: own, interrupted: signal.aborted }
+  const { samples, seconds } = sum.meter
+  const metrics = metricsOf(sum.meter)
+  if (!signal.aborted) {
+    const rates = { samples, seconds, samplesPerSecond: samples / seconds }
+    emit({ kind: 'epoch', phase, epoch, ...rates, metrics, ...reportFields(specs, sum.meter) })
+  }
+  const before = from.before ?? from.meter
+  return {
+    samples: samples - (before?.samples ?? 0),
+    seconds: seconds - (before?.seconds ?? 0),
+    metrics,
+    breakdown,
+    readerSeconds: meter.readerSeconds,
+    lastBatch: meter.lastBatch,
+    position,
+    ...sum,
+  }
+}
+
+/** The start of a pass that reads an epoch from its beginning. */
+export function beginningOf(epoch: number): Pick<PassStart, 'position'> {
+  return { position: { epoch, batch: 0, chunk: 0, sample: 0 } }
+}
+
+/** Parts of a step (see step-result.ts) under the words that people know. */
+const PARTS = {
+  read: ['load'],
+  pull: ['lookup', 'gather'],
+  compute: ['run'],
+  push: ['merge', 'update', 'dense'],
+} as const
+
+/** runner.dataset_debug, where the time of a pass went: `read 4 % (2 % waiting for the reader), pull 20 %, ...`: of the time of all trainer threads and of waiting. */
+export function debugText(
+  phase: Phase,
+  epoch: number,
+  { breakdown, readerSeconds, samples, seconds }: PassResult,
+): string {
+  const spent = Object.entries(PARTS).map(([name, parts]) => {
+    const own = parts.reduce((sum, part) => sum + (breakdown[part] ?? 0), 0)
+    return [name, name === 'read' ? own + readerSeconds : own] as const
+  })
+  const total = spent.reduce((sum, [, part]) => sum + part, 0)
+  const percent = (part: number) => `${(total > 0 ? (100 * part) / total : 0).toFixed(1)} %`
+  const shares = spent.map(([name, part]) => `${name} ${percent(part)}`).join(', ')
+  const rate = seconds > 0 ? Math.round(samples / seconds) : 0
+  return `dataset_debug, ${phase} of epoch ${epoch}: ${shares}; waiting for the reader ${percent(readerSeconds)}; ${rate} instances/s`
+}

@@ -1,0 +1,199 @@
+/** @file What training and evaluation run on: readers and trainer threads over given parameters, pass after pass. */
+import type { JobConfig } from '../../base/config/index.ts'
+import type { EventSink } from '../../base/event/index.ts'
+import type { Part, ReaderPool, ReadOptions } from '../../data/index.ts'
+import type { TracedModel } from '../../model/index.ts'
+import { createLocalParams, LocalParams, type LocalParamsHandle } from '../../weights/params/index.ts'
+import type { Touched } from '../ps/index.ts'
+import { showClickNotices, showClickTables } from '../step/index.ts'
+import { closeReaders, type DataFiles, inputOf, openReaders, type ReadersOptions } from './input.ts'
+import type { EngineName, Phase, TrainerThreadSettings } from './messages.ts'
+import { debugText, type PassHooks, type PassResult, type PassStart, runPass } from './pass.ts'
+import { TrainerPool, type TrainerPoolOptions } from './trainer-pool.ts'
+import { TrainingWatch } from './training-watch.ts'
+
+export interface RuntimeOptions {
+  readonly config: JobConfig
+  readonly model: TracedModel
+  /** The phases that will run, with their input. */
+  readonly files: DataFiles
+  readonly trainers: TrainersOptions
+  /** @default readers as the config says */
+  readonly input?: ReadersOptions | undefined
+  readonly engine: EngineName
+  readonly emit: EventSink
+  readonly signal: AbortSignal
+}
+
+/** The trainer threads, and the weights that they train. */
+export interface TrainersOptions {
+  /** Weights in this process, or each thread's way to the servers. */
+  readonly params: LocalParamsHandle | ((thread: number) => Exclude<TrainerThreadSettings['params'], LocalParamsHandle>)
+  readonly threads: number
+  readonly pool?: TrainerPoolOptions | undefined
+  /** What steps draw random numbers from. @default the job's seed */
+  readonly seed?: number | undefined
+  /** Step reports carry what was fetched. @default false */
+  readonly dump?: boolean | undefined
+  /** Between passes threads do not keep the process from ending. @default false */
+  readonly idle?: boolean | undefined
+}
+
+/** What one pass does otherwise than reading all files of its phase from their beginning. */
+export interface PassChanges {
+  readonly from?: PassStart | undefined
+  readonly input?: PassInput | undefined
+  readonly hooks?: PassHooks | undefined
+}
+
+/** Which part of the data a pass reads; `files` are the phase's own in another order. */
+export interface PassInput extends Pick<ReadOptions, 'part' | 'claim' | 'onChunk' | 'chunkBytes' | 'allFiles'> {
+  readonly files?: readonly string[] | undefined
+}
+
+export class Runtime {
+  readonly #options: RuntimeOptions
+  readonly #readers: ReadonlyMap<Phase, ReaderPool>
+  readonly #trainers: TrainerPool
+  /** Phases of which it was said that there is nothing to read: once, not every epoch. */
+  readonly #idle = new Set<Phase>()
+  readonly #watch: TrainingWatch | undefined
+
+  private constructor(
+    options: RuntimeOptions,
+    readers: ReadonlyMap<Phase, ReaderPool>,
+    trainers: TrainerPool,
+    weights: TrainerThreadSettings['params']['kind'],
+  ) {
+    this.#options = options
+    this.#readers = readers
+    this.#trainers = trainers
+    if (options.trainers.idle) trainers.unref()
+    const { config, emit } = options
+    const warn = (message: string) => emit({ kind: 'warning', message })
+    if (config.runner.training_warnings) this.#watch = new TrainingWatch({ config, weights, warn })
+  }
+
+  static async open(options: RuntimeOptions): Promise<Runtime> {
+    const { config, model, files, input = {}, trainers } = options
+    const readers = await openReaders(config, model, files, input)
+    try {
+      const onNotice = (message: string) => options.emit({ kind: 'notice', message })
+      for (const message of showClickNotices(model.train.tables, config.table_parameters, model.slots))
+        onNotice(message)
+      const { params, pool } = trainers
+      // Threads of this process may push slices of one batch together.
+      const sliced = typeof params !== 'function' && params.dense.together
+      const settings = threadSettings(options)
+      const opened = await TrainerPool.open(settings, { onNotice, sliced, ...pool })
+      return new Runtime(options, readers, opened, settings[0]!.params.kind)
+    } catch (error) {
+      await closeReaders(readers)
+      throw error
+    }
+  }
+
+  /** One phase of one epoch, from its beginning or from where it was interrupted. */
+  async pass(phase: Phase, epoch: number, changes: PassChanges = {}): Promise<PassResult> {
+    const trainers = this.#trainers
+    const { idle } = this.#options.trainers
+    if (idle) trainers.ref()
+    try {
+      return await this.#pass(phase, epoch, changes)
+    } finally {
+      if (idle) trainers.unref()
+    }
+  }
+
+  /** Waits for the steps under way; which rows each thread has trained since it was last asked (geo). */
+  touched(): Promise<readonly Touched[]> {
+    return this.#trainers.touched()
+  }
+
+  /** Geo: how far this worker's dense weights were from those of all; see TrainingWatch. */
+  noteDrift(distance: number, workers: number): void {
+    this.#watch?.drift(distance, workers)
+  }
+
+  /** Ends the pass under way with this error. */
+  fail(error: Error): void {
+    this.#trainers.fail(error)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#trainers.close(), closeReaders(this.#readers)])
+  }
+
+  async #pass(phase: Phase, epoch: number, { from, input = {}, hooks }: PassChanges): Promise<PassResult> {
+    const { config, model, emit, signal } = this.#options
+    const { runner } = config
+    const { files = this.#options.files[phase]! } = input
+    const reader = this.#readers.get(phase)!.read({
+      ...input,
+      files,
+      format: inputOf(config, phase, files).format,
+      batchSize: phase === 'train' ? runner.train_batch_size : runner.infer_batch_size,
+      epoch,
+      seed: runner.seed,
+      onNotice: (message) => emit({ kind: 'notice', message }),
+      dropLast: config.dataset?.dropLast,
+      start: from?.position,
+    })
+    if (input.part && reader.totalBytes === 0 && !this.#idle.has(phase)) {
+      this.#idle.add(phase)
+      emit({ kind: 'warning', message: nothingFor(input.part, phase) })
+    }
+    emit({ kind: 'epochStart', phase, epoch, files: files.length, bytes: reader.totalBytes })
+    const trainers = this.#trainers
+    const watch = phase === 'train' ? this.#watch : undefined
+    const result = await runPass(phase, epoch, { config, model, reader, trainers, emit, signal, from, hooks, watch })
+    if (runner.dataset_debug) emit({ kind: 'notice', message: debugText(phase, epoch, result) })
+    return result
+  }
+}
+
+function nothingFor({ index, count }: Part, phase: Phase): string {
+  const data = phase === 'train' ? 'the data' : 'the test data'
+  return `worker[${index}] has nothing to read: ${data} has fewer files, or parts of large ones, than the ${count} workers of this job.`
+}
+
+function threadSettings({ config, model, files, engine, input, trainers }: RuntimeOptions): TrainerThreadSettings[] {
+  const { runner } = config
+  const { train, infer, metrics, optimizer, dygraph } = model
+  const { params, threads, dump, seed = runner.seed } = trainers
+  const { slots = model.slots } = input ?? {}
+  return Array.from({ length: threads }, (_, thread) => ({
+    thread,
+    engine,
+    programs: { train: files.train && train, infer: files.infer && infer },
+    slots,
+    metrics,
+    params: typeof params === 'function' ? params(thread) : params,
+    segments: runner.table_segments,
+    seed,
+    batchSizes: { train: runner.train_batch_size, infer: runner.infer_batch_size },
+    clip: optimizer.clip,
+    showClick: showClickTables(train.tables, config.table_parameters, slots),
+    dump,
+    dygraph,
+  }))
+}
+
+/** Parameters at their initial values, as this thread uses them. */
+export function createParams(
+  { runner, table_parameters: tableParameters }: JobConfig,
+  { train, dygraph }: TracedModel,
+  optimizers: Pick<TracedModel, 'optimizer' | 'tableOptimizers'>,
+  threads: number,
+  gradientRoom = false,
+): LocalParams {
+  const { seed, table_segments: segments, thread_mode } = runner
+  const { optimizer, tableOptimizers } = optimizers
+  // The traces of a dynamic model differ from slice to slice, so its threads cannot push together.
+  const together = thread_mode === 'sync' && threads > 1 && !dygraph
+  const inFlight = together ? 0 : Math.max(0, threads - 1)
+  const own = { program: train, optimizer, tableOptimizers, tableParameters, seed, segments, inFlight }
+  const options = { ...own, together: together || gradientRoom }
+  // One thread more than trainers: this one saves, loads and looks at the result.
+  return new LocalParams(createLocalParams({ ...options, threads: threads + 1 }), threads)
+}

@@ -1,0 +1,178 @@
+/** @file Entry of a trainer thread: sessions, and one step per message. Session.run blocks this thread only. */
+import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import 'onnxruntime-node' // now, while the main thread prepares what to compute
+import { toPlainError } from '../../base/util/index.ts'
+import { type Engine, nullEngine, ortEngine, referenceEngine } from '../../graph/engine/index.ts'
+import {
+  addHistograms,
+  addSeconds,
+  DygraphStep,
+  HostStep,
+  noSeconds,
+  type PreparedStep,
+  type Step,
+  type WaitingBatch,
+} from '../step/index.ts'
+import {
+  type EngineName,
+  type FromTrainerThread,
+  PHASES,
+  type Phase,
+  type ToTrainerThread,
+  type TrainerThreadSettings,
+} from './messages.ts'
+import { openThreadParams, type ThreadParams } from './thread-params.ts'
+
+const ENGINE_BY_NAME: { readonly [K in EngineName]: () => Engine } = {
+  ort: ortEngine,
+  reference: () => referenceEngine({ precision: 'float32' }),
+  null: nullEngine,
+}
+
+async function run(port: MessagePort, settings: TrainerThreadSettings): Promise<void> {
+  const say = (message: FromTrainerThread) => port.postMessage(message)
+  try {
+    const params = await openThreadParams(settings)
+    const phases = await compile(settings, params, (message) => say({ kind: 'notice', message }))
+    const inbox = openInbox(port)
+    say({ kind: 'ready' })
+    for (;;) {
+      const message = await inbox.next()
+      // A batch that waits behind this one is asked for before this one is computed, so that both go on at once.
+      say(await phases[message.phase]!.answer(message, inbox.peek))
+    }
+  } catch (error) {
+    say({ kind: 'error', error: toPlainError(error) })
+  }
+}
+
+type Phases = Partial<Record<Phase, Pick<PhaseSteps, 'answer'>>>
+
+async function compile(
+  settings: TrainerThreadSettings,
+  paramsOf: Readonly<Record<Phase, ThreadParams>>,
+  onNotice: (message: string) => void,
+): Promise<Phases> {
+  const { programs, slots, metrics, segments, seed, clip, showClick, dump } = settings
+  const shared = { slots, metrics, segments, seed, showClick, dump }
+  const engine = ENGINE_BY_NAME[settings.engine]()
+  const dygraph = settings.dygraph && (await openModel(settings.dygraph))
+  const phases = await Promise.all(
+    PHASES.filter((phase) => programs[phase]).map(async (phase) => {
+      const own = paramsOf[phase]
+      const { params, layout, placement, clips, pullsAhead } = own
+      const [batchSize, training] = [settings.batchSizes[phase], phase === 'train']
+      const options = { ...shared, params, layout, placement, clip: clips ? undefined : clip, batchSize, training }
+      if (dygraph) {
+        const step = new DygraphStep({ ...options, dygraph, engine, onNotice })
+        return [phase, new PhaseSteps<WaitingBatch>([step], own)] as const
+      }
+      const program = programs[phase]!
+      const session = await engine.compile(program)
+      const steps = Array.from({ length: 1 + pullsAhead }, () => new HostStep({ ...options, program, session }))
+      return [phase, new PhaseSteps(steps, own)] as const
+    }),
+  )
+  return Object.fromEntries(phases)
+}
+
+/** Loading a user's file takes much that a thread without one does not need. */
+async function openModel(place: NonNullable<TrainerThreadSettings['dygraph']>) {
+  const { openDygraph } = await import('../../model/index.ts')
+  return await openDygraph(place)
+}
+
+/** Messages in order. They are also taken off the port by hand, since it delivers none between two steps without a pause. */
+function openInbox(port: MessagePort) {
+  const waiting: ToTrainerThread[] = []
+  let wake = () => {}
+  port.on('message', (message: ToTrainerThread) => {
+    waiting.push(message)
+    wake()
+  })
+  const collect = () => {
+    for (let got = receiveMessageOnPort(port); got; got = receiveMessageOnPort(port)) waiting.push(got.message)
+  }
+  return {
+    async next(): Promise<ToTrainerThread> {
+      collect()
+      while (waiting.length === 0) {
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      }
+      return waiting.shift()!
+    },
+    /** The message after this one, if it has come. */
+    peek(): ToTrainerThread | undefined {
+      collect()
+      return waiting[0]
+    },
+  }
+}
+
+type StepMessage = Extract<ToTrainerThread, { kind: 'step' }>
+
+/** One phase: steps in order, the next batch prepared while one is computed where that is allowed. */
+class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = PreparedStep> {
+  /** As many as batches may be prepared at once; each has buffers of its own. */
+  readonly #steps: readonly Step<Prepared>[]
+  readonly #params: ThreadParams
+  readonly #prepared: { message: StepMessage; step: Step<Prepared>; prepared: Prepared }[] = []
+  #turn = 0
+
+  constructor(steps: readonly Step<Prepared>[], params: ThreadParams) {
+    this.#steps = steps
+    this.#params = params
+  }
+
+  async answer(message: ToTrainerThread, peek: () => ToTrainerThread | undefined): Promise<FromTrainerThread> {
+    if (message.kind === 'finish') return this.#finish(message.stopping ?? false)
+    if (message.kind === 'touched') return { kind: 'touched', touched: this.#params.touched() }
+    if (message.kind === 'skip') {
+      await this.#params.skip()
+      return { kind: 'skip' }
+    }
+    if (message.stopping) this.#params.announce?.()
+    if (this.#prepared.length === 0) this.#prepare(message)
+    const { step, prepared } = this.#prepared[0]!
+    await prepared.pulled
+    const next = this.#prepared.length < this.#steps.length ? peek() : undefined
+    if (next?.kind === 'step' && next.phase === message.phase) this.#prepare(next)
+    const result = await step.complete(prepared)
+    this.#prepared.shift()
+    const { phase, batch, report } = message
+    const { index, size, slice, fraction } = batch
+    const histograms = report ? this.#histograms() : undefined
+    const stopping = this.#params.stopping?.()
+    return { kind: 'step', phase, index, size, slices: slice?.count, fraction, result, histograms, stopping }
+  }
+
+  #prepare(message: StepMessage): void {
+    const step = this.#steps[this.#turn++ % this.#steps.length]!
+    const prepared = step.prepare(message.batch)
+    // Thrown by whoever waits for it; until then it must not end the thread.
+    if (prepared.pulled instanceof Promise) prepared.pulled.catch(() => undefined)
+    this.#prepared.push({ message, step, prepared })
+  }
+
+  async #finish(stopping: boolean): Promise<FromTrainerThread> {
+    await this.#params.params.flush()
+    await this.#params.drain?.(stopping)
+    const histograms = this.#histograms()
+    const sum = noSeconds()
+    for (const step of this.#steps) {
+      addSeconds(sum, step.seconds)
+      step.reset()
+    }
+    return { kind: 'finish', histograms, seconds: this.#params.breakdown(sum) }
+  }
+
+  #histograms(): Record<string, Uint32Array> {
+    const sum: Record<string, Uint32Array> = {}
+    for (const step of this.#steps) addHistograms(sum, step.histograms())
+    return sum
+  }
+}
+
+await run(parentPort!, workerData as TrainerThreadSettings)

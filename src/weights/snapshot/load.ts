@@ -1,0 +1,189 @@
+/** @file Loads a checkpoint into parameters, comparing every byte with its checksum on the way. */
+import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
+import { crc32 } from 'node:zlib'
+import type { EventSink } from '../../base/event/index.ts'
+import { localFiles, type ReadFile } from '../../base/fs/index.ts'
+import { AUC_BUCKETS } from '../metric/index.ts'
+import type { LocalParams } from '../params/index.ts'
+import type { SparseTable } from '../table/index.ts'
+import { damaged, mismatch } from './errors.ts'
+import { hexOf, type Manifest, type ManifestTable } from './manifest.ts'
+import { denseStateFits, stateDifferences, tableStateFits, weightDifferences } from './match.ts'
+import type { Snapshot } from './open.ts'
+import { tableProgress } from './progress.ts'
+import type { MeterState, Rows } from './save.ts'
+
+export interface LoadOptions {
+  readonly snapshot: Snapshot
+  readonly params: LocalParams
+  readonly emit: EventSink
+  /** What to do about another optimizer: refuse it, or take weights alone where state does not fit. @default 'refuse' */
+  readonly otherOptimizer?: 'refuse' | 'weights'
+  /** Takes the rows of a table, by its place in `params`, block by block; views that are valid until it returns. @default `params` */
+  readonly storeRows?: ((table: number, rows: Rows) => Promise<void>) | undefined
+}
+
+/** Fills `params` with the checkpoint. Throws before changing anything when it is of another model. */
+export async function loadSnapshot(options: LoadOptions): Promise<void> {
+  const { snapshot, params, emit, otherOptimizer = 'refuse' } = options
+  const storeRows = options.storeRows ?? (async (table, { signs, rows }) => params.tables[table]!.load(signs, rows))
+  const { folder, manifest } = snapshot
+  const state = stateDifferences(manifest, params)
+  const refused = [...weightDifferences(manifest, params), ...(otherOptimizer === 'refuse' ? state : [])]
+  if (refused.length > 0) throw mismatch(folder, refused)
+  if (state.length > 0) {
+    const message = `${folder}: weights are taken, optimizer state starts anew where it does not fit:\n  ${state.join('\n  ')}`
+    emit({ kind: 'notice', message })
+  }
+  await loadDense(snapshot, params)
+  for (const [i, table] of params.tables.entries()) {
+    const saved = manifest.tables.find(({ name }) => name === table.name)!
+    const same = tableStateFits(saved, table, params.handle.tables[i]!.optimizer)
+    const store = (rows: Rows) => storeRows(i, rows)
+    await loadTable(snapshot, saved, table, { same, steps: params.dense.steps, store, emit })
+  }
+}
+
+/** The metrics of the epoch under way when a run was stopped. */
+export async function loadMeter(snapshot: Snapshot): Promise<MeterState | undefined> {
+  const { meter } = snapshot.manifest
+  if (!meter) return undefined
+  const bytes = await readWhole(snapshot, meter.file)
+  const values = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8)
+  const { samples, batches, seconds } = meter
+  return {
+    samples,
+    batches,
+    seconds,
+    sums: Object.fromEntries(Object.entries(meter.sums).map(([name, sum]) => [name, sum ?? Number.NaN])),
+    histograms: Object.fromEntries(
+      meter.histograms.map((name, i) => [name, values.slice(i * AUC_BUCKETS, (i + 1) * AUC_BUCKETS)]),
+    ),
+  }
+}
+
+/** By name, so that the order of entries may change. The step count goes with the optimizer's state. */
+async function loadDense(snapshot: Snapshot, params: LocalParams): Promise<void> {
+  const { dense } = params
+  const { manifest } = snapshot
+  const saved = manifest.dense
+  const bytes = await readWhole(snapshot, saved.file)
+  const from = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
+  const block = dense.bytes()
+  const to = new Float32Array(block.buffer, block.byteOffset, block.length / 4)
+  const same = denseStateFits(manifest, params)
+  const runs = same ? 1 + saved.states : 1
+  if (saved.floats > 0 && from.length !== saved.floats * (1 + saved.states))
+    throw damaged(join(snapshot.folder, saved.file), 'its size does not fit its layout')
+  const places = new Map(saved.entries.map(({ kind, name, at }) => [`${kind} ${name}`, at]))
+  for (const { kind, name, at, size } of dense.layout.entries) {
+    const place = places.get(`${kind} ${name}`)!
+    for (let run = 0; run < runs; run++) {
+      const first = run * saved.floats + place
+      to.set(from.subarray(first, first + size), run * dense.layout.floats + at)
+    }
+  }
+  if (same) dense.restoreSteps(manifest.steps)
+}
+
+interface LoadTableOptions {
+  readonly same: boolean
+  readonly steps: number
+  readonly store: (rows: Rows) => Promise<void>
+  readonly emit: EventSink
+}
+
+async function loadTable(
+  snapshot: Snapshot,
+  saved: ManifestTable,
+  table: SparseTable,
+  { same, steps, store, emit }: LoadTableOptions,
+): Promise<void> {
+  const report = tableProgress(emit, 'load', table.name, saved.rows)
+  let done = 0
+  for await (const { signs, rows } of savedRows(snapshot, saved)) {
+    await store({ signs, rows: same ? rows : withoutState(rows, saved.rowBytes, table, steps) })
+    done += signs.length
+    report(done)
+  }
+}
+
+/** Rows saved under another optimizer as `table` keeps them: the weights, with state as a new row has it; `steps` is what a row that remembers its last update is given. */
+export function withoutState(rows: Uint8Array, savedRowBytes: number, table: SparseTable, steps: number): Uint8Array {
+  const { dim, rowBytes, rule } = table
+  const count = rows.length / savedRowBytes
+  const [savedFloats, floats] = [savedRowBytes / 4, rowBytes / 4]
+  const from = new Float32Array(rows.buffer, rows.byteOffset, count * savedFloats)
+  const to = new Float32Array(count * floats)
+  const clocks = new Uint32Array(to.buffer)
+  for (let i = 0; i < count; i++) {
+    to.set(from.subarray(i * savedFloats, i * savedFloats + dim), i * floats)
+    if (rule.states > 0) to.fill(rule.stateInit, i * floats + dim, i * floats + 2 * dim)
+    if (rule.clocked) clocks[(i + 1) * floats - 1] = steps
+  }
+  return new Uint8Array(to.buffer)
+}
+
+const BLOCK_BYTES = 4 * 1024 * 1024
+
+/** The rows of a saved table, block by block; views that are valid until the next block. */
+export async function* savedRows(
+  snapshot: Snapshot,
+  saved: ManifestTable,
+): AsyncGenerator<{ readonly signs: BigUint64Array; readonly rows: Uint8Array }> {
+  const perBlock = Math.max(1, Math.floor(BLOCK_BYTES / saved.rowBytes))
+  const signs = new BigUint64Array(perBlock)
+  const values = new Uint8Array(perBlock * saved.rowBytes)
+  for (const part of saved.parts) {
+    const [signsFile, valuesFile] = [await checked(snapshot, part.signs), await checked(snapshot, part.values)]
+    try {
+      for (let left = part.rows; left > 0; ) {
+        const n = Math.min(left, perBlock)
+        await signsFile.fill(new Uint8Array(signs.buffer, 0, 8 * n))
+        await valuesFile.fill(values.subarray(0, n * saved.rowBytes))
+        yield { signs: signs.subarray(0, n), rows: values.subarray(0, n * saved.rowBytes) }
+        left -= n
+        await setImmediate() // reading blocks: let signals and timers have their turn
+      }
+      signsFile.end()
+      valuesFile.end()
+    } finally {
+      await Promise.all([signsFile.close(), valuesFile.close()])
+    }
+  }
+}
+
+async function readWhole(snapshot: Snapshot, name: string): Promise<Uint8Array> {
+  const file = await checked(snapshot, name)
+  try {
+    const bytes = new Uint8Array(snapshot.manifest.files[name]!.bytes)
+    await file.fill(bytes)
+    file.end()
+    return bytes
+  } finally {
+    await file.close()
+  }
+}
+
+/** A file read from its start to its end, whose checksum must then be right. */
+async function checked({ folder, manifest }: Snapshot, name: string) {
+  const path = join(folder, name)
+  const mark: Manifest['files'][string] | undefined = manifest.files[name]
+  if (!mark) throw damaged(path, 'the manifest has no checksum for it')
+  const file: ReadFile = await localFiles.open(path)
+  let [position, crc] = [0, 0]
+  return {
+    fill: async (target: Uint8Array) => {
+      const got = await file.read(target, position)
+      if (got < target.length) throw damaged(path, `it ends after ${position + got} bytes`)
+      crc = crc32(target, crc)
+      position += got
+    },
+    end: () => {
+      if (position !== mark.bytes) throw damaged(path, `it has ${mark.bytes} bytes where ${position} were expected`)
+      if (hexOf(crc) !== mark.crc32) throw damaged(path, 'its checksum does not match: it was altered')
+    },
+    close: () => file.close(),
+  }
+}

@@ -1,0 +1,71 @@
+/** @file Finds, opens and removes checkpoints: a manifest that is whole, and files of the sizes it says. */
+import { readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readSmallText } from '../../base/fs/index.ts'
+import { damaged, foreign, missing } from './errors.ts'
+import { MANIFEST, type Manifest, parseManifest } from './manifest.ts'
+
+/** A checkpoint whose manifest was read and whose files are there; their checksums are compared as they are loaded. */
+export interface Snapshot {
+  readonly folder: string
+  readonly manifest: Manifest
+}
+
+/** The checkpoint that a stopped run leaves inside an epoch. */
+export const INTERRUPTED = 'interrupted'
+
+/** Opens the checkpoint in `folder`, which the setting `key` named. */
+export async function openSnapshot(folder: string, key: string): Promise<Snapshot> {
+  const file = join(folder, MANIFEST)
+  const text = await readSmallText(file).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return undefined
+    throw error.code === 'EFBIG' || error.code === 'ENOTFILE' ? damaged(file, error.message) : error
+  })
+  if (text === undefined) throw await notThere(folder, key)
+  const parsed = parseManifest(text)
+  if (parsed.kind !== 'whole') throw (parsed.kind === 'foreign' ? foreign : damaged)(file, parsed.reason)
+  const { manifest } = parsed
+  for (const [name, { bytes }] of Object.entries(manifest.files)) {
+    const found = await stat(join(folder, name)).catch(() => undefined)
+    if (!found) throw damaged(join(folder, name), 'it is missing')
+    if (found.size !== bytes) throw damaged(join(folder, name), `it has ${found.size} bytes instead of ${bytes}`)
+  }
+  return { folder, manifest }
+}
+
+/** Epochs saved under `path`, in order; whether each is whole shows when it is opened. */
+export async function savedEpochs(path: string): Promise<number[]> {
+  const names = await readdir(path).catch(() => [])
+  return names
+    .filter((name) => /^(0|[1-9]\d*)$/.test(name))
+    .map(Number)
+    .sort((a, b) => a - b)
+}
+
+/** The newest whole checkpoint under `path`, of an epoch or interrupted; `onBroken` is called for those that had to be passed over. */
+export async function newestSnapshot(path: string, onBroken: (error: Error) => void): Promise<Snapshot | undefined> {
+  const names = [...(await savedEpochs(path)).map(String), INTERRUPTED]
+  const found: Snapshot[] = []
+  for (const name of names) {
+    const folder = join(path, name)
+    if (!(await stat(folder).catch(() => undefined))) continue
+    try {
+      found.push(await openSnapshot(folder, '--resume'))
+    } catch (error) {
+      onBroken(error as Error)
+    }
+  }
+  const order = ({ manifest: { savedAt, steps } }: Snapshot) => `${savedAt} ${String(steps).padStart(12, '0')}`
+  return found.sort((a, b) => (order(a) < order(b) ? 1 : -1))[0]
+}
+
+/** Called after `epoch` was saved: keeps the newest `keep` epochs up to it (0 = all); what was interrupted before it is out of date. */
+export async function pruneSnapshots(path: string, epoch: number, keep: number): Promise<void> {
+  const upToHere = (await savedEpochs(path)).filter((saved) => saved <= epoch)
+  const stale = keep > 0 ? upToHere.slice(0, -keep).map(String) : []
+  await Promise.all([...stale, INTERRUPTED].map((name) => rm(join(path, name), { recursive: true, force: true })))
+}
+
+async function notThere(folder: string, key: string): Promise<Error> {
+  return missing(folder, key, await savedEpochs(join(folder, '..')))
+}

@@ -1,0 +1,342 @@
+/** @file A sparse table on segments: rows by 64-bit sign, each with its optimizer state, shared by all threads of a process. */
+import {
+  type AccessorConfig,
+  attachSegments,
+  createSegmentMemory,
+  type KernelMemory,
+  type KernelRule,
+  MAX_THREADS,
+  type RowInit,
+  type RowLayout,
+  rowBytes,
+  type SegmentKernel,
+} from '../../base/kernel/index.ts'
+import { deriveSeed, UserError } from '../../base/util/index.ts'
+import { kernelRule, type OptimizerSpec, type StepFactors } from '../optim/index.ts'
+
+export interface TableOptions {
+  readonly name: string
+  readonly dim: number
+  readonly init: RowInit
+  readonly optimizer: OptimizerSpec
+  /** The job's seed; initial values are a pure function of (seed, name, sign). */
+  readonly seed: number
+  /** Rows with show and click, whose rules these are; `init` and `optimizer` do not matter then. */
+  readonly accessor?: AccessorConfig | undefined
+  /** How many segments, a power of two; each holds up to 4 GiB. @default 4 */
+  readonly segments?: number | undefined
+}
+
+/** A table as plain data plus shared memories: goes to other threads by postMessage. */
+export interface TableHandle {
+  readonly name: string
+  readonly layout: RowLayout
+  readonly memories: readonly KernelMemory[]
+}
+
+export type { AccessorConfig } from '../../base/kernel/index.ts'
+
+export const DEFAULT_SEGMENTS = 4
+const SCAN_ROWS = 4096 // a page has at most 256, so a scan always moves on
+
+/** A new, empty table. */
+export function createTable(options: TableOptions): TableHandle {
+  const { name, dim, init, optimizer, seed, accessor, segments = DEFAULT_SEGMENTS } = options
+  if (!Number.isInteger(Math.log2(segments))) throw new Error(`internal: ${segments} segments are not a power of two`)
+  const own = { dim, rule: kernelRule(optimizer), seed: deriveSeed(seed, `table:${name}`), init }
+  // A sign without a row is zeros where there is an accessor.
+  const zeros = { init: { kind: 'constant', value: 0 }, rule: { ...own.rule, clocked: false } } as const
+  const layout: RowLayout = accessor ? { ...own, ...zeros, accessor } : own
+  const memories = Array.from({ length: segments }, createSegmentMemory)
+  for (const kernel of attachSegments(memories, 0, layout)) kernel.create()
+  return { name, layout, memories }
+}
+
+/** The distinct signs of a batch, segment after segment; lengths[s] of them belong to segment s. */
+export interface DistinctSigns {
+  readonly signs: BigUint64Array
+  readonly lengths: Uint32Array
+}
+
+/** What a push brings to an accessor's rows. */
+export interface AccessorPush {
+  /** [distinct, dim], of a batch's mean loss. */
+  readonly gradients: Float32Array
+  /** [distinct, 3]: slot, show and click of each sign. */
+  readonly showClick: Float32Array
+  /** Samples of the batch: makes the gradients those of the sum, which the rules expect. */
+  readonly samples: number
+  /** The step: entry policies draw anew in each. */
+  readonly step: number
+}
+
+/** Paddle's save modes: everything, what gained score since the last delta, what is worth serving, everything at a day's end. */
+export const SAVE_MODES = { all: 0, delta: 1, base: 2, batch: 3 } as const
+export type SaveMode = (typeof SAVE_MODES)[keyof typeof SAVE_MODES]
+
+/**
+ * A table as one thread uses it. A lookup and the update that follows it belong to the same batch; where lookups of several
+ * batches come before their updates, each batch has an address list of its own, which remembers where its rows are.
+ */
+export class SparseTable {
+  readonly name: string
+  readonly dim: number
+  readonly segmentBits: number
+  /** What the rows do besides holding weights; undefined: nothing. */
+  readonly accessor: AccessorConfig | undefined
+  readonly #segments: readonly SegmentView[]
+  readonly #layout: RowLayout
+  /** The segment that took the last rows loaded. */
+  #loading = 0
+
+  constructor(handle: TableHandle, thread: number) {
+    if (thread >= MAX_THREADS) throw new Error(`internal: thread ${thread} of at most ${MAX_THREADS}`)
+    this.name = handle.name
+    this.dim = handle.layout.dim
+    this.segmentBits = Math.log2(handle.memories.length)
+    this.#layout = handle.layout
+    this.accessor = handle.layout.accessor
+    const kernels = attachSegments(handle.memories, thread, handle.layout)
+    this.#segments = kernels.map((kernel, i) => new SegmentView(kernel, handle.memories[i]!, handle.layout))
+  }
+
+  /** Copies the weights of `distinct` to `rows` ([distinct, dim]), if given; absent rows are created if `insert`, else only imagined. */
+  lookup(
+    distinct: DistinctSigns,
+    rows: Float32Array | undefined,
+    insert: boolean,
+    factors?: StepFactors,
+    addressList = 0,
+  ): void {
+    let first = 0
+    for (const [s, segment] of this.#segments.entries()) {
+      const n = distinct.lengths[s]!
+      if (n === 0) continue
+      segment.fit(n, this.name)
+      segment.signs.set(distinct.signs.subarray(first, first + n))
+      const { kernel, signsAt, addressesAt, rowsAt } = segment
+      if (this.accessor) kernel.pull(signsAt, n, addressesAt, rowsAt)
+      else {
+        if (factors) kernel.setClock(factors.step, factors.baseRate)
+        const addresses = segment.addresses(addressList, n, this.name)
+        if (kernel.lookup(signsAt, n, addresses, rowsAt, insert ? 1 : 0) < 0) throw tableFull(this.name, this.rowCount)
+      }
+      rows?.set(segment.rows.subarray(0, n * this.dim), first * this.dim)
+      first += n
+    }
+  }
+
+  /** A copy of one row, weight and state; undefined where there is none. */
+  row(distinct: DistinctSigns): Uint8Array<ArrayBuffer> | undefined {
+    this.lookup(distinct, new Float32Array(this.dim), false)
+    const own = this.#segments[distinct.lengths.indexOf(1)]!
+    return own.firstFound()
+  }
+
+  /** Applies merged gradients ([distinct, dim]) to the rows that the last lookup with this address list found. */
+  update(distinct: DistinctSigns, gradients: Float32Array, factors: StepFactors, l2 = 0, addressList = 0): void {
+    let first = 0
+    for (const [s, segment] of this.#segments.entries()) {
+      const n = distinct.lengths[s]!
+      if (n === 0) continue
+      segment.rows.set(gradients.subarray(first * this.dim, (first + n) * this.dim))
+      first += n
+      segment.kernel.setStep(factors.rate, factors.aux, l2)
+      segment.kernel.setClock(factors.step, factors.baseRate)
+      segment.kernel.update(segment.addresses(addressList, n, this.name), segment.rowsAt, n)
+    }
+  }
+
+  /** What an accessor's rows do with a batch: signs are counted, rows made where the entry policy admits them, rules applied. */
+  push(distinct: DistinctSigns, { gradients, showClick, samples, step }: AccessorPush): void {
+    let first = 0
+    for (const [s, segment] of this.#segments.entries()) {
+      const n = distinct.lengths[s]!
+      if (n === 0) continue
+      segment.fit(n, this.name)
+      segment.signs.set(distinct.signs.subarray(first, first + n))
+      segment.rows.set(gradients.subarray(first * this.dim, (first + n) * this.dim))
+      segment.showClick.set(showClick.subarray(first * 3, (first + n) * 3))
+      first += n
+      const { signsAt, addressesAt, rowsAt, showClickAt, kernel } = segment
+      if (kernel.push(signsAt, n, addressesAt, rowsAt, showClickAt, samples, BigInt(step)) < 0)
+        throw tableFull(this.name, this.rowCount)
+    }
+  }
+
+  /** A day has passed: show and click fade, an accessor's rows that are worth too little go. Returns how many. No thread may work meanwhile. */
+  shrink(): number {
+    if (!this.accessor) return 0
+    return this.#segments.reduce((sum, { kernel }) => sum + (kernel.shrink() >>> 0), 0)
+  }
+
+  /** After a save of `mode`: the deltas it wrote start anew, or its day is over. No thread may work meanwhile. */
+  settle(mode: SaveMode): void {
+    if (this.accessor) for (const { kernel } of this.#segments) kernel.settle(mode)
+  }
+
+  get rowCount(): number {
+    return this.#segments.reduce((sum, { kernel }) => sum + kernel.rowCount(), 0)
+  }
+
+  /** Bytes of index, rows and scratch in use. */
+  get usedBytes(): number {
+    return this.#segments.reduce((sum, { kernel }) => sum + kernel.usedBytes(), 0)
+  }
+
+  /** Bytes of a row: weight, optimizer state and, where the optimizer asks for it, the step of its last update. */
+  get rowBytes(): number {
+    return rowBytes(this.#layout)
+  }
+
+  get rule(): KernelRule {
+    return this.#layout.rule
+  }
+
+  /** Stores whole rows as scan() gives them, over those of the same sign. Rows saved segment by segment load fastest. */
+  load(signs: BigUint64Array, rows: Uint8Array): void {
+    for (let first = 0; first < signs.length; first += SCAN_ROWS) {
+      const last = Math.min(signs.length, first + SCAN_ROWS)
+      this.#loadSome(signs.subarray(first, last), rows.subarray(first * this.rowBytes, last * this.rowBytes))
+    }
+  }
+
+  /** Each segment takes its own from all, beginning with the one that took the last; mostly that one takes them all. */
+  #loadSome(signs: BigUint64Array, rows: Uint8Array): void {
+    const count = this.#segments.length
+    let left = signs.length
+    for (let turn = 0; turn < count && left > 0; turn++) {
+      const s = (this.#loading + turn) % count
+      const taken = this.#segments[s]!.write(signs, rows, this.segmentBits, s, this.name)
+      if (taken < 0) throw tableFull(this.name, this.rowCount)
+      left -= taken
+      if (left === 0) this.#loading = s
+    }
+  }
+
+  /**
+   * Every row with its state, in no particular order, as views that are valid until the next step. No thread may insert
+   * meanwhile. With `mode` those of an accessor's rows that such a save writes.
+   */
+  *scan(
+    mode?: SaveMode,
+  ): Generator<{ readonly signs: BigUint64Array; readonly rows: Uint8Array; readonly rowBytes: number }> {
+    for (const segment of this.#segments) yield* segment.scan(this.name, this.accessor ? mode : undefined)
+  }
+}
+
+/** A segment's kernel and this thread's scratch in its memory. */
+class SegmentView {
+  readonly kernel: SegmentKernel
+  readonly #memory: KernelMemory
+  readonly #dim: number
+  readonly #rowBytes: number
+  readonly #counts: boolean
+  #capacity = 0
+  /** Room for SCAN_ROWS whole rows, made when first needed. */
+  #whole: { signsAt: number; rowsAt: number; nextAt: number } | undefined
+  /** By address list, beside the first. */
+  readonly #addresses: { readonly at: number; readonly capacity: number }[] = []
+  signsAt = 0
+  addressesAt = 0
+  rowsAt = 0
+  signs: BigUint64Array = new BigUint64Array()
+  rows: Float32Array = new Float32Array()
+  /** Slot, show and click by sign: only of an accessor's table. */
+  showClickAt = 0
+  showClick: Float32Array = new Float32Array()
+
+  constructor(kernel: SegmentKernel, memory: KernelMemory, layout: RowLayout) {
+    this.kernel = kernel
+    this.#memory = memory
+    this.#dim = layout.dim
+    this.#rowBytes = rowBytes(layout)
+    this.#counts = layout.accessor !== undefined
+  }
+
+  /** Makes room for `n` signs; doubling, so that scratch left behind stays below what is in use. */
+  fit(n: number, table: string): void {
+    if (n <= this.#capacity) return
+    const capacity = roomFor(n)
+    this.signsAt = this.#reserve(capacity * 8, table)
+    this.addressesAt = this.#reserve(capacity * 4, table)
+    this.rowsAt = this.#reserve(capacity * this.#dim * 4, table)
+    this.#capacity = capacity
+    const { buffer } = this.#memory
+    this.signs = new BigUint64Array(buffer, this.signsAt, capacity)
+    this.rows = new Float32Array(buffer, this.rowsAt, capacity * this.#dim)
+    if (!this.#counts) return
+    this.showClickAt = this.#reserve(capacity * 12, table)
+    this.showClick = new Float32Array(this.#memory.buffer, this.showClickAt, capacity * 3)
+  }
+
+  /** Where an address list keeps the addresses of its `n` rows. */
+  addresses(list: number, n: number, table: string): number {
+    if (list === 0) return this.addressesAt
+    const known = this.#addresses[list]
+    if (known && n <= known.capacity) return known.at
+    const capacity = roomFor(n)
+    const made = { at: this.#reserve(capacity * 4, table), capacity }
+    this.#addresses[list] = made
+    return made.at
+  }
+
+  /** The row that the last lookup found for its first sign, as it is stored. */
+  firstFound(): Uint8Array<ArrayBuffer> | undefined {
+    const { buffer } = this.#memory
+    const address = new DataView(buffer, this.addressesAt, 4).getUint32(0, true)
+    return address === 0 ? undefined : new Uint8Array(buffer, address, this.#rowBytes).slice()
+  }
+
+  *scan(table: string, mode: number = -1) {
+    const { signsAt, rowsAt, nextAt } = this.#wholeRows(table)
+    const next = new DataView(this.#memory.buffer, nextAt, 4)
+    for (let entry = 0; entry !== 0xffffffff; entry = next.getUint32(0, true)) {
+      const n = this.kernel.scan(entry, SCAN_ROWS, signsAt, rowsAt, nextAt, mode)
+      const { buffer } = this.#memory
+      if (n > 0)
+        yield {
+          signs: new BigUint64Array(buffer, signsAt, n),
+          rows: new Uint8Array(buffer, rowsAt, n * this.#rowBytes),
+          rowBytes: this.#rowBytes,
+        }
+    }
+  }
+
+  /** Stores those of at most SCAN_ROWS rows that belong to this segment; returns how many, -1 when it is full. */
+  write(signs: BigUint64Array, rows: Uint8Array, segmentBits: number, segment: number, table: string): number {
+    const { signsAt, rowsAt } = this.#wholeRows(table)
+    new BigUint64Array(this.#memory.buffer, signsAt, signs.length).set(signs)
+    new Uint8Array(this.#memory.buffer, rowsAt, rows.length).set(rows)
+    return this.kernel.write(signsAt, signs.length, rowsAt, segmentBits, segment)
+  }
+
+  #wholeRows(table: string) {
+    this.#whole ??= {
+      signsAt: this.#reserve(SCAN_ROWS * 8, table),
+      rowsAt: this.#reserve(SCAN_ROWS * this.#rowBytes, table),
+      nextAt: this.#reserve(4, table),
+    }
+    return this.#whole
+  }
+
+  #reserve(bytes: number, table: string): number {
+    const at = this.kernel.reserve(bytes) >>> 0
+    if (at === 0) throw tableFull(table, this.kernel.rowCount())
+    return at
+  }
+}
+
+function roomFor(signs: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(signs, 1024)))
+}
+
+function tableFull(name: string, rows: number): UserError {
+  return new UserError(
+    `table "${name}" is full at ${rows.toLocaleString('en-US')} rows: its segments hold 4 GiB each or memory ran out`,
+    {
+      code: 'TABLE_FULL',
+      hint: 'double runner.table_segments, or shrink the table (smaller dim, an optimizer with less state)',
+    },
+  )
+}

@@ -1,0 +1,147 @@
+/** @file What the system does to a launched job, and what two launches do to each other: each told as what it is. */
+import { execFileSync, spawn } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { LOCK_FILES } from '../../src/base/fs/index.ts'
+
+const OARFISH = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'system-'))
+  writeFileSync(join(folder, 'wait.mjs'), 'setTimeout(() => process.exit(7), 300_000); console.log("here")')
+  writeFileSync(join(folder, 'done.mjs'), 'console.log("done")')
+})
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const group = memoryGroup()
+
+test.skipIf(group === undefined)(
+  'a process that the kernel ends for want of memory is told so, with the limit',
+  async () => {
+    writeFileSync(
+      join(folder, 'eat.mjs'),
+      `const all = []
+    if (process.env.PADDLE_TRAINER_ID === '0') setInterval(() => all.push(Buffer.alloc(20e6, 1)), 10)
+    else setTimeout(() => undefined, 300_000)`,
+    )
+    const own = join(group!.parent, `oarfish-test-${process.pid}`)
+    mkdirSync(own)
+    try {
+      writeFileSync(join(own, group!.limit), String(250e6))
+      const launch = ['launch', '--nproc_per_node', '2', 'eat.mjs']
+      const { code, text } = await sh('echo $$ > "$GROUP/cgroup.procs"; exec "$0" "$@"', launch, { GROUP: own })
+      expect([code, text]).toEqual([
+        2,
+        expect.stringMatching(/worker 0 .*the kernel ended it because its control group .* the limit is 250\.0 MB/),
+      ])
+    } finally {
+      await vi.waitFor(() => rmdirSync(own), { timeout: 30_000 })
+    }
+  },
+)
+
+test.skipIf(!canMount())('a full /dev/shm is told, and the job runs without it', async () => {
+  const script = 'mount -t tmpfs -o size=64k tmpfs /dev/shm; head -c 65536 /dev/zero > /dev/shm/full; exec "$0" "$@"'
+  const words = ['-m', 'bash', '-c', script, process.execPath, OARFISH, 'launch', '--nproc_per_node', '1', 'done.mjs']
+  const { code, text } = await run('unshare', words)
+  expect([code, text]).toEqual([
+    0,
+    expect.stringMatching(/\/dev\/shm is full\. Processes of this host exchange over sockets/),
+  ])
+})
+
+test('a second launch into the same log folder is refused and told whose it is; killed, the first is replaced', async () => {
+  const launch = (script: string) => ['launch', '--nproc_per_node', '1', '--log_dir', 'logs', script]
+  const first = spawn(process.execPath, [OARFISH, ...launch('wait.mjs')], { cwd: folder, stdio: 'ignore' })
+  const log = join(folder, 'logs/workerlog.0')
+  await vi.waitFor(() => expect(readFileSync(log, 'utf8')).toBe('here\n'), { timeout: 60_000, interval: 50 })
+  const second = await run(process.execPath, [OARFISH, ...launch('done.mjs')])
+  expect([second.code, second.text]).toEqual([
+    2,
+    expect.stringMatching(
+      new RegExp(`--log_dir: another job writes into .*logs: process ${first.pid} on .* \\(wait\\.mjs\\) since 20`),
+    ),
+  ])
+  expect(readFileSync(log, 'utf8')).toBe('here\n')
+  const gone = new Promise((done) => first.once('exit', done))
+  first.kill('SIGKILL')
+  await gone
+  expect(existsSync(join(folder, 'logs', LOCK_FILES.log))).toBe(true)
+  const left = readdirSync(tmpdir()).filter((name) => name.includes(`-${first.pid}-gloo-`))
+  expect(left).toHaveLength(1)
+  const third = await run(process.execPath, [OARFISH, ...launch('done.mjs')])
+  expect([third.code, readFileSync(log, 'utf8')]).toEqual([0, 'done\n'])
+  expect(existsSync(join(folder, 'logs', LOCK_FILES.log))).toBe(false)
+  // Its folder in the temporary one went with the next start.
+  expect(readdirSync(tmpdir()).filter((name) => left.includes(name))).toEqual([])
+})
+
+const sh = (script: string, words: readonly string[], env: NodeJS.ProcessEnv) =>
+  run('bash', ['-c', script, process.execPath, OARFISH, ...words], env)
+
+function run(program: string, words: readonly string[], env: NodeJS.ProcessEnv = {}) {
+  return new Promise<{ code: number | null; text: string }>((done, fail) => {
+    const child = spawn(program, words, {
+      cwd: folder,
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const timer = setTimeout(() => child.kill('SIGKILL'), 180_000)
+    let text = ''
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (piece) => (text += piece))
+    child.once('error', fail)
+    child.once('close', (code) => {
+      clearTimeout(timer)
+      done({ code, text })
+    })
+  })
+}
+
+/** A group below that of this process, in which a limit can be set; undefined where that is not allowed. */
+function memoryGroup(): { readonly parent: string; readonly limit: string } | undefined {
+  const lines = readFileSync('/proc/self/cgroup', 'utf8')
+    .split('\n')
+    .map((line) => line.split(':'))
+  const [first, second] = [
+    lines.find(([, names]) => names === 'memory')?.[2],
+    lines.find(([number]) => number === '0')?.[2],
+  ]
+  const groups = [
+    { parent: `/sys/fs/cgroup/memory${first}`, limit: 'memory.limit_in_bytes' },
+    { parent: `/sys/fs/cgroup${second}`, limit: 'memory.max' },
+  ]
+  return groups.find(({ parent, limit }) => {
+    const probe = join(parent, `oarfish-probe-${process.pid}`)
+    try {
+      mkdirSync(probe)
+      writeFileSync(join(probe, limit), String(1e9))
+      return true
+    } catch {
+      return false
+    } finally {
+      if (existsSync(probe)) rmdirSync(probe)
+    }
+  })
+}
+
+function canMount(): boolean {
+  try {
+    execFileSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt'], { stdio: 'ignore' })
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * @file One target, in a process of its own: cases [from, to), or one that was kept. Sends how far it is; what a case does wrong is sent with
+ * its input. A case that hangs or takes the process down is found by the parent, which knows the last that was begun.
+ */
+import { readFileSync } from 'node:fs'
+import { performance } from 'node:perf_hooks'
+import { isUserError } from '../../src/base/util/index.ts'
+import { mutated, randomOf } from './mutate.ts'
+import { TARGETS, type Target, type Work } from './targets.ts'
+
+/** A case may take so long: a second is what a reader of a text of 16 kB is never near to. */
+const SLOW_MS = 1000
+/** All cases together may leave so much behind. */
+const GROWN_BYTES = 512 * 1024 * 1024
+const EVERY = 500
+
+const [name = '', seed = '1', from = '0', to = '0', every = String(EVERY), kept] = process.argv.slice(2)
+const target = TARGETS[name]
+if (!target) throw new Error(`no target "${name}": ${Object.keys(TARGETS).join(', ')}`)
+await main(target)
+process.exit(0)
+
+async function main(one: Target): Promise<void> {
+  const work = await one.open()
+  if (kept !== undefined) return await tryCase(one, work, readFileSync(kept), -1)
+  await work.run(Buffer.from(work.corpus[0]!)) // what is loaded at first use is no leak and no slow case
+  const before = process.memoryUsage().rss
+  for (let number = Number(from); number < Number(to); number++) {
+    if (number % Number(every) === 0) await send({ kind: 'at', number })
+    const input = mutated(randomOf(Number(seed), number), work.corpus, one.words ?? [])
+    await tryCase(one, work, input, number)
+    const grown = process.memoryUsage.rss() - before
+    if (grown > GROWN_BYTES) await report(number, input, `memory grew by ${Math.round(grown / 1e6)} MB`)
+  }
+  await send({ kind: 'at', number: Number(to) })
+}
+
+async function tryCase(one: Target, work: Work, input: Buffer<ArrayBuffer>, number: number) {
+  const started = performance.now()
+  try {
+    const done = work.run(Buffer.from(input))
+    if (done instanceof Promise) await done
+  } catch (error) {
+    if (!isUserError(error) && !one.expected?.(error as Error))
+      await report(number, input, (error as Error).stack ?? String(error))
+  }
+  const ms = performance.now() - started
+  if (ms > SLOW_MS && (await isSlow(work, input))) await report(number, input, `it took ${Math.round(ms)} ms`)
+}
+
+/** Again and again, by processor time: the machine may have been busy, or this process collecting garbage. */
+async function isSlow(work: Work, input: Uint8Array): Promise<boolean> {
+  for (let again = 0; again < 3; again++) if ((await secondsOf(work, input)) * 1000 < SLOW_MS) return false
+  return true
+}
+
+async function secondsOf(work: Work, input: Uint8Array): Promise<number> {
+  const before = process.cpuUsage()
+  try {
+    await work.run(Buffer.from(input))
+  } catch {
+    // Only its time is of interest here.
+  }
+  const { user, system } = process.cpuUsage(before)
+  return (user + system) / 1e6
+}
+
+async function report(number: number, input: Uint8Array, what: string): Promise<void> {
+  await send({ kind: 'finding', number, what, input: Buffer.from(input).toString('base64') })
+}
+
+function send(message: unknown): Promise<void> {
+  return new Promise((resolve) => process.send!(message, () => resolve()))
+}

@@ -1,0 +1,338 @@
+/**
+ * @file What is given damaged input: every reader of something that others wrote. A target may refuse an input with a UserError, or with an error
+ * that it expects; anything else it throws, a case that takes a second, and memory that grows are findings.
+ */
+import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { Agent, request as httpRequest } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { loadConfig, parseBackend, parseRunConfig } from '../../src/base/config/index.ts'
+import { encodeHead, FrameReader } from '../../src/base/net/frame.ts'
+import { packageFile } from '../../src/base/util/index.ts'
+import { createTextBlockParser, type Slot } from '../../src/data/index.ts'
+import { createTableSources } from '../../src/data/tables/table-source.ts'
+import { openExport } from '../../src/inference/export/index.ts'
+import { createRequestParser } from '../../src/inference/serve/request.ts'
+import { translateLine } from '../../src/jobs/launch/translate.ts'
+import {
+  accountsReader,
+  addGroup,
+  addUser,
+  createDispatcher,
+  createJobServer,
+  openNonces,
+  openStore,
+} from '../../src/jobs/server/index.ts'
+import { hashOf, sign } from '../../src/jobs/server/sign.ts'
+import { parseClusterConf } from '../../src/jobs/ssh/index.ts'
+import { openSnapshot } from '../../src/weights/snapshot/index.ts'
+import { hexOf } from '../../src/weights/snapshot/manifest.ts'
+import { MESSAGE_TARGETS } from './message-targets.ts'
+
+export interface Target {
+  /** Words that the format gives a meaning to. */
+  readonly words?: readonly string[]
+  /** Errors besides UserError that say what is wrong. */
+  readonly expected?: (error: Error) => boolean
+  /** What a process needs once. The first of the corpus is valid. */
+  readonly open: () => Work | Promise<Work>
+}
+
+export interface Work {
+  readonly corpus: readonly Uint8Array[]
+  run(input: Buffer<ArrayBuffer>): void | Promise<void>
+}
+
+const bytes = (text: string) => Buffer.from(text)
+const inPackage = (...path: readonly string[]) => readFileSync(packageFile(join(...path)))
+const temporary = () => mkdtempSync(join(tmpdir(), 'oarfish-fuzz-'))
+
+/** What release 0.1 wrote. */
+const RELEASE = 'test/fixtures/releases/0.1.0'
+
+const SLOTS: readonly Slot[] = [
+  { kind: 'dense', name: 'click', width: 1, dtype: 'int64' },
+  { kind: 'sparse', name: '1' },
+  { kind: 'sparse', name: '2' },
+  { kind: 'dense', name: 'dense_feature', width: 3, dtype: 'float32' },
+]
+
+const YAML_WORDS = [
+  '&a ',
+  '*a',
+  '<<: *a',
+  '? ',
+  '- ',
+  '{',
+  '}',
+  '[[',
+  ': ',
+  '\n  ',
+  '|\n',
+  '>-\n',
+  '!!binary ',
+  '---\n',
+  '...\n',
+  '#',
+]
+
+const BACKEND = `backend: "PaddleCloud"
+cluster_type: k8s
+config:
+  fs_name: "hdfs://fs.example:9000"
+  fs_ugi: "user,secret"
+  output_path: "/user/out"
+  train_data_path: "/user/train"
+submit:
+  ak: "key"
+  sk: "secret"
+  priority: "high"
+  job_name: "a_job"
+  start_cmd: "python -m paddlerec.run -m ./config.yaml"
+  files: ./*.py ./*.yaml
+  k8s_trainers: 2
+  k8s_memory: 4Gi
+`
+
+const RUN_CONFIG = `workspace: "."
+mode: [train_runner]
+hyper_parameters:
+  optimizer: { class: Adam, learning_rate: 0.001 }
+  sparse_feature_dim: 9
+dataset:
+- name: sample
+  type: DataLoader
+  batch_size: 5
+  data_path: "{workspace}/data"
+  sparse_slots: "click 1 2"
+  dense_slots: "dense_var:13"
+runner:
+- name: train_runner
+  class: train
+  epochs: 2
+  device: cpu
+  phases: [phase1]
+phase:
+- name: phase1
+  model: "{workspace}/model.py"
+  dataset_name: sample
+  thread_num: 1
+`
+
+const INSTANCES = {
+  instances: [{ click: [1], '1': [12, 13], '2': ['18446744073709551615'], dense_feature: [0.5, 1, 2] }],
+}
+
+const JOB = {
+  name: 'a-job',
+  group: 'people',
+  priority: 'normal',
+  kind: 'k8s/ps',
+  roles: [{ name: 'trainer', replicas: 2, resources: { cpu: 1, memory: '1Gi' } }],
+  command: 'true',
+  env: { A: 'b' },
+  files: [{ name: 'config.yaml', bytes: 3, sha256: hashOf('abc') }],
+  data: { train: '/data' },
+}
+
+export const TARGETS: Readonly<Record<string, Target>> = {
+  ...MESSAGE_TARGETS,
+  frame: {
+    expected: ({ message }) => /not a frame|over the limit|arrived damaged/.test(message),
+    open: () => ({
+      corpus: [frames('pull'), frames('x'.repeat(300)), frames('')],
+      run: (input) => {
+        // In two pieces, as sockets give them.
+        const reader = new FrameReader(64 * 1024, () => undefined)
+        reader.push(input.subarray(0, input.length >> 1))
+        reader.push(input.subarray(input.length >> 1))
+      },
+    }),
+  },
+  yaml: { words: YAML_WORDS, open: configTarget },
+  'config-v1': {
+    words: YAML_WORDS,
+    open: () => ({
+      corpus: [bytes(RUN_CONFIG)],
+      run: (input) => {
+        const cwd = tmpdir()
+        parseRunConfig({ file: 'config.yaml', text: input.toString(), absolute: join(cwd, 'config.yaml'), cwd })
+      },
+    }),
+  },
+  backend: {
+    words: YAML_WORDS,
+    open: () => ({ corpus: [bytes(BACKEND)], run: (input) => void parseBackend('backend.yaml', input.toString()) }),
+  },
+  slot: {
+    words: ['click:1', '1:5', 'dense_feature:0.1', ' 2:'],
+    open: () => textTarget('slot', 'click:1 1:5 1:6 2:7 dense_feature:0.1 dense_feature:0.2 dense_feature:3\n'),
+  },
+  multislot: {
+    words: ['1 5 ', '2 5 6 ', '18446744073709551615'],
+    open: () => textTarget('multislot', '1 1 2 5 6 1 7 3 0.1 0.2 3\n1 0 1 5 1 7 3 0.1 1e-3 3\n'),
+  },
+  csv: { words: ['click,1', '"', '""', '|', ',,,'], open: csvTarget },
+  manifest: { words: ['"tables":', '"files":', 'null', '{}', '[]'], open: checkpointTarget },
+  export: { words: ['"tables":', '"inputs":', 'null', '{}', '[]'], open: () => exportTarget('manifest.json') },
+  'export-table': { open: () => exportTarget('table-0.bin') },
+  instances: {
+    words: ['"instances"', '"click"', '[', '{', '1e400'],
+    open: () => {
+      const parse = createRequestParser(
+        SLOTS.map((slot) => ({ ...slot, needed: true })),
+        true,
+      )
+      const run = (kind: 'json' | 'text') => (body: Uint8Array<ArrayBuffer>) => void parse({ kind, body } as never)
+      const [json, text] = [run('json'), run('text')]
+      const corpus = [bytes(JSON.stringify(INSTANCES)), bytes('click:1 1:5 2:7 dense_feature:1\n')]
+      return { corpus, run: (input) => (input[0] === 123 || input[0] === 91 ? json : text)(input) }
+    },
+  },
+  'job-server': { words: ['"roles"', '"env"', 'null', '{}', '[]', '..', '%00', '//'], open: jobServerTarget },
+  'conf.py': {
+    words: ['HOSTS = [', ']', '"""', "'", '\\', '# ', 'PADDLE_PORT = ', '+', '%', 'u"', '\n    '],
+    open: () => ({
+      corpus: [inPackage('deploy', 'cluster_train', 'conf.py')],
+      run: (input) => void parseClusterConf('conf.py', input.toString()),
+    }),
+  },
+  command: {
+    words: ['python ', 'python -u -m ', 'cd a && ', 'A=1 ', '"', '$(', '`', '; '],
+    open: () => ({
+      corpus: [
+        'cd models && A=1 python -m paddle.distributed.launch --gpus 0 tools/trainer.py -m config.yaml',
+        'python -u ../../../tools/static_trainer.py -m config.yaml',
+        'sh run.sh',
+      ].map(bytes),
+      run: (input) => void translateLine(input.toString(), (path) => path.length % 2 === 0),
+    }),
+  },
+}
+
+function frames(text: string): Buffer<ArrayBuffer> {
+  const part = bytes(text)
+  return Buffer.concat([1, 2].flatMap((id) => [encodeHead({ type: 'request', method: 3, id }, [part]), part]))
+}
+
+function configTarget(): Work {
+  const file = join(temporary(), 'config.yaml')
+  return {
+    corpus: ['config.yaml', 'config_bigdata.yaml'].map((name) => inPackage('models', 'rank', 'dnn', name)),
+    run: (input) => {
+      writeFileSync(file, input)
+      loadConfig({ path: file })
+    },
+  }
+}
+
+function textTarget(format: 'slot' | 'multislot', text: string): Work {
+  const parse = createTextBlockParser(SLOTS)
+  return {
+    corpus: [bytes(text), bytes(text.repeat(20))],
+    run: (input) => void parse({ text: input, format, file: 'part-0' }),
+  }
+}
+
+function csvTarget(): Work {
+  const file = join(temporary(), 'part-0.csv')
+  const columns = { columns: { '1': { from: 'a', split: '|' }, '2': { from: ['b'] }, dense_feature: ['x', 'y', 'z'] } }
+  const sources = createTableSources({ slots: SLOTS, columns })
+  const line = '1,5|6,"7",0.1,0.2,3\n'
+  return {
+    corpus: [bytes(`click,a,b,x,y,z\n${line}`), bytes(`click,a,b,x,y,z\n${line.repeat(20)}`)],
+    run: async (input) => {
+      writeFileSync(file, input)
+      const chunk = { number: 0, place: 0, kind: 'csv', file, from: 0, to: input.length } as const
+      for await (const _ of sources.csv(chunk));
+    },
+  }
+}
+
+/** Requests over HTTP to a job server: signed ones with damaged bodies, unsigned ones for damaged paths. None may be answered with 500. */
+async function jobServerTarget(): Promise<Work> {
+  const folder = temporary()
+  const accountsFile = join(folder, 'accounts.json')
+  await addGroup(accountsFile, 'people', { quota: 4, priorities: ['normal', 'high'] })
+  const keys = await addUser(accountsFile, { name: 'ada', groups: ['people'] })
+  const store = await openStore(folder)
+  const executor = { kinds: ['k8s/ps'], atOnce: 1, name: 'local' } as never
+  const accounts = accountsReader(accountsFile)
+  const dispatcher = createDispatcher({
+    store,
+    accounts,
+    executor,
+    supervisor: ['true'],
+    env: {},
+    warn: () => undefined,
+  })
+  const limits = { fileBytes: 1e6, jobBytes: 1e6 }
+  const nonces = openNonces(undefined, { most: Number.POSITIVE_INFINITY }) // all cases of a run come within minutes
+  const server = createJobServer({ store, dispatcher, accounts, nonces, executor, limits, version: '0' })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const { port } = server.address() as AddressInfo
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  const send = (method: string, path: string, headers: Readonly<Record<string, string>>, body?: Uint8Array) =>
+    new Promise<void>((resolve, reject) => {
+      const request = httpRequest({ port, host: '127.0.0.1', agent, method, path, headers }, (response) => {
+        response.resume().on('end', () => {
+          if (response.statusCode! < 500) resolve()
+          else reject(new Error(`${method} ${path} was answered with ${response.statusCode}`))
+        })
+      })
+      request.on('error', reject).end(body)
+    })
+  return {
+    corpus: [bytes(JSON.stringify(JOB)), bytes('/v1/jobs/a?user=b'), bytes('/v1/jobs/a/files/b?from=3'), bytes('/')],
+    run: (input) => {
+      if (input[0] === 47) return send('GET', `/${input.toString('latin1', 1).replace(/[^\x21-\x7e]/g, '%')}`, {})
+      const path = '/v1/checks'
+      return send('POST', path, sign({ method: 'POST', path, hash: hashOf(input) }, keys), input)
+    },
+  }
+}
+
+/** manifest.json of a checkpoint; every other one with the checksum that its content has, or nothing behind it would ever be reached. */
+function checkpointTarget(): Work {
+  const folder = join(temporary(), 'checkpoint')
+  cpSync(packageFile(`${RELEASE}/checkpoints/alone`), folder, { recursive: true })
+  const file = join(folder, 'manifest.json')
+  return {
+    corpus: [readFileSync(file)],
+    run: async (input) => {
+      writeFileSync(file, input.length % 2 === 0 ? input : withChecksum(input))
+      await openSnapshot(folder, '--resume')
+    },
+  }
+}
+
+function withChecksum(input: Buffer): string | Buffer {
+  try {
+    const { crc32: _, ...content } = JSON.parse(input.toString()) as Record<string, unknown>
+    return JSON.stringify({ ...content, crc32: hexOf(crc32(JSON.stringify(content))) })
+  } catch {
+    return input
+  }
+}
+
+/** One file of an export is damaged; if it is not the manifest, that says the damaged file's size and checksum. */
+function exportTarget(name: string): Work {
+  const folder = join(temporary(), 'export')
+  cpSync(packageFile(`${RELEASE}/export`), folder, { recursive: true })
+  const manifest = JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')) as {
+    readonly files: Record<string, { bytes: number; crc32: string }>
+  }
+  return {
+    corpus: [readFileSync(join(folder, name))],
+    run: async (input) => {
+      writeFileSync(join(folder, name), input)
+      if (name !== 'manifest.json') {
+        manifest.files[name] = { bytes: input.length, crc32: hexOf(crc32(input)) }
+        writeFileSync(join(folder, 'manifest.json'), JSON.stringify(manifest))
+      }
+      await openExport(folder)
+    },
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * @file PaddleRec's own files, as they are: `OARFISH_PADDLEREC=DIR` names a checkout, `OARFISH_PADDLE_PYTHON` a Python with a real paddle (default python3).
+ * With `OARFISH_PADDLEREC_WRITE=1` what is found is written to docs/reference/paddlerec.md.
+ */
+import { writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, test } from 'vitest'
+import { pageOf } from './page.testing.ts'
+import { compareReader, type ModelResult, type ReaderResult, readersOf, walkModels, walkYaml } from './walk.testing.ts'
+
+const checkout = process.env['OARFISH_PADDLEREC']
+const python = process.env['OARFISH_PADDLE_PYTHON'] ?? 'python3'
+const page = fileURLToPath(new URL('../../docs/reference/paddlerec.md', import.meta.url))
+
+/** What a person would agree with: other tools' files, and what this build says it does not have. */
+const REASONS = [/PGLBox/, /gpubox/, /online training/, /another kind of file/]
+
+describe.skipIf(checkout === undefined)('a checkout of PaddleRec (OARFISH_PADDLEREC)', () => {
+  const results = checkout === undefined ? [] : walkYaml(checkout)
+  let models: readonly ModelResult[] = []
+  const readers: ReaderResult[] = []
+
+  afterAll(() => {
+    if (process.env['OARFISH_PADDLEREC_WRITE'] && readers.length > 0)
+      writeFileSync(page, pageOf({ checkout: checkout!, results, models, readers }))
+  })
+
+  test('has no yaml that is refused for a reason of ours', () => {
+    const refused = results.flatMap(({ file, refused }) => (refused === undefined ? [] : [`${file}: ${refused}`]))
+    console.log(
+      `${results.length - refused.length} of ${results.length} yaml files load; refused:\n${refused.join('\n')}`,
+    )
+    expect(results.length).toBeGreaterThan(30)
+    expect(refused.filter((line) => !REASONS.some((reason) => reason.test(line)))).toEqual([])
+  })
+
+  test('has hyper-parameters that the models of this package take', async () => {
+    models = await walkModels(results)
+    const refused = models.flatMap(({ file, outcome }) =>
+      outcome.kind === 'refused' ? [`${file}: ${outcome.reason}`] : [],
+    )
+    console.log(
+      `${models.filter(({ outcome }) => outcome.kind === 'traced').length} configs fit a model of this package; refused:\n${refused.join('\n')}`,
+    )
+    expect(refused).toEqual([])
+  })
+
+  test('has readers that give here what they give in plain Python', { timeout: 1_200_000 }, async () => {
+    for (const { loaded } of readersOf(results)) {
+      let result = await compareReader(checkout!, loaded, python)
+      // Those that need a real numpy say so; with one, they must give the same.
+      if (result.outcome.kind === 'refused' && /numpy|tolist/.test(result.outcome.reason))
+        result = {
+          ...(await withPath(dirname(python), () => compareReader(checkout!, loaded, python))),
+          needsNumpy: true,
+        }
+      readers.push(result)
+    }
+    const lines = readers.map(({ reader, outcome }) => `${reader}: ${JSON.stringify(outcome)}`)
+    console.log(lines.join('\n'))
+    expect(lines.filter((line) => /"kind":"(differs|refused)"/.test(line))).toEqual([])
+  })
+})
+
+async function withPath<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  const before = process.env['PATH']
+  process.env['PATH'] = `${folder}:${before}`
+  try {
+    return await work()
+  } finally {
+    process.env['PATH'] = before
+  }
+}
