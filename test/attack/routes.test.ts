@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ACTOR } from '../cluster/launch.testing.ts'
-import { freePorts } from '../collective/ranks.testing.ts'
 import { cleanEnv, type Started, watched } from '../fluid/process.testing.ts'
 import { type Network, networkTools, openNetwork } from '../netns/network.testing.ts'
+import { freePort } from '../ports.testing.ts'
 import { attack } from './attack.testing.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
@@ -20,7 +20,7 @@ let port: number
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'oarfish-routes-'))
   cpSync(at('examples/fit_a_line'), folder, { recursive: true })
-  port = (await freePorts(1))[0]!
+  port = await freePort()
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { reachableAddress } from '../../src/jobs/launch/index.ts'
-import { freePorts } from '../collective/ranks.testing.ts'
+import { freePorts } from '../ports.testing.ts'
 import { expectWithin } from '../within.testing.ts'
 import { ACTOR, alive, eventsOf, ofKind, run } from './launch.testing.ts'
 

@@ -4,8 +4,8 @@ import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { eventsOf, noneAlive, ofKind, run } from '../cluster/launch.testing.ts'
+import { freePorts } from '../ports.testing.ts'
 import { inferTiny, TRAIN_ONLY, tinyFolder, trainTiny } from '../train/tiny.testing.ts'
-import { freePorts } from './ranks.testing.ts'
 import { startRanks, stopOne, trainTogether } from './training.testing.ts'
 
 vi.setConfig({ testTimeout: 240_000 })

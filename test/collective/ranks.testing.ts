@@ -1,8 +1,8 @@
 /** @file Starts the ranks of a group as processes and reads what they say. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { RingPlan } from '../../src/training/collective/index.ts'
+import { freePorts } from '../ports.testing.ts'
 
 export const RANK_PROGRAM = fileURLToPath(new URL('./rank.mjs', import.meta.url))
 
@@ -111,17 +111,4 @@ export async function startRing(size: number, work: string, more: Partial<RingPl
   return endpoints.map((_, rank) =>
     startProcess([process.execPath, RANK_PROGRAM, JSON.stringify({ plan: { ...plan, rank }, work })]),
   )
-}
-
-export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const server = createServer()
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      return server
-    }),
-  )
-  const ports = servers.map((server) => (server.address() as { port: number }).port)
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
 }

@@ -2,8 +2,9 @@
 import { describe, expect, test } from 'vitest'
 import { openGroup, type RingPlan } from '../../src/training/collective/index.ts'
 import { testGroup } from '../contracts/group.ts'
+import { freePorts } from '../ports.testing.ts'
 import { expectWithin } from '../within.testing.ts'
-import { type Ended, freePorts, RING_IDENTITY, startRing } from './ranks.testing.ts'
+import { type Ended, RING_IDENTITY, startRing } from './ranks.testing.ts'
 
 const works = { 2: 'cases', 3: 'cases-of-both', 4: 'some-cases', 5: 'cases' } as const
 const run = (more: Partial<RingPlan>) => async (size: number, work: string) => {

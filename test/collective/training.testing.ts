@@ -2,7 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { vi } from 'vitest'
-import { freePorts } from './ranks.testing.ts'
+import { freePorts } from '../ports.testing.ts'
 
 const OARFISH = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
 

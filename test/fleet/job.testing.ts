@@ -1,5 +1,4 @@
 /** @file Jobs of Fleet instances within this process: real sockets and trainer threads, a small model, no launcher. */
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { loadConfig } from '../../src/base/config/index.ts'
 import type { Event } from '../../src/base/event/index.ts'
@@ -15,6 +14,7 @@ import {
   UserDefinedRoleMaker,
 } from '../../src/paddle/fleet/index.ts'
 import { findDataFiles } from '../../src/training/threads/index.ts'
+import { freeEndpoints } from '../ports.testing.ts'
 
 export interface Member {
   readonly fleet: Fleet
@@ -88,20 +88,4 @@ export async function fleetJob<T>(options: FleetJobOptions, work: (member: Membe
 export function register(fleet: Fleet, program: TrainingProgram, strategy?: Strategy): FleetProgram {
   const minimizer = { distributed: (registry: FleetRegistry) => registry }
   return fleet.distributedOptimizer(minimizer, strategy).register(program)
-}
-
-export async function freeEndpoints(count: number): Promise<string[]> {
-  const sockets = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const socket = createServer()
-          socket.listen(0, '127.0.0.1', () => resolve(socket))
-        }),
-    ),
-  )
-  const endpoints = sockets.map((socket) => `127.0.0.1:${(socket.address() as { port: number }).port}`)
-  await Promise.all(sockets.map((socket) => new Promise((done) => socket.close(done))))
-  return endpoints
 }

@@ -1,7 +1,7 @@
 /** @file Trainers that end with and without exe.close(), as processes: what their servers do. */
-import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test } from 'vitest'
+import { freeEndpoints } from '../ports.testing.ts'
 import { exec, type Started } from './process.testing.ts'
 
 const FOLDER = fileURLToPath(new URL('../fixtures/fluid', import.meta.url))
@@ -12,8 +12,7 @@ afterEach(() => {
 })
 
 async function startJob(mode: string, own: Readonly<Record<string, NodeJS.ProcessEnv>> = {}) {
-  const ports = await Promise.all([freePort(), freePort()])
-  const PSERVERS = ports.map((port) => `127.0.0.1:${port}`).join(',')
+  const PSERVERS = (await freeEndpoints(2)).join(',')
   const start = (ROLE: string, RANK: string) => {
     const started = exec('job.ts', [], FOLDER, { ROLE, RANK, PSERVERS, MODE: mode, ...own[`${ROLE} ${RANK}`] })
     processes.push(started)
@@ -23,15 +22,6 @@ async function startJob(mode: string, own: Readonly<Record<string, NodeJS.Proces
     servers: ['0', '1'].map((rank) => start('PSERVER', rank)),
     trainers: ['0', '1'].map((rank) => start('TRAINER', rank)),
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as { port: number }
-      server.close(() => resolve(port))
-    })
-  })
 }
 
 describe('servers', () => {

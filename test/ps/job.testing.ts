@@ -1,10 +1,10 @@
 /** @file A parameter-server job of real processes on this host, without a launcher. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { createServer } from 'node:net'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Cluster } from '../../src/base/env/index.ts'
 import type { Network } from '../netns/network.testing.ts'
+import { freePorts } from '../ports.testing.ts'
 
 const PROCESS = fileURLToPath(new URL('./process.mjs', import.meta.url))
 
@@ -138,20 +138,4 @@ export async function training(job: Job): Promise<void> {
     if (failed.length > 0 || Date.now() > until) throw new Error(`not training: ${JSON.stringify(failed)}`)
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
-}
-
-/** Ports that were free a moment ago, all different. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const server = createServer().listen(0, '127.0.0.1', () => resolve(server))
-        }),
-    ),
-  )
-  const ports = servers.map((server) => (server.address() as { port: number }).port)
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports
 }

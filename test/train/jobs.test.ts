@@ -16,7 +16,7 @@ import {
   withServers,
 } from '../../src/training/driver/index.ts'
 import { runServer } from '../../src/training/ps/index.ts'
-import { freePorts } from '../collective/ranks.testing.ts'
+import { freePorts } from '../ports.testing.ts'
 import { tinyFolder } from './tiny.testing.ts'
 
 vi.setConfig({ testTimeout: 120_000 })

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { freePorts } from '../collective/ranks.testing.ts'
+import { freePorts } from '../ports.testing.ts'
 import {
   type JobOptions,
   openWorkspace,

@@ -4,8 +4,8 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { freePorts } from '../collective/ranks.testing.ts'
 import { cleanEnv, type Started, watched } from '../fluid/process.testing.ts'
+import { freePorts } from '../ports.testing.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const BIN = join(ROOT, 'bin/oarfish.js')

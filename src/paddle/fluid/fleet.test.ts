@@ -3,9 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { freeEndpoints } from '../../../test/ports.testing.ts'
 import { Fleet, Role, StrategyFactory, UserDefinedRoleMaker } from '../fleet/index.ts'
 import { DatasetFactory, DistributeTranspilerConfig, Executor, io, optimizer } from './index.ts'
-import { type Clicks, clicks, freeEndpoints, writeParts } from './job.testing.ts'
+import { type Clicks, clicks, writeParts } from './job.testing.ts'
 
 const silent = { emit: () => undefined }
 const folder = mkdtempSync(join(tmpdir(), 'oarfish-fluid-'))

@@ -1,6 +1,5 @@
 /** @file What tests of fluid share: a click model, data for it, free ports. */
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { layers, type optimizer, Program, programGuard, type Variable } from './index.ts'
 
@@ -44,20 +43,4 @@ export function writeParts(folder: string, parts: number, rows: number): string[
     writeFileSync(file, `${lines.join('\n')}\n`)
     return file
   })
-}
-
-/** Endpoints that were free a moment ago, all different. */
-export async function freeEndpoints(count: number): Promise<string[]> {
-  const servers = await Promise.all(
-    Array.from(
-      { length: count },
-      () =>
-        new Promise<ReturnType<typeof createServer>>((resolve) => {
-          const server = createServer().listen(0, '127.0.0.1', () => resolve(server))
-        }),
-    ),
-  )
-  const ports = servers.map((server) => (server.address() as { port: number }).port)
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))))
-  return ports.map((port) => `127.0.0.1:${port}`)
 }

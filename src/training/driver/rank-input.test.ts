@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { freePorts } from '../../../test/collective/ranks.testing.ts'
+import { freePorts } from '../../../test/ports.testing.ts'
 import { openGroup } from '../collective/index.ts'
 import { groupExchange } from './rank-input.ts'
 

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { freeEndpoints } from '../../../../test/ports.testing.ts'
 import {
   DatasetFactory,
   DistributeTranspiler,
@@ -16,7 +17,7 @@ import {
   programGuard,
   type Variable,
 } from '../index.ts'
-import { clicks, freeEndpoints, writeParts } from '../job.testing.ts'
+import { clicks, writeParts } from '../job.testing.ts'
 
 const silent = { emit: () => undefined }
 
