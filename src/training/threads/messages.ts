@@ -7,6 +7,7 @@ import type { DygraphSource } from '../../model/index.ts'
 import type { LocalParamsHandle } from '../../weights/params/index.ts'
 import type { GeoParamsHandle, RemoteParamsHandle, Touched } from '../ps/index.ts'
 import type { HostStepOptions, HybridHandle, ParallelHandle, StepResult } from '../step/index.ts'
+import type { Gate } from './gate.ts'
 
 export const ENGINES = ['ort', 'reference', 'null'] as const
 export type EngineName = (typeof ENGINES)[number]
@@ -21,6 +22,8 @@ type SharedSettings = Pick<HostStepOptions, 'slots' | 'metrics' | 'segments' | '
 export interface TrainerThreadSettings extends SharedSettings {
   readonly thread: number
   readonly engine: EngineName
+  /** Passed on the way into the engine, so that no thread is ended in there. */
+  readonly gate: Gate
   /** What to compile: evaluation alone needs no training program. */
   readonly programs: Readonly<Record<Phase, Program | undefined>>
   /** Weights in this process alone, in step with other ranks', or on servers reached through the main thread. */

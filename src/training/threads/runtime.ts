@@ -6,6 +6,7 @@ import type { TracedModel } from '../../model/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../../weights/params/index.ts'
 import type { Touched } from '../ps/index.ts'
 import { showClickNotices, showClickTables } from '../step/index.ts'
+import { createGate } from './gate.ts'
 import { closeReaders, type DataFiles, inputOf, openReaders, type ReadersOptions } from './input.ts'
 import type { EngineName, Phase, TrainerThreadSettings } from './messages.ts'
 import { debugText, type PassHooks, type PassResult, type PassStart, runPass } from './pass.ts'
@@ -165,6 +166,7 @@ function threadSettings({ config, model, files, engine, input, trainers }: Runti
   return Array.from({ length: threads }, (_, thread) => ({
     thread,
     engine,
+    gate: createGate(),
     programs: { train: files.train && train, infer: files.infer && infer },
     slots,
     metrics,

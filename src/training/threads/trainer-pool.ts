@@ -5,6 +5,7 @@ import { type MessagePort, Worker } from 'node:worker_threads'
 import { builtFile, fromPlainError } from '../../base/util/index.ts'
 import type { Batch, Piece } from '../../data/index.ts'
 import type { Touched } from '../ps/index.ts'
+import { type Gate, shutGate } from './gate.ts'
 import type { FromTrainerThread, Histograms, Phase, ToTrainerThread, TrainerThreadSettings } from './messages.ts'
 
 export type StepReport = Extract<FromTrainerThread, { kind: 'step' }> & { readonly thread: number }
@@ -34,6 +35,7 @@ const CLOSE_MS = 5000
 
 interface Trainer {
   readonly worker: Worker
+  readonly gate: Gate
   outstanding: number
 }
 
@@ -73,7 +75,7 @@ export class TrainerPool {
     const entry = builtFile('training/threads/trainer-thread')
     const trainers = settings.map((workerData) => {
       const transferList = portsOf(workerData.params)
-      return { worker: new Worker(entry, { workerData, transferList }), outstanding: 1 }
+      return { worker: new Worker(entry, { workerData, transferList }), gate: workerData.gate, outstanding: 1 }
     })
     const pool = new TrainerPool(trainers, options)
     for (const [thread, trainer] of trainers.entries()) pool.#listen(trainer, thread)
@@ -146,9 +148,10 @@ export class TrainerPool {
 
   async close(): Promise<void> {
     this.#closing = true
-    // A thread ended inside onnxruntime takes the process with it: the steps under way are let finish first.
+    // Steps under way finish first, unless they wait for somebody who does not answer.
     const until = performance.now() + CLOSE_MS
     while (this.#trainers.some(({ outstanding }) => outstanding > 0) && performance.now() < until) await sleep(5)
+    await Promise.all(this.#trainers.map(({ gate }) => shutGate(gate)))
     await Promise.all(this.#trainers.map(({ worker }) => worker.terminate()))
   }
 

@@ -13,6 +13,7 @@ import {
   type Step,
   type WaitingBatch,
 } from '../step/index.ts'
+import { gated } from './gate.ts'
 import {
   type EngineName,
   type FromTrainerThread,
@@ -55,7 +56,7 @@ async function compile(
 ): Promise<Phases> {
   const { programs, slots, metrics, segments, seed, clip, showClick, dump } = settings
   const shared = { slots, metrics, segments, seed, showClick, dump }
-  const engine = ENGINE_BY_NAME[settings.engine]()
+  const engine = gated(ENGINE_BY_NAME[settings.engine](), settings.gate)
   const dygraph = settings.dygraph && (await openModel(settings.dygraph))
   const phases = await Promise.all(
     PHASES.filter((phase) => programs[phase]).map(async (phase) => {
