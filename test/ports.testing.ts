@@ -21,15 +21,28 @@ function firstEphemeral(): number {
 
 /** Ports that nobody listens at and no other test is given, all different. */
 export async function freePorts(count: number): Promise<number[]> {
-  const highest = firstEphemeral()
-  const ports: number[] = []
-  let port = LOWEST + Math.floor(Math.random() * (highest - LOWEST))
-  for (let tried = LOWEST; ports.length < count; tried++) {
-    if (tried === highest) throw new Error(`fewer than ${count} free ports between ${LOWEST} and ${highest}`)
-    port = port + 1 < highest ? port + 1 : LOWEST
-    if (await take(port)) ports.push(port)
+  return await freeStretches(count, 1)
+}
+
+/** First ports of so many stretches of free ports. */
+export async function freeStretches(count: number, length: number): Promise<number[]> {
+  const highest = firstEphemeral() - length
+  const found: number[] = []
+  let first = LOWEST + Math.floor(Math.random() * (highest - LOWEST))
+  for (let tried = LOWEST; found.length < count; tried++) {
+    if (tried === highest) throw new Error(`no ${count} x ${length} free ports between ${LOWEST} and ${highest}`)
+    if (await takeAll(first, length)) {
+      found.push(first)
+      first += length
+    } else first++
+    if (first >= highest) first = LOWEST
   }
-  return ports
+  return found
+}
+
+async function takeAll(first: number, length: number): Promise<boolean> {
+  for (let port = first; port < first + length; port++) if (!(await take(port))) return false
+  return true
 }
 
 export async function freePort(): Promise<number> {

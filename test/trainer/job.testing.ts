@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { cleanEnv, type Started, watched } from '../fluid/process.testing.ts'
-import { freePorts } from '../ports.testing.ts'
+import { freeStretches } from '../ports.testing.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const BIN = join(ROOT, 'bin/oarfish.js')
@@ -79,13 +79,6 @@ export async function startJob(job: JobOptions): Promise<StartedJob> {
 
 function killed(child: ChildProcess): void {
   if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
-}
-
-/** First ports of free stretches; ports next to a free one are mostly free too. */
-async function freeStretches(count: number, length: number): Promise<readonly number[]> {
-  const ports = await freePorts(count)
-  const apart = ports.every((port, i) => ports.every((other, j) => i === j || Math.abs(port - other) >= length))
-  return apart && ports.every((port) => port + length < 65_536) ? ports : freeStretches(count, length)
 }
 
 /** Test costs in the order of the passes. */
