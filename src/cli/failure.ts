@@ -14,11 +14,11 @@ export function reportFailure(error: unknown, io: CliIo, { json }: { readonly js
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2
   if (error instanceof ExitCode) return error.exitCode
   const { emit } = openOutput(io, { json: true })
-  const told = isUserError(error) ? error : systemLimit(error)
-  if (told) {
-    const { code, message, where, hint } = told
+  const known = isUserError(error) ? error : systemLimit(error)
+  if (known) {
+    const { code, message, where, hint } = known
     if (json) emit({ kind: 'error', code, message, where: where && formatWhere(where), hint })
-    else io.err.write(`${formatUserError(told)}\n`)
+    else io.err.write(`${formatUserError(known)}\n`)
     return 2
   }
   const message = error instanceof Error ? error.message : String(error)

@@ -44,10 +44,11 @@ export function openReaderPool(options: ReaderPoolOptions): ReaderPool {
   const settings = { slots, onBadLine, userReader, pipe, python, columns, leadingFields, padding, dropZeros }
   const threads = new ReaderWorkers(options.threads, settings)
   const buffers = createBufferPool(buffersRemembered(threads.count))
-  const told = new Set<string>()
+  const noticed = new Set<string>()
   let read = 0
   return {
-    read: (options) => new Reader(options, { read: read++, threads, buffers, input, told, together: python?.together }),
+    read: (options) =>
+      new Reader(options, { read: read++, threads, buffers, input, noticed, together: python?.together }),
     close: () => threads.close(),
   }
 }

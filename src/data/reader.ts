@@ -35,7 +35,7 @@ export interface ReaderContext {
   readonly buffers: BufferPool
   readonly input: InputKind
   /** What was said already: undeclared slots, how a reader is given its files. */
-  readonly told: Set<string>
+  readonly noticed: Set<string>
   /** A user's reader is given all files of this process at once. @default false */
   readonly together?: boolean | undefined
 }
@@ -80,7 +80,7 @@ export class Reader implements BatchReader {
     this.#plan = planChunks(files, context.input, options)
     const block = part ? blockOf(this.#plan, part) : this.#plan
     const joined = context.together && block.length > 1 ? [joinChunks(block)] : block
-    if (joined.length < block.length) this.#tell(`All ${block.length} files`, TOGETHER)
+    if (joined.length < block.length) this.#noticeOnce(`All ${block.length} files`, TOGETHER)
     const own = joined.map((chunk, number) => ({ ...chunk, number }))
     this.#chunks = this.#claim ? [] : own
     this.totalBytes = sizeOf(own)
@@ -274,14 +274,14 @@ export class Reader implements BatchReader {
   }
 
   #noticeIgnored(name: string): void {
-    this.#tell(`The data has a slot "${name}"`, 'that is not declared: it is left out.')
+    this.#noticeOnce(`The data has a slot "${name}"`, 'that is not declared: it is left out.')
   }
 
   /** Once a pool. */
-  #tell(what: string, message: string): void {
-    const { told } = this.#context
-    if (told.has(what)) return
-    told.add(what)
+  #noticeOnce(what: string, message: string): void {
+    const { noticed } = this.#context
+    if (noticed.has(what)) return
+    noticed.add(what)
     this.#notice(`${what} ${message}`)
   }
 

@@ -1,6 +1,6 @@
 /**
  * @file What a program calls: train, evaluate, export, predict, serve and launch, each with one options object. Nothing is loaded before its call.
- * Knows nothing of terminals or exit codes: what happens is told by events, what is wrong is thrown.
+ * Knows nothing of terminals or exit codes: what happens comes as events, what is wrong is thrown.
  */
 export { type ConfigOptions, type LoadConfigOptions, loadConfig } from './config.ts'
 export type { WatchOptions } from './event-feed.ts'

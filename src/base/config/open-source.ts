@@ -8,12 +8,12 @@ import { readYamlFile, YamlRefusal } from './yaml-text.ts'
 export const openSource = (file: string, absolute: string, overrides: readonly Override[] = []): ConfigSource =>
   sourceOf(file, yamlTextOf(file, absolute), overrides)
 
-export const yamlTextOf = (file: string, absolute: string): string => told(file, () => readYamlFile(absolute))
+export const yamlTextOf = (file: string, absolute: string): string => withPosition(file, () => readYamlFile(absolute))
 
 export const sourceOf = (file: string, text: string, overrides: readonly Override[] = []): ConfigSource =>
-  told(file, () => readSource(file, text, overrides))
+  withPosition(file, () => readSource(file, text, overrides))
 
-function told<T>(file: string, work: () => T): T {
+function withPosition<T>(file: string, work: () => T): T {
   try {
     return work()
   } catch (error) {

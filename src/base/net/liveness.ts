@@ -56,7 +56,7 @@ export class Liveness {
     const silentMs = now - Math.max(this.#receivedAt, this.#beatAt)
     if (silentMs > deadAfterMs) return peerSilent(who, silentMs, deadAfterMs)
     if (stuckMs > Math.max(stuckAfterMs, deadAfterMs)) return peerStuck(who, stuckMs)
-    if (stuckMs > deadAfterMs) this.#tell(now, stuckMs)
+    if (stuckMs > deadAfterMs) this.#report(now, stuckMs)
     // Its main thread runs, so it sends something every second: this connection does not carry it.
     const quietMs = now - Math.max(this.#receivedAt, this.#busyAt)
     const isHeard = now - this.#beatAt < RECENT_MS
@@ -74,7 +74,7 @@ export class Liveness {
     return now - this.#busyAt < RECENT_MS ? stuckMs : 0
   }
 
-  #tell(now: number, stuckMs: number): void {
+  #report(now: number, stuckMs: number): void {
     if (now - this.#toldAt < TELL_STUCK_EVERY_MS) return
     this.#toldAt = now
     this.#options.onStuck?.(stuckText(this.#options.who, stuckMs))

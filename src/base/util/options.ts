@@ -32,7 +32,7 @@ export function optionError(message: string, hint: string): UserError {
   })
 }
 
-/** An object of functions for users; a name that it does not have is told with those that it has. */
+/** An object of functions for users; a name that it does not have is refused with those that it has. */
 export function namesOf<T extends object>(what: string, own: T): T {
   return new Proxy(own, {
     get(target, name) {

@@ -19,7 +19,7 @@ export function binaryLabels({ feeds, nodes }: Program): readonly Feed[] {
   }
   const labels = nodes.flatMap(({ op, inputs }) => {
     if (op.kind === 'sigmoid_cross_entropy') return [inputs[1]!]
-    // -z ln p - (1 - z) ln(1 - p): of both factors of a product with a logarithm the one that is 1 - z tells.
+    // -z ln p - (1 - z) ln(1 - p): a factor of the form 1 - z beside a logarithm says that z is a label.
     if (op.kind !== 'mul' || !inputs.some((value) => kindOf(value) === 'log')) return []
     return inputs.flatMap((value) => opposite(value) ?? [])
   })

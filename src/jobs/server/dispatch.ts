@@ -48,7 +48,7 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
   return { turn: next, stop: async (id) => await stop(id, store) }
 }
 
-/** Undefined while the accounts cannot be read, which their reader tells: no job starts then, since whose it would run as is unknown. */
+/** Undefined while the accounts cannot be read, which their reader reports: no job starts then, since whose it would run as is unknown. */
 function readable(accounts: () => Accounts): Accounts | undefined {
   try {
     return accounts()

@@ -47,7 +47,7 @@ export interface AgreedSetUp extends SetUp {
 
 /** A trainer that said why it ends is about to: a launcher is to see it end before those that only learned of it. */
 const LAST_WORDS_MS = 1500
-/** How long a set-up that failed is told to trainers that come only now: they would wait for a server that has ended. */
+/** How long a server whose set-up failed stays to inform trainers that come late: they would wait for one that has ended. */
 const LATECOMERS_MS = 20_000
 /** Trainers that are started together come within seconds of each other. */
 const NOTICE_AFTER_MS = 5000
@@ -77,7 +77,7 @@ class SetUpServer {
   readonly #connected = new Map<number, Peer>()
   readonly #announced = new Map<number, Announced>()
   /** Ranks that were refused, or have heard why the set-up failed. */
-  readonly #told = new Set<number>()
+  readonly #informed = new Set<number>()
   readonly #lost = new AbortController()
   readonly #onStop = () =>
     this.#fail(setUpError('The server was stopped before its trainers had come.', 'Start the job again.'))
@@ -122,7 +122,7 @@ class SetUpServer {
         return { refusal: `it is not one of ${facts[TRAINERS]} trainers`, hint: 'check --trainer_id' }
       this.#trainers ??= expected
       if (expected === this.#trainers) return undefined
-      this.#told.add(rank)
+      this.#informed.add(rank)
       stranger = otherNumber(`trainer[${rank}] ${connection.remote}`, expected, this.#trainers)
       return { refusal: `it expects ${expected} trainers, this job has ${this.#trainers}`, hint: stranger.hint! }
     }
@@ -135,13 +135,13 @@ class SetUpServer {
     const onLost = (error: Error) => this.#onLost(who, error)
     const peer = new Peer(connection, { who, deadAfterMs: busyMs(this.#identity), handle, onLost })
     this.#connected.set(rank, peer)
-    if (this.#failure) this.#tell(rank, peer, this.#failure)
-    if (this.#failure && this.#without(this.#told).length === 0) this.#leave()
+    if (this.#failure) this.#inform(rank, peer, this.#failure)
+    if (this.#failure && this.#without(this.#informed).length === 0) this.#leave()
   }
 
-  #tell(rank: number, peer: Peer, failure: Error): void {
+  #inform(rank: number, peer: Peer, failure: Error): void {
     peer.abort(failure)
-    this.#told.add(rank)
+    this.#informed.add(rank)
   }
 
   #handle(rank: number, method: number, body: Uint8Array) {
@@ -177,14 +177,14 @@ class SetUpServer {
     for (const { answer } of this.#announced.values()) answer(error)
     if (error) {
       this.#failure = error
-      for (const [rank, peer] of this.#connected) this.#tell(rank, peer, error)
-      const untold = this.#without(this.#told)
-      if (untold.length === 0) {
+      for (const [rank, peer] of this.#connected) this.#inform(rank, peer, error)
+      const uninformed = this.#without(this.#informed)
+      if (uninformed.length === 0) {
         this.#leave()
         return
       }
       this.#farewell = setTimeout(() => this.#leave(), LATECOMERS_MS)
-      const message = `The job cannot begin; ${trainersText(untold)} may come within ${LATECOMERS_MS / 1000} s to hear why.`
+      const message = `The job cannot begin; ${trainersText(uninformed)} may come within ${LATECOMERS_MS / 1000} s to hear why.`
       this.#options.emit({ kind: 'notice', message })
     } else {
       this.#close()

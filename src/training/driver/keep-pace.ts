@@ -22,7 +22,7 @@ const NOTICE_EVERY_MS = 30 * 1000
 
 /** For one pass of one worker, which all workers have joined. Server 0 knows how far each has come. */
 export function keepPace({ servers, ahead, threads, notice }: KeepPaceOptions): KeptPace {
-  let [handedOut, trained, told] = [0, 0, 0]
+  let [handedOut, trained, reported] = [0, 0, 0]
   let last = ahead
   let noticedAt = Number.NEGATIVE_INFINITY
   const rounds = (batches: number) => Math.floor(batches / threads)
@@ -47,8 +47,8 @@ export function keepPace({ servers, ahead, threads, notice }: KeepPaceOptions): 
       return round <= last ? undefined : wait(round)
     },
     onReport: () => {
-      if (rounds(++trained) <= told) return
-      told = rounds(trained)
+      if (rounds(++trained) <= reported) return
+      reported = rounds(trained)
       // A server that is gone ends the pass by itself.
       report().catch(() => undefined)
     },

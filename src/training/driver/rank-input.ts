@@ -76,7 +76,7 @@ async function readerAsks({ config, model, files }: RankInputOptions): Promise<b
   try {
     for await (const _ of openReader(options)) break
   } catch (error) {
-    // What is wrong with a reader that divides its files is told by the pass that reads them.
+    // What is wrong with a reader that divides its files comes up in the pass that reads them.
     if (!rankAsked()) throw error
   }
   return rankAsked()

@@ -41,7 +41,7 @@ interface WindowNumbers {
 
 export class TrainingWatch {
   readonly #options: TrainingWatchOptions
-  readonly #told = new Set<Kind>()
+  readonly #warned = new Set<Kind>()
   readonly #inARow = new Map<string, number>()
   /** By metric: the least log loss of a window beside that of the mean, and what it was. */
   readonly #best = new Map<string, { readonly relative: number; readonly logLoss: number }>()
@@ -76,7 +76,7 @@ export class TrainingWatch {
     this.#firstRms ??= rms
     const isWrong = rms > Math.max(MOST_ROW_RMS, ROW_GROWTH * this.#firstRms)
     if (this.#again('rows', isWrong))
-      this.#tell(
+      this.#warn(
         'rows',
         `Rows of tables grow out of bounds: their values are around ${short(rms)}, of ${short(this.#firstRms)} at first.`,
       )
@@ -85,7 +85,7 @@ export class TrainingWatch {
   /** Geo: how far the dense weights of this worker were from those of all, before it took them over; 1 is as far as they are long. */
   drift(distance: number, workers: number): void {
     if (this.#again('drift', distance > MOST_DRIFT * workers))
-      this.#tell(
+      this.#warn(
         'drift',
         `The workers drift apart: between two exchanges the dense weights of this one went ${short(distance)} times their own length away from those of all.`,
       )
@@ -104,7 +104,7 @@ export class TrainingWatch {
     const isWorse = isRising || (best !== undefined && relative > WORSE_THAN_THE_MEAN)
     if (this.#again(`loss ${name}`, isWorse)) {
       const what = isRising ? `rises, from ${short(best!.logLoss)} at its best` : 'is too large'
-      this.#tell(
+      this.#warn(
         'loss',
         `Log loss (${name}) ${what}: it is ${short(logLoss)} over the last ${samples} samples, where one who says the mean has ${short(entropy(rate))}; AUC is ${short(auc)}.`,
       )
@@ -112,7 +112,7 @@ export class TrainingWatch {
     const copc = clicks / predicted
     const isOff = window > 1 && predicted / samples > LEAST_RATE && (copc < LEAST_COPC || copc > MOST_COPC)
     if (this.#again(`copc ${name}`, isOff))
-      this.#tell(
+      this.#warn(
         'copc',
         `Predictions (${name}) are off: of ${samples} samples ${clicks} were clicks, ${Math.round(predicted)} were predicted (COPC ${short(copc)}).`,
       )
@@ -124,9 +124,9 @@ export class TrainingWatch {
     return count >= IN_A_ROW
   }
 
-  #tell(kind: Kind, what: string): void {
-    if (this.#told.has(kind)) return
-    this.#told.add(kind)
+  #warn(kind: Kind, what: string): void {
+    if (this.#warned.has(kind)) return
+    this.#warned.add(kind)
     const off = 'runner.training_warnings: False turns such warnings off.'
     this.#options.warn(`${what} ${adviceFor(kind, this.#options)} ${off}`)
   }
