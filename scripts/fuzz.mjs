@@ -1,10 +1,11 @@
 /**
- * @file `npm run fuzz [-- --only yaml,slot --cases 1000000 --seed 1 --restart]`: damaged input for everything that reads what others wrote. Goes on
- * where it was stopped. What goes wrong is kept in test/fuzz/cases/TARGET/, where `npm test` tries it again from then on.
+ * @file `npm run fuzz [-- --only yaml,slot --cases 1000000 --seed 1 --restart --processes 2]`: damaged input for everything that reads what others
+ * wrote, a target a core at a time. Goes on where it was stopped. What goes wrong is kept in test/fuzz/cases/TARGET/, where `npm test` tries it again from then on.
  */
 import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { at, install, node, step } from './setup.mjs'
@@ -40,18 +41,25 @@ export function keptCases(name) {
   return existsSync(folder) ? readdirSync(folder).map((file) => `${folder}/${file}`) : []
 }
 
-/** Runs cases [from, to) of a target; resolves to what went wrong: `{ number, what, input }`. */
-export async function runCases(name, { seed = 1, from = 0, to, onProgress }) {
+/** Runs cases [from, to) of a target; resolves to what went wrong: `{ number, what, input }`, each told as it is found. */
+export async function runCases(name, { seed = 1, from = 0, to, onProgress, onFinding }) {
   const findings = []
+  const found = (finding) => {
+    findings.push(finding)
+    onFinding?.(finding)
+  }
   let every = 500
   for (let at = from; at < to; ) {
-    const { reached, died } = await inProcess([name, seed, at, to, every].map(String), findings, onProgress)
+    const { reached, died } = await inProcess([name, seed, at, to, every].map(String), found, onProgress)
     if (died === undefined) return findings
-    if (reached === undefined) return [...findings, { number: at, what: died }]
+    if (reached === undefined) {
+      found({ number: at, what: died })
+      return findings
+    }
     // Again, one by one, up to the case with which it ended; then past it.
     if (every !== 1) [at, every] = [reached, 1]
     else {
-      findings.push({ number: reached, what: died, input: undefined })
+      found({ number: reached, what: died, input: undefined })
       ;[at, every] = [reached + 1, 500]
     }
   }
@@ -61,11 +69,11 @@ export async function runCases(name, { seed = 1, from = 0, to, onProgress }) {
 /** One kept input. */
 export async function runKept(name, file) {
   const findings = []
-  const { died } = await inProcess([name, '0', '0', '0', '1', file], findings)
+  const { died } = await inProcess([name, '0', '0', '0', '1', file], (finding) => findings.push(finding))
   return died === undefined ? findings : [...findings, { number: -1, what: died }]
 }
 
-function inProcess(words, findings, onProgress) {
+function inProcess(words, found, onProgress) {
   return new Promise((resolve) => {
     const jiti = at('node_modules', 'jiti', 'lib', 'jiti-register.mjs')
     const execArgv = [`--max-old-space-size=${MEMORY_MB}`, '--import', pathToFileURL(jiti).href]
@@ -89,7 +97,7 @@ function inProcess(words, findings, onProgress) {
     child.on('message', (message) => {
       clearTimeout(timer)
       timer = setTimeout(silent, SILENT_MS)
-      if (message.kind === 'finding') findings.push(message)
+      if (message.kind === 'finding') found(message)
       else {
         reached = message.number
         onProgress?.(reached)
@@ -121,6 +129,7 @@ async function main() {
       cases: { type: 'string', default: '1000000' },
       seed: { type: 'string', default: '1' },
       restart: { type: 'boolean', default: false },
+      processes: { type: 'string', default: String(availableParallelism()) },
     },
   })
   if (!(await install()) || !(await step('build', async () => (await node(at('scripts', 'build.mjs'))) === 0))) return 1
@@ -130,28 +139,49 @@ async function main() {
     console.error(`no target ${unknown.join(', ')}: ${TARGET_NAMES.join(', ')}`)
     return 2
   }
-  const state = !values.restart && existsSync(STATE) ? JSON.parse(readFileSync(STATE, 'utf8')) : {}
-  let failed = 0
-  for (const name of names) {
-    const key = `${name} ${values.seed}`
-    const from = state[key] ?? 0
-    const to = Number(values.cases)
-    const started = performance.now()
-    const onProgress = (reached) => {
-      state[key] = Math.max(state[key] ?? 0, reached)
-      mkdirSync(at('.cache'), { recursive: true })
-      writeFileSync(STATE, JSON.stringify(state))
-      if (process.stdout.isTTY) process.stdout.write(`\r${name}: ${reached} of ${to} cases `)
-    }
-    const findings = await runCases(name, { seed: Number(values.seed), from, to, onProgress })
-    for (const finding of findings) keep(name, finding)
-    failed += findings.length
-    const seconds = ((performance.now() - started) / 1000).toFixed(0)
-    console.log(
-      `\r${findings.length === 0 ? '+' : 'x'} ${name}: cases ${from} to ${to} in ${seconds} s, ${findings.length} went wrong`,
-    )
+  const run = {
+    to: Number(values.cases),
+    seed: Number(values.seed),
+    reached: reachedCases(values.restart ? names : []),
   }
+  const waiting = names.values()
+  let failed = 0
+  const work = async () => {
+    for (const name of waiting) failed += await runTarget(name, run)
+  }
+  await Promise.all(Array.from({ length: Number(values.processes) }, work))
   return failed > 0 ? 1 : 0
+}
+
+/** How many cases of each target and seed were run, kept for the next time. */
+function reachedCases(anew) {
+  const state = existsSync(STATE) ? JSON.parse(readFileSync(STATE, 'utf8')) : {}
+  const keyOf = (name, seed) => `${name} ${seed}`
+  for (const key of Object.keys(state)) if (anew.includes(key.split(' ')[0])) delete state[key]
+  mkdirSync(at('.cache'), { recursive: true })
+  return {
+    of: (name, seed) => state[keyOf(name, seed)] ?? 0,
+    note: (name, seed, number) => {
+      state[keyOf(name, seed)] = Math.max(state[keyOf(name, seed)] ?? 0, number)
+      writeFileSync(STATE, JSON.stringify(state))
+    },
+  }
+}
+
+/** Resolves to how many cases went wrong. */
+async function runTarget(name, { to, seed, reached }) {
+  const from = reached.of(name, seed)
+  const started = performance.now()
+  const onProgress = (number) => {
+    reached.note(name, seed, number)
+    if (process.stdout.isTTY) process.stdout.write(`\r${name}: ${number} of ${to} cases `)
+  }
+  const onFinding = (finding) => keep(name, finding)
+  const findings = await runCases(name, { seed, from, to, onProgress, onFinding })
+  const seconds = ((performance.now() - started) / 1000).toFixed(0)
+  const mark = findings.length === 0 ? '+' : 'x'
+  console.log(`\r${mark} ${name}: cases ${from} to ${to} in ${seconds} s, ${findings.length} went wrong`)
+  return findings.length
 }
 
 if (import.meta.url === pathToFileURL(process.argv[1]).href) process.exitCode = await main()

@@ -9,16 +9,20 @@ import { parseClusterConf } from '../src/jobs/ssh/index.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const JOB = readFileSync(at('deploy/kubernetes/ctr-paddlepaddle-on-volcano.yaml'), 'utf8')
+/** What the guide's has not: the job's secret. */
+const TOKEN = `          envFrom:
+          - secretRef: { name: ctr-token }
+`
 const SEEDS = process.env['OARFISH_SEEDS']
 
 test.skipIf(!SEEDS || !existsSync(SEEDS))(
-  "ctr-paddlepaddle-on-volcano.yaml is the guide's, with only the image changed",
+  "ctr-paddlepaddle-on-volcano.yaml is the guide's, with another image and a token",
   () => {
     const guides = readdirSync(SEEDS!).map((name) => readFileSync(join(SEEDS!, name), 'utf8'))
     const guide = guides.find((text) => text.includes('ctr-paddlepaddle-on-volcano.yaml'))!
     const [, block] = /\n(\tapiVersion: batch\.volcano\.sh[\s\S]*?)\n\t?\n\n/.exec(guide)!
     const untabbed = block!.split('\n').map((line) => untab(line.slice(1)))
-    const job = JOB.trimEnd().split('\n')
+    const job = JOB.replaceAll(TOKEN, '').trimEnd().split('\n')
     expect(job.filter((line) => !line.includes('- image: '))).toEqual(
       untabbed.filter((line) => !line.includes('- image: ')),
     )
@@ -33,6 +37,11 @@ const untab = (line: string) =>
     for (const character of space) width = character === '\t' ? (Math.floor(width / 8) + 1) * 8 : width + 1
     return ' '.repeat(width)
   })
+
+test('every task of the job has its token from a Secret', () => {
+  for (const task of parse(JOB).spec.tasks)
+    expect(task.template.spec.containers[0].envFrom).toEqual([{ secretRef: { name: 'ctr-token' } }])
+})
 
 test('the image of the job is that of this version', () => {
   const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))

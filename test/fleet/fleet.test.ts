@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openExport } from '../../src/inference/export/index.ts'
 import { DistributedStrategy, StrategyFactory } from '../../src/paddle/fleet/index.ts'
+import { anotherWriter } from '../train/another-writer.testing.ts'
 import { tinyFolder, trainTiny } from '../train/tiny.testing.ts'
 import { fleetJob, type Member } from './job.testing.ts'
 
@@ -112,6 +113,27 @@ describe('saving', () => {
     expect(await readdir(dirname)).toContain('model.onnx')
   })
 
+  test('a folder of other things, and one that another job writes, are refused on every worker', async () => {
+    const [photos, held] = [join(folder, 'photos'), join(folder, 'held')]
+    await mkdir(photos)
+    await writeFile(join(photos, 'summer.jpg'), 'x')
+    const owner = await anotherWriter(held)
+    const failures = await fleetJob({ folder, workers: 2, servers: 1 }, async ({ fleet }) => {
+      const codes: unknown[] = []
+      for (const save of ['savePersistables', 'saveInferenceModel'] as const)
+        for (const dirname of [photos, held])
+          await fleet[save]({ dirname }).then(
+            () => codes.push('no error'),
+            (error: Error & { code: string }) => codes.push(error.code),
+          )
+      return codes
+    })
+    await owner.end()
+    for (const codes of failures)
+      expect(codes).toEqual(['SNAPSHOT_REPLACE', 'FOLDER_BUSY', 'EXPORT_WRITE', 'FOLDER_BUSY'])
+    expect(await readdir(photos)).toEqual(['summer.jpg'])
+  })
+
   test('a save that only worker 0 calls ends when the other waits elsewhere, and says who is missing', async () => {
     const [first, second] = await fleetJob({ folder, workers: 2, servers: 1 }, async ({ fleet, rank }) => {
       const call = rank === 0 ? fleet.savePersistables({ dirname: join(folder, 'alone') }) : fleet.barrierWorker()
@@ -147,7 +169,7 @@ describe('saving', () => {
         (error: Error & { code: string }) => error.code,
       ),
     )
-    expect(failures).toEqual(['SNAPSHOT_WRITE', 'SNAPSHOT_WRITE'])
+    expect(failures).toEqual(['FOLDER_WRITE', 'FOLDER_WRITE'])
   })
 
   test("tables with an accessor are saved as Paddle's files, in shards that any number of servers takes", async () => {

@@ -2,7 +2,7 @@
  * @file What is given damaged input: every reader of something that others wrote. A target may refuse an input with a UserError, or with an error
  * that it expects; anything else it throws, a case that takes a second, and memory that grows are findings.
  */
-import { cpSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -47,7 +47,13 @@ export interface Work {
 
 const bytes = (text: string) => Buffer.from(text)
 const inPackage = (...path: readonly string[]) => readFileSync(packageFile(join(...path)))
-const temporary = () => mkdtempSync(join(tmpdir(), 'oarfish-fuzz-'))
+/** In memory where that can be: a case is a file that is written and read. */
+const MEMORY = '/dev/shm'
+const temporary = () => {
+  const folder = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'oarfish-fuzz-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
 
 /** What release 0.1 wrote. */
 const RELEASE = 'test/fixtures/releases/0.1.0'

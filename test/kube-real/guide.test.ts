@@ -20,6 +20,8 @@ const passes = async (count: number, timeoutMs: number) =>
 describe.skipIf(!cluster)('the CTR job of the guide', () => {
   beforeAll(async () => {
     await kubectl('apply', '-f', at('deploy/kubernetes/pod-reader.yaml'))
+    await kubectl('delete', 'secret', 'ctr-token', '--ignore-not-found')
+    await kubectl('create', 'secret', 'generic', 'ctr-token', '--from-literal=OARFISH_JOB_TOKEN=a-token-of-this-test')
     await prepareNodes()
   }, 3 * MINUTE)
   beforeEach(async () => {

@@ -4,6 +4,7 @@ import { type Bed, openBed } from './bed.testing.ts'
 import { commandTests } from './commands.testing.ts'
 import { doctorTests } from './doctor.testing.ts'
 import { jobTests } from './jobs.testing.ts'
+import { manifestTests } from './manifest.testing.ts'
 import { refusalTests } from './refusals.testing.ts'
 import { hasTestbed } from './testbed.testing.ts'
 import { troubleTests } from './troubles.testing.ts'
@@ -20,6 +21,7 @@ describe.skipIf(!hasTestbed)('kubernetes-kwok', () => {
     troubleTests(() => bed)
     refusalTests(() => bed)
     commandTests(() => bed)
+    manifestTests(() => bed)
   })
   doctorTests(() => bed)
 })

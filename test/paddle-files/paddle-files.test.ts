@@ -97,5 +97,5 @@ test('what cannot be converted is said', async () => {
   const exported = join(folder, 'adagrad-export')
   await expect(
     convertModel({ config, from: join(here, 'adagrad'), to: exported, as: 'checkpoint', emit: quiet }),
-  ).rejects.toMatchObject({ code: 'CONVERT_TARGET' })
+  ).rejects.toMatchObject({ code: 'SNAPSHOT_REPLACE' })
 })

@@ -1,6 +1,7 @@
 /** @file What a job server must not do: run a request twice, tell jobs its secrets, keep them in plain text, die of a damaged file. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import {
+  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -213,15 +214,21 @@ test('an upload that breaks off is kept, and goes on where it ended', async () =
   expect(readFileSync(join(filesOf(jobId), 'big'), 'utf8')).toBe(content)
 })
 
-test('a link that stands where a file comes in is not written through', async () => {
-  await started()
-  const { jobId, put } = await announcing([announce('model.py', 'x = 1')])
-  const victim = join(folder, 'victim')
-  writeFileSync(victim, 'untouched')
-  symlinkSync(victim, join(filesOf(jobId), '.model.py.part'))
-  expect((await put('model.py', 'x = 1')).status).not.toBe(200)
-  expect(readFileSync(victim, 'utf8')).toBe('untouched')
-})
+test.each(['.model.py.part', 'model.py'])(
+  'a link that stands where a file comes in (%s) makes room, and is not written through',
+  async (name) => {
+    await started()
+    const { jobId, put } = await announcing([announce('model.py', 'x = 1')])
+    const victim = join(folder, 'victim')
+    writeFileSync(victim, 'untouched')
+    symlinkSync(victim, join(filesOf(jobId), name))
+    const answer = await put('model.py', 'x = 1')
+    expect(answer.status, answer.text).toBe(200)
+    expect(readFileSync(victim, 'utf8')).toBe('untouched')
+    const path = join(filesOf(jobId), 'model.py')
+    expect([lstatSync(path).isSymbolicLink(), readFileSync(path, 'utf8')]).toEqual([false, 'x = 1'])
+  },
+)
 
 test('names that lead out of the folder, too many files and too many bytes are refused before anything is made', async () => {
   await started()

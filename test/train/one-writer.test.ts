@@ -1,6 +1,6 @@
 /** @file Two jobs with one model_save_path: the second is refused, a dead owner is replaced, a late one writes nothing more. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
@@ -72,6 +72,17 @@ test('a job whose folder was taken over ends before it overwrites a checkpoint',
   await expect(failed).rejects.toMatchObject({ code: 'FOLDER_LOST', message: expect.stringContaining('on another') })
   expect(savedEpochs()).toEqual([0])
   expect(folderOwner(out, 'model')?.host).toBe('another')
+})
+
+test('a folder that would be replaced and holds other things is refused before anything is trained', async () => {
+  mkdirSync(join(folder, 'out/1'), { recursive: true })
+  writeFileSync(join(folder, 'out/1/notes.txt'), 'mine')
+  const out = join(folder, 'out')
+  await expect(trainTiny(folder, [`runner.model_save_path=${out}`, 'runner.epochs=2'])).rejects.toMatchObject({
+    code: 'SNAPSHOT_REPLACE',
+    message: expect.stringContaining(`${join(out, '1')} holds something other than a checkpoint`),
+  })
+  expect([readdirSync(out), readFileSync(join(out, '1/notes.txt'), 'utf8')]).toEqual([['1'], 'mine'])
 })
 
 test('a checkpoint of an earlier version, without a number, is resumed from', async () => {

@@ -24,7 +24,7 @@ export function likelyFix(text: string, position: number, errors: number): Synta
   const all = [
     ...here,
     ...dedented(lines, index),
-    ...made(CLEAR_CHANGES, [...lines.keys()]), // an open quote is noticed at the end of the file
+    ...made(CLEAR_CHANGES, [...lines.keys()].slice(0, index + 1)), // an open quote is noticed at the end of the file
     ...made([removeLine], near),
   ]
   const afterwards = text.length - (lines[index + 1]?.start ?? text.length)

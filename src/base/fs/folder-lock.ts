@@ -44,6 +44,8 @@ export interface HoldOptions {
   /** Told when it takes a minute to see whether an owner on another host still runs. */
   readonly onWait?: ((message: string) => void) | undefined
   readonly kind: LockKind
+  /** The lock lies beside the folder, which is replaced as a whole. @default false: in it */
+  readonly isBeside?: boolean | undefined
   /** The setting that named the folder, and how to name another. */
   readonly key: string
   readonly hint: string
@@ -64,9 +66,11 @@ const LONG_SILENT_MS = 10 * 60_000
 const GUARD_MS = 10_000 // taking over takes milliseconds; whoever holds the guard for longer was killed
 const WAIT_MS = 50
 
-/** Rejects with FOLDER_BUSY where another writes there; the folder must exist. */
+/** Rejects with FOLDER_BUSY where another writes there; the folder that the lock lies in must exist. */
 export async function holdFolder(folder: string, options: HoldOptions): Promise<FolderLock> {
-  const path = join(folder, LOCK_FILES[options.kind])
+  const path = options.isBeside
+    ? join(dirname(folder), `.${basename(folder)}${LOCK_FILES[options.kind]}`)
+    : join(folder, LOCK_FILES[options.kind])
   for (let attempt = 0; ; attempt++) {
     const before = readOwner(path)
     const held = before === undefined ? claim(path, options, 0) : undefined
@@ -85,6 +89,12 @@ export async function holdFolder(folder: string, options: HoldOptions): Promise<
 }
 
 const ATTEMPTS = 100
+
+/** What a lock is for: the folder it lies in, or one beside it that its name begins with. */
+function lockedBy(path: string): string {
+  const kind = Object.values(LOCK_FILES).find((name) => path.endsWith(name))!
+  return join(dirname(path), basename(path).slice(1, -kind.length))
+}
 
 /** Who writes in a folder now, or did so last; undefined: nobody. */
 export function folderOwner(folder: string, kind: LockKind): FolderOwner | undefined {
@@ -113,7 +123,7 @@ async function isAlive(path: string, owner: FolderOwner, options: HoldOptions): 
   const first = beatOf(path)
   if (Date.now() - first > LONG_SILENT_MS) return false
   options.onWait?.(
-    `${options.key}: ${dirname(path)} is locked by ${describe(owner)}; it is watched for ${SILENT_MS / 1000} s to see whether it still runs.`,
+    `${options.key}: ${lockedBy(path)} is locked by ${describe(owner)}; it is watched for ${SILENT_MS / 1000} s to see whether it still runs.`,
   )
   for (const until = Date.now() + SILENT_MS; Date.now() < until; await sleep(WATCH_MS)) {
     if (beatOf(path) !== first) return readOwner(path) !== undefined
@@ -212,14 +222,16 @@ function heldLock(path: string, own: FolderOwner): FolderLock {
   }, BEAT_MS).unref()
   const release = () => {
     clearInterval(beat)
-    process.off('exit', release)
+    releases.delete(release)
+    if (releases.size === 0) process.off('exit', releaseAll)
     try {
       if (isOwn()) unlinkSync(path)
     } catch {
       // The folder is gone, and the lock with it.
     }
   }
-  process.once('exit', release)
+  if (releases.size === 0) process.once('exit', releaseAll)
+  releases.add(release)
   return {
     fence: own.fence,
     check: () => {
@@ -227,6 +239,12 @@ function heldLock(path: string, own: FolderOwner): FolderLock {
     },
     release,
   }
+}
+
+/** Of the locks that this process holds: one listener for all, since a program may own many folders. */
+const releases = new Set<() => void>()
+function releaseAll(): void {
+  for (const release of [...releases]) release()
 }
 
 /** Of a process whose job holds the folder from another one. */
@@ -244,7 +262,7 @@ function describe(owner: FolderOwner | 'damaged' | undefined): string {
 }
 
 function busy(path: string, owner: FolderOwner | 'damaged' | undefined, { key, hint }: HoldOptions): UserError {
-  return new UserError(`${key}: another job writes into ${dirname(path)}: ${describe(owner)}.`, {
+  return new UserError(`${key}: another job writes into ${lockedBy(path)}: ${describe(owner)}.`, {
     code: 'FOLDER_BUSY',
     hint,
   })
@@ -253,7 +271,7 @@ function busy(path: string, owner: FolderOwner | 'damaged' | undefined, { key, h
 const lost = (path: string, owner: FolderOwner | 'damaged' | undefined) =>
   new UserError(
     owner === undefined
-      ? `The lock of this job in ${dirname(path)} was removed; nothing more is written there.`
-      : `${dirname(path)} was taken over by ${describe(owner)}; this job writes nothing more there.`,
+      ? `The lock of this job in ${lockedBy(path)} was removed; nothing more is written there.`
+      : `${lockedBy(path)} was taken over by ${describe(owner)}; this job writes nothing more there.`,
     { code: 'FOLDER_LOST', hint: `Let one job write there. While it runs, leave ${basename(path)} alone.` },
   )

@@ -1,5 +1,5 @@
 /** @file Writing on this machine: a file is on the disk when it is closed, a folder appears whole or not at all. */
-import { chmod, mkdir, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { isRunning } from '../util/index.ts'
@@ -87,6 +87,24 @@ export async function writeFolder<T>(folder: string, fill: (aside: string) => Pr
     await rm(aside, { recursive: true, force: true })
     throw error
   }
+}
+
+export interface Replaceable {
+  /** What the manifest.json of such a folder says of itself. */
+  readonly format: string
+  /** Names of its files: one whose manifest was lost holds nothing else. */
+  readonly files?: RegExp | undefined
+}
+
+/** Whether a folder may be replaced: it is not there, is empty, or is of this kind. What else a user keeps in it is not to go with it. */
+export async function isReplaceable(folder: string, { format, files }: Replaceable): Promise<boolean> {
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException): string[] => {
+    ignoreMissing(error)
+    return []
+  })
+  if (names.every((name) => files?.test(name) ?? false)) return true
+  if (!names.includes('manifest.json')) return false
+  return (await readFile(join(folder, 'manifest.json'), 'utf8')).includes(`"${format}"`)
 }
 
 /** Creates a folder and those above it. Node's own `recursive` never returns where a file system answers "not found", as /proc does. */

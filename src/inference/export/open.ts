@@ -64,27 +64,30 @@ export async function readExport(folder: string): Promise<LoadedExport> {
     manifest,
     model: await readChecked(folder, manifest, manifest.model.file),
     tables: await Promise.all(
-      manifest.tables.map((table) => readTableFile(join(folder, table.file), markIn(manifest, folder, table.file))),
+      manifest.tables.map(async ({ file }) =>
+        readTableFile(join(folder, file), (await foundFile(manifest, folder, file)).mark),
+      ),
     ),
   }
 }
 
 /** A small file of an export whose checksum is right. */
 export async function readChecked(folder: string, manifest: ExportManifest, file: string): Promise<Uint8Array> {
-  const mark = markIn(manifest, folder, file)
-  const found = await stat(join(folder, file)).catch(() => undefined)
-  if (!found?.isFile()) throw damagedExport(join(folder, file), 'it is missing')
+  const { mark, size } = await foundFile(manifest, folder, file)
   // By its size first: what the manifest does not speak of is not read.
-  const bytes = found.size === mark.bytes ? await readFile(join(folder, file)) : undefined
+  const bytes = size === mark.bytes ? await readFile(join(folder, file)) : undefined
   if (bytes?.length !== mark.bytes || hexOf(crc32(bytes)) !== mark.crc32)
     throw damagedExport(join(folder, file), 'its checksum does not match: it was altered or cut off')
   return new Uint8Array(bytes)
 }
 
-function markIn(manifest: ExportManifest, folder: string, file: string) {
+/** What the manifest says of a file that is there. */
+async function foundFile(manifest: ExportManifest, folder: string, file: string) {
   const mark = manifest.files[file]
   if (!mark) throw damagedExport(join(folder, file), 'the manifest has no checksum for it')
-  return mark
+  const found = await stat(join(folder, file)).catch(() => undefined)
+  if (!found?.isFile()) throw damagedExport(join(folder, file), 'it is missing, or no plain file')
+  return { mark, size: found.size }
 }
 
 /** Checkpoints have a manifest.json too, so its format decides. */

@@ -1,9 +1,8 @@
 /** @file Writes an export: a folder that appears whole, checked against the trainer before it does. */
 import { readFileSync } from 'node:fs'
-import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { createFile, writeFolder } from '../../base/fs/index.ts'
+import { createFile, type FolderLock, isReplaceable, writeFolder } from '../../base/fs/index.ts'
 import { isUserError, packageFile } from '../../base/util/index.ts'
 import type { Columns } from '../../data/index.ts'
 import type { TensorView } from '../../graph/engine/index.ts'
@@ -31,6 +30,8 @@ export interface WriteExportOptions {
   readonly samples: Columns
   /** Also writes one ONNX file that holds the tables. @default false */
   readonly fold?: boolean | undefined
+  /** Of a job that writes there again and again: without it nothing takes the place of what is there. */
+  readonly lock?: Pick<FolderLock, 'check'> | undefined
   /** Aborted, nothing is put in place. */
   readonly signal?: AbortSignal | undefined
 }
@@ -38,6 +39,7 @@ export interface WriteExportOptions {
 const TOLERANCE = 1e-6
 
 export async function writeExport(options: WriteExportOptions): Promise<ExportManifest> {
+  await refuseToReplace(options.folder)
   try {
     return await writeFolder(options.folder, (aside) => fillFolder(aside, options))
   } catch (error) {
@@ -47,14 +49,13 @@ export async function writeExport(options: WriteExportOptions): Promise<ExportMa
 
 /** An export takes the place of its folder: what a user keeps there under another name is not to go with it. */
 export async function refuseToReplace(folder: string): Promise<void> {
+  let replaceable: boolean
   try {
-    const names = await readdir(folder)
-    const manifest = names.includes(MANIFEST) ? await readFile(join(folder, MANIFEST), 'utf8') : ''
-    if (names.length > 0 && !manifest.includes(`"${FORMAT}"`)) throw notReplaced(folder)
+    replaceable = await isReplaceable(folder, { format: FORMAT })
   } catch (error) {
-    if (isUserError(error) || !isSystemError(error)) throw error
-    if (error.code !== 'ENOENT') throw cannotWriteExport(folder, error)
+    throw isSystemError(error) ? cannotWriteExport(folder, error) : error
   }
+  if (!replaceable) throw notReplaced(folder)
 }
 
 const isSystemError = (error: unknown): error is NodeJS.ErrnoException =>
@@ -95,6 +96,7 @@ async function fillFolder(aside: string, options: WriteExportOptions): Promise<E
   await writeWhole(join(aside, MANIFEST), new TextEncoder().encode(`${JSON.stringify(manifest, null, 2)}\n`))
   await checkScores(aside, instances, expected)
   options.signal?.throwIfAborted()
+  options.lock?.check()
   return manifest
 }
 

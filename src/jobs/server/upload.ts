@@ -4,11 +4,11 @@ import {
   constants,
   createReadStream,
   createWriteStream,
-  existsSync,
+  lstatSync,
   openSync,
   renameSync,
   rmSync,
-  statSync,
+  type Stats,
 } from 'node:fs'
 import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
@@ -19,8 +19,14 @@ import { HttpError } from './http-error.ts'
 
 /** Bytes of a file that have come. */
 export function receivedBytes(folder: string, { name }: AnnouncedFile): number {
-  const found = [join(folder, name), aside(folder, name)].find((path) => existsSync(path))
-  return found === undefined ? 0 : statSync(found).size
+  const [found] = [join(folder, name), aside(folder, name)].flatMap((path) => plainFile(path) ?? [])
+  return found?.size ?? 0
+}
+
+/** A link, a pipe or a folder that stands under a name is not the file that was sent. */
+function plainFile(path: string): Stats | undefined {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  return found?.isFile() ? found : undefined
 }
 
 /** Takes the bytes from `from` on, which is where those that came before ended. What broke off is kept: the sender may go on from there. */
@@ -43,6 +49,7 @@ export async function receiveFile(request: IncomingMessage, folder: string, file
     await pipeline(request, check, createWriteStream(path, { fd: openAside(path, from), autoClose: true }))
     if (got !== bytes || (await hashOfFile(path)) !== sha256)
       throw new HttpError(400, `${name} did not arrive as it was announced.`, SEND_AGAIN)
+    if (!plainFile(join(folder, name))) rmSync(join(folder, name), { recursive: true, force: true })
     renameSync(path, join(folder, name))
   } catch (error) {
     if (!isBroken(error as NodeJS.ErrnoException)) rmSync(path, { force: true })
@@ -55,8 +62,9 @@ const SEND_AGAIN = 'Submit the job again; the file may have changed while it was
 
 const aside = (folder: string, name: string) => join(folder, `.${name}.part`)
 
-/** Whatever else stands there under this name is not written through. */
+/** Whatever else stands there under this name makes room, and is not written through. */
 function openAside(path: string, from: number): number {
+  if (!plainFile(path)) rmSync(path, { recursive: true, force: true })
   const { O_WRONLY, O_CREAT, O_TRUNC, O_APPEND, O_NOFOLLOW } = constants
   return openSync(path, O_WRONLY | O_CREAT | (O_NOFOLLOW ?? 0) | (from === 0 ? O_TRUNC : O_APPEND), 0o666)
 }
@@ -71,5 +79,5 @@ export async function hashOfFile(path: string): Promise<string> {
 }
 
 export function missingFiles(folder: string, files: readonly AnnouncedFile[]): readonly string[] {
-  return files.map(({ name }) => name).filter((name) => !existsSync(join(folder, name)))
+  return files.map(({ name }) => name).filter((name) => !plainFile(join(folder, name)))
 }

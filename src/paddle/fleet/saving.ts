@@ -1,6 +1,7 @@
 /** @file Saving and loading of the servers' model: worker 0 does it, all take part, and all learn how it went. */
 import { resolve } from 'node:path'
 import type { EventSink } from '../../base/event/index.ts'
+import { type OwnFolderOptions, ownFolder } from '../../base/fs/index.ts'
 import { shown, UserError } from '../../base/util/index.ts'
 import { joinColumns } from '../../data/index.ts'
 import { programHash } from '../../graph/program/index.ts'
@@ -51,6 +52,7 @@ export function savePersistables(job: SavingJob, options: SavePersistablesOption
   checkMode('savePersistables', mode, format)
   return together(job, `savePersistables(${dirname})`, async () => {
     const { worker, program, emit } = job
+    const lock = await ownFolder(dirname, writerOf('fleet.savePersistables', emit))
     if (format === 'paddle') {
       await worker.savePaddleFiles(resolve(dirname), mode as SaveMode)
       emit({ kind: 'saved', path: shown(dirname), epoch: 0 })
@@ -59,7 +61,7 @@ export function savePersistables(job: SavingJob, options: SavePersistablesOption
     const params = await worker.gather()
     const position = { epoch: 0, batch: 0, chunk: 0, sample: 0 }
     const state = { program: programHash(program.model.train), seed: program.seed, position, metrics: {} }
-    const took = await saveSnapshot({ folder: dirname, params, state, emit })
+    const took = await saveSnapshot({ folder: dirname, params, state, emit, lock })
     emit({ kind: 'saved', path: shown(dirname), epoch: 0, ...took })
   })
 }
@@ -69,17 +71,24 @@ export function saveInferenceModel(job: SavingJob, options: SaveInferenceModelOp
   const { dirname, feededVarNames: feeds = [], targetVars = [] } = options
   return together(job, `saveInferenceModel(${dirname})`, async () => {
     const { worker, program, emit } = job
+    const lock = await ownFolder(dirname, writerOf('fleet.saveInferenceModel', emit))
     const write = program.writeInference ?? exportOf(program)
-    await write({ dirname, feeds, targets: targetVars, params: await worker.gather() })
+    await write({ dirname, feeds, targets: targetVars, params: await worker.gather(), lock })
     emit({ kind: 'saved', path: shown(dirname), epoch: 0 })
   })
 }
 
+/** Worker 0 writes for all of its job. */
+const writerOf = (key: string, emit: EventSink): OwnFolderOptions => ({
+  key,
+  onWait: (message) => emit({ kind: 'notice', message }),
+})
+
 function exportOf({ model, seed }: TrainingProgram) {
-  return async ({ dirname, feeds, targets, params }: InferenceToWrite): Promise<void> => {
+  return async ({ dirname, feeds, targets, params, lock }: InferenceToWrite): Promise<void> => {
     const fetches = targets.map((target) => (typeof target === 'string' ? target : target.name))
     const plan = planExport(model, { feeds, fetches })
-    await writeExport({ folder: dirname, plan, params, epoch: 0, seed, samples: joinColumns(model.slots, []) })
+    await writeExport({ folder: dirname, plan, params, epoch: 0, seed, samples: joinColumns(model.slots, []), lock })
   }
 }
 

@@ -1,5 +1,6 @@
 /** @file The seam between fleet and what builds programs: fluid's minimize hands a program over, its Executor asks for the way to the servers. Types only. */
 import type { Cluster } from '../../base/env/index.ts'
+import type { FolderLock } from '../../base/fs/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import type { PsMode } from '../../training/ps/index.ts'
 import type { PassChanges, PassResult, RuntimeOptions } from '../../training/threads/index.ts'
@@ -39,6 +40,8 @@ export interface InferenceToWrite {
   readonly targets: readonly (string | { readonly name: string })[]
   /** A copy of what the servers hold. */
   readonly params: LocalParams
+  /** Of the folder. */
+  readonly lock: FolderLock
 }
 
 /** An optimizer with a minimize of its own, as fluid's are: it gives the one that `fleet.distributedOptimizer` returns. */

@@ -1,8 +1,9 @@
 /** @file Datasets, passes over them, and models saved from them. */
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { anotherWriter } from '../../../test/train/another-writer.testing.ts'
 import type { Event } from '../../base/event/index.ts'
 import { DatasetFactory, Executor, io, optimizer } from './index.ts'
 import { clicks as clicksWith, writeParts } from './job.testing.ts'
@@ -146,6 +147,33 @@ describe('what is saved', () => {
     expect(got[1]).toEqual([1])
     for (const [i, value] of expected[1]!.entries()) expect(got[2]![i]).toBeCloseTo(value, 5)
     await expect(io.saveInferenceModel(dirname, ['x'], [predict], exe)).rejects.toThrow('ids')
+    await exe.close()
+  })
+
+  test('a folder of other things is left as it is, and one that another process writes is refused with its name', async () => {
+    const { main, exe, predict } = await trained()
+    const other = join(folder, 'photos')
+    mkdirSync(other)
+    writeFileSync(join(other, 'summer.jpg'), 'x')
+    await expect(io.savePersistables(exe, other, main)).rejects.toMatchObject({ code: 'SNAPSHOT_REPLACE' })
+    await expect(io.saveInferenceModel(other, ['x', 'ids'], [predict], exe)).rejects.toMatchObject({
+      code: 'EXPORT_WRITE',
+      message: expect.stringContaining('would be lost'),
+    })
+    expect(readdirSync(other)).toEqual(['summer.jpg'])
+    const held = join(folder, 'held')
+    const owner = await anotherWriter(held)
+    const busy = { code: 'FOLDER_BUSY', message: expect.stringContaining(`${held}: process ${owner.pid} on`) }
+    try {
+      await expect(io.savePersistables(exe, held, main)).rejects.toMatchObject(busy)
+      await expect(io.saveInferenceModel(held, ['x', 'ids'], [predict], exe)).rejects.toMatchObject(busy)
+      expect(existsSync(held)).toBe(false)
+    } finally {
+      await owner.end()
+    }
+    await io.savePersistables(exe, held, main)
+    const { fence } = JSON.parse(readFileSync(join(held, 'manifest.json'), 'utf8'))
+    expect(fence).toBeGreaterThan(owner.fence)
     await exe.close()
   })
 

@@ -1,6 +1,7 @@
 /** @file A program's inference model: an export of what its targets need, and beside it what they were. Targets are values per sample: a loss is what it is the sum or mean of, an AUC the prediction it measures. */
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { FolderLock } from '../../base/fs/index.ts'
 import { suggest, UserError } from '../../base/util/index.ts'
 import { joinColumns } from '../../data/index.ts'
 import { inference } from '../../graph/autodiff/index.ts'
@@ -22,11 +23,12 @@ export interface InferenceModelOptions {
   readonly feeds: readonly string[]
   readonly targets: readonly Variable[]
   readonly params: LocalParams
+  readonly lock: FolderLock
 }
 
 export async function writeInferenceModel(
   program: Program,
-  { dirname, feeds, targets: variables, params }: InferenceModelOptions,
+  { dirname, feeds, targets: variables, params, lock }: InferenceModelOptions,
 ): Promise<void> {
   const { targets, outputs } = planTargets(variables)
   const names = Object.keys(outputs)
@@ -37,7 +39,7 @@ export async function writeInferenceModel(
   const model = { slots, train: built, infer, metrics: [], outputs: names, optimizer, tableOptimizers: {} }
   const plan = planExport(model, { feeds })
   const { randomSeed: seed } = program
-  await writeExport({ folder: dirname, plan, params, epoch: 0, seed, samples: joinColumns(slots, []) })
+  await writeExport({ folder: dirname, plan, params, epoch: 0, seed, samples: joinColumns(slots, []), lock })
   await writeFile(join(dirname, TARGETS_FILE), `${JSON.stringify({ feeds, targets }, null, 2)}\n`)
 }
 

@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { type OwnFolderOptions, ownFolder } from '../../base/fs/index.ts'
 import { UserError } from '../../base/util/index.ts'
 import type { Columns } from '../../data/index.ts'
 import { programHash } from '../../graph/program/index.ts'
@@ -26,8 +27,9 @@ export async function saveInferenceModel(
   _executor: Executor,
   { mainProgram = targetVars[0]?.program ?? defaultMainProgram() }: { readonly mainProgram?: Program } = {},
 ): Promise<void> {
+  const lock = await ownFolder(dirname, writerOf('fluid.io.saveInferenceModel'))
   const params = await paramsOf(mainProgram)
-  await writeInferenceModel(mainProgram, { dirname, feeds: feededVarNames, targets: targetVars, params })
+  await writeInferenceModel(mainProgram, { dirname, feeds: feededVarNames, targets: targetVars, params, lock })
 }
 
 /** [program, names of its data, its targets]: run it with `exe.run({ program, feed, fetchList: targets })`. */
@@ -99,12 +101,26 @@ export async function savePersistables(
   dirname: string,
   mainProgram: Program = defaultMainProgram(),
 ): Promise<void> {
+  const lock = await ownFolder(dirname, writerOf('fluid.io.savePersistables'))
   const params = await paramsOf(mainProgram)
   const { randomSeed: seed } = mainProgram
   const position = { epoch: 0, batch: 0, chunk: 0, sample: 0 }
   const state = { program: programHash(mainProgram.builder.build({})), seed, position, metrics: {} }
-  await saveSnapshot({ folder: dirname, params, state, emit: fluidSink() })
+  await saveSnapshot({ folder: dirname, params, state, emit: fluidSink(), lock })
 }
+
+/** Programs of one job have its addresses in common; where all of them save, as some do, they are one writer. */
+function writerOf(key: string): OwnFolderOptions {
+  const job = JOB_VARIABLES.map((name) => process.env[name]).find((value) => value)
+  return { key, job, onWait: (message) => fluidSink()({ kind: 'notice', message }) }
+}
+
+const JOB_VARIABLES = [
+  'OARFISH_JOB_ID',
+  'PADDLE_PSERVERS_IP_PORT_LIST',
+  'PADDLE_PSERVER_IPS',
+  'PADDLE_TRAINER_ENDPOINTS',
+]
 
 /** What savePersistables wrote, into this program. */
 export async function loadPersistables(

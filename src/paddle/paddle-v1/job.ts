@@ -1,6 +1,8 @@
 /** @file What passes need of a job, and a job of one process: weights, threads, saved passes. */
+import { dirname } from 'node:path'
 import { type JobConfig, programConfig } from '../../base/config/index.ts'
 import type { EventSink, Metrics } from '../../base/event/index.ts'
+import { ownFolder } from '../../base/fs/index.ts'
 import { shown } from '../../base/util/index.ts'
 import { programHash } from '../../graph/program/index.ts'
 import {
@@ -127,8 +129,10 @@ export async function savePass(
   folder: string,
   { params, config, seed, pass, metrics, emit }: SavedPass,
 ): Promise<void> {
+  const onWait = (message: string) => emit({ kind: 'notice', message })
+  const lock = await ownFolder(dirname(folder), { key: '--save_dir', onWait })
   const position = { epoch: pass + 1, batch: 0, chunk: 0, sample: 0 }
   const state = { program: programHash(config.model.train), seed, position, metrics }
-  const took = await saveSnapshot({ folder, params, state, emit })
+  const took = await saveSnapshot({ folder, params, state, emit, lock })
   emit({ kind: 'saved', path: shown(folder), epoch: pass, ...took })
 }

@@ -7,7 +7,7 @@ import { runServer } from '../../training/ps/index.ts'
 import { beginningOf } from '../../training/threads/index.ts'
 import { filesInOrder, type ReadyPhase, readyPhase, settingsOf } from './phase.ts'
 import type { RunnerContext, RunnerResult } from './run.ts'
-import { holdSaving, loadInitial, saveEpoch, savesAnything } from './saving.ts'
+import { type HeldFolders, holdSaving, loadInitial, saveEpoch, savesAnything } from './saving.ts'
 
 export async function nodeRunner(context: RunnerContext, cluster: Cluster): Promise<RunnerResult> {
   const { config, runner, emit, signal, env } = context
@@ -44,16 +44,16 @@ function checkpointsOf(context: RunnerContext, ready: ReadyPhase): JobCheckpoint
     await loadInitial(context, ready.phase, params)
     return beginningOf(0)
   }
-  let release: (() => void) | undefined
+  let held: HeldFolders | undefined
   return {
     prepare: async () => {
-      release = await holdSaving(context)
+      held = await holdSaving(context)
     },
-    close: () => release?.(),
+    close: () => held?.release(),
     load: runner.init_model_path === '' ? undefined : load,
     saves: (epoch) => savesAnything(runner, epoch),
     save: async ({ params }, epoch, { metrics }) => {
-      await saveEpoch(context, { ...ready, params, folder: '' }, epoch, metrics)
+      await saveEpoch({ ...context, held: held! }, { ...ready, params, folder: '' }, epoch, metrics)
       return undefined
     },
   }

@@ -35,57 +35,68 @@ export function savesAnything(runner: RunnerV1, epoch: number): boolean {
   return savesCheckpoint(runner, epoch) || savesInference(runner, epoch)
 }
 
-/** Holds the folders that the runner writes to, so that no other job does; fails where one has them. Returns what gives them back. */
-export async function holdSaving({ runner, emit }: RunnerContext): Promise<() => void> {
-  const locks: FolderLock[] = []
+/** The folders that a runner writes to, by their paths, held so that no other job does. */
+export interface HeldFolders {
+  readonly of: (folder: string) => FolderLock | undefined
+  readonly release: () => void
+}
+
+/** What saves need to know of their runner. */
+export interface SavingContext extends RunnerContext {
+  readonly held: HeldFolders
+}
+
+/** Fails where another job has one of them. */
+export async function holdSaving({ runner, emit }: RunnerContext): Promise<HeldFolders> {
+  const locks = new Map<string, FolderLock>()
   const release = () => {
-    for (const lock of locks) lock.release()
+    for (const lock of locks.values()) lock.release()
   }
-  const taken = new Set<string>()
   try {
     for (const key of ['save_checkpoint_path', 'save_inference_path', 'save_step_path'] as const) {
       const folder = runner[key]
       const isUsed = folder !== '' && (key !== 'save_step_path' || runner.save_step_interval > 0)
-      if (!isUsed || taken.has(folder)) continue
-      taken.add(folder)
+      if (!isUsed || locks.has(folder)) continue
       await mkdir(folder, { recursive: true })
       const hint = `Wait for its end, stop it, or set another ${key}.`
       const onWait = (message: string) => emit({ kind: 'notice', message })
-      locks.push(await holdFolder(folder, { kind: 'model', key: `runner.${runner.name}.${key}`, hint, onWait }))
+      locks.set(folder, await holdFolder(folder, { kind: 'model', key: `runner.${runner.name}.${key}`, hint, onWait }))
     }
   } catch (error) {
     release()
     throw error
   }
-  return release
+  return { of: (folder) => locks.get(folder), release }
 }
 
 /** A checkpoint first, then a model for inference, each by its own interval. */
 export async function saveEpoch(
-  context: RunnerContext,
+  context: SavingContext,
   phase: SavedPhase,
   epoch: number,
   metrics: Metrics,
 ): Promise<void> {
-  const { runner, emit } = context
+  const { runner, emit, held } = context
   if (savesCheckpoint(runner, epoch)) {
     const folder = join(runner.save_checkpoint_path, String(epoch), phase.folder)
-    await save(context, phase, { folder, epoch, batch: 0, metrics })
+    await save(context, phase, { folder, epoch, batch: 0, metrics, lock: held.of(runner.save_checkpoint_path) })
   }
   if (savesInference(runner, epoch)) {
     const { loaded, model, params, files } = phase
     const folder = join(runner.save_inference_path, String(epoch), phase.folder)
-    await exportParams({ config: loaded.config, model, params, files: { train: files }, folder, epoch, emit })
+    const lock = held.of(runner.save_inference_path)
+    await exportParams({ config: loaded.config, model, params, files: { train: files }, folder, epoch, emit, lock })
   }
 }
 
 /** What to do after a batch of an epoch: save, where save_step_interval says so. */
-export function stepSaver(context: RunnerContext, phase: SavedPhase, epoch: number) {
+export function stepSaver(context: SavingContext, phase: SavedPhase, epoch: number) {
   const { save_step_interval, save_step_path } = context.runner
   return (batch: number) => {
     if (batch % save_step_interval !== 0) return undefined
     const folder = join(save_step_path, `epoch_${epoch}_batch_${batch}`, phase.folder)
-    return () => save(context, phase, { folder, epoch, batch: batch + 1, metrics: {} })
+    const lock = context.held.of(save_step_path)
+    return () => save(context, phase, { folder, epoch, batch: batch + 1, metrics: {}, lock })
   }
 }
 
@@ -106,13 +117,15 @@ interface Saved {
   /** Batches of the epoch that are in it; 0: all. */
   readonly batch: number
   readonly metrics: Metrics
+  readonly lock: FolderLock | undefined
 }
 
-async function save({ runner, emit }: RunnerContext, phase: SavedPhase, { folder, epoch, batch, metrics }: Saved) {
+async function save({ runner, emit }: RunnerContext, phase: SavedPhase, saved: Saved) {
+  const { folder, epoch, batch, metrics, lock } = saved
   const whole = batch === 0
   const position = { epoch: whole ? epoch + 1 : epoch, batch, chunk: 0, sample: 0 }
   const state = { program: programHash(phase.model.train), seed: runner.seed, metrics, position }
-  const took = await saveSnapshot({ folder, params: phase.params, state, emit })
+  const took = await saveSnapshot({ folder, params: phase.params, state, emit, lock })
   emit({ kind: 'saved', path: shown(folder), epoch, batch: whole ? undefined : batch - 1, ...took })
 }
 

@@ -6,21 +6,29 @@ import { type TrainingJob, train } from '../../training/driver/index.ts'
 import { beginningOf, createParams, type PassResult, Runtime } from '../../training/threads/index.ts'
 import { filesInOrder, type ReadyPhase, readyPhase, settingsOf } from './phase.ts'
 import type { RunnerContext, RunnerResult } from './run.ts'
-import { DumpWriter, holdSaving, loadInitial, type SavedPhase, saveEpoch, stepSaver } from './saving.ts'
+import {
+  DumpWriter,
+  holdSaving,
+  loadInitial,
+  type SavedPhase,
+  type SavingContext,
+  saveEpoch,
+  stepSaver,
+} from './saving.ts'
 
 export async function trainRunner(context: RunnerContext): Promise<RunnerResult> {
   const { config, runner, emit, signal, engine } = context
   const ready: ReadyPhase[] = []
   for (const phase of phasesOf(config.config, runner)) ready.push(await readyPhase(context, phase))
   const { loaded } = ready[0]!
-  const job = new PhasesJob(context, ready)
   const rules = { settings: settingsOf(context, ready[0]!) }
-  const release = await holdSaving(context)
+  const held = await holdSaving(context)
+  const job = new PhasesJob({ ...context, held }, ready)
   try {
     const { samples, seconds } = await train({ config: loaded, emit, signal, engine, rules }, () => job)
     return { runner: runner.name, samples, seconds, metrics: job.metrics }
   } finally {
-    release()
+    held.release()
   }
 }
 
@@ -34,11 +42,11 @@ class PhasesJob implements TrainingJob {
   readonly evaluates = false
   /** Of the last epoch, by phase. */
   readonly metrics: Record<string, Metrics> = {}
-  readonly #context: RunnerContext
+  readonly #context: SavingContext
   readonly #ready: readonly ReadyPhase[]
   readonly #open: OpenPhase[] = []
 
-  constructor(context: RunnerContext, ready: readonly ReadyPhase[]) {
+  constructor(context: SavingContext, ready: readonly ReadyPhase[]) {
     this.#context = context
     this.#ready = ready
   }
@@ -93,7 +101,7 @@ async function openPhase(context: RunnerContext, ready: ReadyPhase, folder: stri
   return { ...ready, params, folder, runtime }
 }
 
-async function trainEpoch(context: RunnerContext, open: OpenPhase, epoch: number): Promise<PassResult> {
+async function trainEpoch(context: SavingContext, open: OpenPhase, epoch: number): Promise<PassResult> {
   const { runner, emit } = context
   const path = runner.runner_result_dump_path
   const dump = path === '' ? undefined : new DumpWriter(`${path}_epoch_${epoch}${open.folder && `_${open.folder}`}`)

@@ -1,11 +1,11 @@
 /** @file Checkpoints of a run: where it starts from, what it saves after each epoch and when it is stopped. */
 import { constants } from 'node:fs'
-import { access } from 'node:fs/promises'
+import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { JobConfig } from '../../base/config/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import { type FolderLock, holdFolder, makeFolder } from '../../base/fs/index.ts'
-import { defined, formatUserError, isUserError, shown, UserError } from '../../base/util/index.ts'
+import { formatUserError, isUserError, shown, UserError } from '../../base/util/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
 import {
@@ -22,6 +22,7 @@ import {
   pruneSnapshots,
   type RankPlace,
   type RowSource,
+  refuseToLose,
   runDifferences,
   type SaveOptions,
   type Snapshot,
@@ -93,6 +94,8 @@ export async function prepareSaving(
   try {
     await makeFolder(model_save_path)
     await access(model_save_path, constants.W_OK)
+    for (const name of await readdir(model_save_path))
+      if (/^\d+$/.test(name) || name === INTERRUPTED) await refuseToLose(join(model_save_path, name))
     return await holdFolder(model_save_path, {
       job,
       kind: 'model',
@@ -162,8 +165,8 @@ export function noticeInterrupted(epoch: number, path: string | undefined): stri
     : `${path} holds all weights as they are now; where each process was in epoch ${epoch} is not kept: with --resume that epoch begins anew.`
 }
 
-function stateOf({ config, program, lock }: CheckpointOptions, { metrics }: PassResult) {
-  return { program, seed: config.runner.seed, metrics, ...defined({ fence: lock?.fence }) }
+function stateOf({ config, program }: CheckpointOptions, { metrics }: PassResult) {
+  return { program, seed: config.runner.seed, metrics }
 }
 
 async function resumeFrom(snapshot: Snapshot, options: CheckpointOptions): Promise<PassStart> {

@@ -1,5 +1,5 @@
 /** @file A model from one form to another: Paddle's table files, a checkpoint, a folder for inference. */
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { LoadedConfig } from '../../base/config/index.ts'
@@ -10,7 +10,14 @@ import { programHash } from '../../graph/program/index.ts'
 import { planExport, refuseToReplace } from '../../inference/export/index.ts'
 import { loadModel, type TracedModel } from '../../model/index.ts'
 import { type LocalParams, loadPaddleModel, savePaddleModel, varName, writePlugin } from '../../weights/params/index.ts'
-import { loadSnapshot, openSnapshot, type Snapshot, saveSnapshot, tableProgress } from '../../weights/snapshot/index.ts'
+import {
+  loadSnapshot,
+  openSnapshot,
+  refuseToLose,
+  type Snapshot,
+  saveSnapshot,
+  tableProgress,
+} from '../../weights/snapshot/index.ts'
 import { DEFAULT_SHARDS, type SaveMode } from '../../weights/table/index.ts'
 import { beginningOf, createParams, type DataFiles, findDataFiles } from '../threads/index.ts'
 import { optimizersOf } from './checkpoint.ts'
@@ -55,14 +62,7 @@ export async function convertModel(options: ConvertOptions): Promise<number> {
 /** What takes the place of its folder must not take other things with it. Files of Paddle are written beside what is there. */
 const REFUSALS: Partial<Record<ModelForm, (to: string) => Promise<void>>> = {
   export: refuseToReplace,
-  checkpoint: async (to) => {
-    const names = await readdir(to).catch(() => [])
-    if (names.length === 0 || CHECKPOINT.test((await manifestOf(to)) ?? '')) return
-    throw new UserError(`--to ${to}: it holds something other than a checkpoint, which would be lost`, {
-      code: 'CONVERT_TARGET',
-      hint: 'name a folder that is not there yet, is empty, or holds an earlier checkpoint',
-    })
-  },
+  checkpoint: refuseToLose,
 }
 
 const CHECKPOINT = /"oarfish-checkpoint"/

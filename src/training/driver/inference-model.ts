@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { JobConfig, LoadedConfig } from '../../base/config/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
+import type { FolderLock } from '../../base/fs/index.ts'
 import { shown, UserError } from '../../base/util/index.ts'
 import { batchColumns, type Columns, joinColumns, openReader } from '../../data/index.ts'
 import {
@@ -59,6 +60,8 @@ export interface ExportParamsOptions {
   readonly folder: string
   readonly epoch: number
   readonly emit: EventSink
+  /** Of the folder that it is put into. */
+  readonly lock?: FolderLock | undefined
 }
 
 /** Exports weights as they are; no thread may train meanwhile. */

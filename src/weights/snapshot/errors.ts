@@ -68,3 +68,10 @@ export function diskFull(cause: unknown, folder: string, { needed, free, kept }:
     cause,
   })
 }
+
+export function notACheckpoint(folder: string): UserError {
+  return new UserError(`${folder} holds something other than a checkpoint, which would be lost`, {
+    code: 'SNAPSHOT_REPLACE',
+    hint: 'save into a folder that is not there yet, is empty, or holds an earlier checkpoint; or move what is there elsewhere',
+  })
+}

@@ -12,6 +12,7 @@ export {
   type MeterState,
   type RowSource,
   type Rows,
+  refuseToLose,
   type SavedPart,
   type SaveOptions,
   type SnapshotState,

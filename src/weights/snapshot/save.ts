@@ -3,11 +3,11 @@ import { stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { EventSink, Metrics } from '../../base/event/index.ts'
-import { createFile, type FolderLock, writeFolder } from '../../base/fs/index.ts'
-import { isUserError } from '../../base/util/index.ts'
+import { createFile, type FolderLock, isReplaceable, writeFolder } from '../../base/fs/index.ts'
+import { defined, isUserError } from '../../base/util/index.ts'
 import type { LocalParams } from '../params/index.ts'
 import { writeFiles } from './block-writer.ts'
-import { cannotWrite, diskFull } from './errors.ts'
+import { cannotWrite, diskFull, notACheckpoint } from './errors.ts'
 import {
   type FileMark,
   FORMAT,
@@ -42,8 +42,6 @@ export interface SnapshotState {
   /** Of each rank, where several train together. */
   readonly ranks?: RankPlace[]
   readonly meter?: MeterState
-  /** Of the lock under which it is saved. */
-  readonly fence?: number
 }
 
 /** Rows that do not lie in this process: they pass through it block by block. */
@@ -68,7 +66,7 @@ export interface SaveOptions {
   readonly state: SnapshotState
   readonly emit: EventSink
   /** Of the folder that the checkpoint is put into: without it nothing takes the place of what is there. */
-  readonly lock?: Pick<FolderLock, 'check'> | undefined
+  readonly lock?: Pick<FolderLock, 'check' | 'fence'> | undefined
   /** Other ranks write their parts of tables into the folder while it is filled; resolves to what they wrote. @default none */
   readonly others?: ((aside: string) => Promise<readonly SavedPart[]>) | undefined
 }
@@ -100,12 +98,20 @@ export async function saveSnapshot(options: SaveOptions): Promise<{ bytes: numbe
   const { folder, params } = options
   const started = performance.now()
   try {
+    await refuseToLose(folder)
     const bytes = await writeFolder(folder, (aside) => fillFolder(aside, options))
     return { bytes, seconds: (performance.now() - started) / 1000 }
   } catch (error) {
     throw await saveError(error as NodeJS.ErrnoException, folder, neededBytes(params, options.rows))
   }
 }
+
+/** A checkpoint takes the place of its folder. */
+export async function refuseToLose(folder: string): Promise<void> {
+  if (!(await isReplaceable(folder, { format: FORMAT, files: OWN_FILES }))) throw notACheckpoint(folder)
+}
+
+const OWN_FILES = /^(manifest\.json|dense\.bin|metrics\.bin|table-\d+\.part-\d+\.(signs|rows))$/
 
 async function fillFolder(
   aside: string,
@@ -127,6 +133,7 @@ async function fillFolder(
     version: VERSION,
     savedAt: new Date().toISOString(),
     ...rest,
+    ...defined({ fence: lock?.fence }),
     steps,
     meter: meter && { ...meterFields(meter), file: await put('metrics.bin', histogramBytes(meter)) },
     dense: {

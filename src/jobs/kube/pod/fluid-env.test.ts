@@ -46,6 +46,15 @@ test('a pod of PaddleCloud keeps its counts, and finds the addresses in PADDLE_P
   })
 })
 
+test('without a token the pods of the job are named as all that may connect', () => {
+  const all = '10.0.0.10,10.0.0.7,10.0.0.11,10.0.0.9'
+  expect(envOf(EDL)['OARFISH_JOB_HOSTS']).toBe(all)
+  const server = { ...EDL, TRAINING_ROLE: 'PSERVER', POD_IP: '10.0.0.7', POD_NAME: 'ctr-pserver-0' }
+  expect(envOf(server)['OARFISH_JOB_HOSTS']).toBe(all)
+  expect(envOf({ ...EDL, OARFISH_JOB_HOSTS: '10.0.0.1' })['OARFISH_JOB_HOSTS']).toBe('10.0.0.1')
+  expect(envOf({ ...EDL, OARFISH_JOB_TOKEN: 'secret' })['OARFISH_JOB_HOSTS']).toBeUndefined()
+})
+
 test('a WORKER has no servers', () => {
   expect(readFluidPod({ ...EDL, TRAINING_ROLE: 'WORKER' }).servers).toBe(0)
 })

@@ -60,6 +60,10 @@ export function fluidEnv(env: Env, pod: FluidPod, servers: readonly Peer[], trai
     ...(isCount ? {} : { PADDLE_PSERVERS: endpoints.join(',') }),
     PADDLE_PSERVERS_IP_PORT_LIST: endpoints.join(','),
     PADDLE_TRAINERS_NUM: String(pod.trainers),
+    // Without a token the pods of the job are all that may connect; where trainers are not known, nobody can be named.
+    ...(env['OARFISH_JOB_TOKEN'] || env['OARFISH_JOB_HOSTS'] || trainers.length === 0
+      ? {}
+      : { OARFISH_JOB_HOSTS: [...ips(servers), ...ips(trainers)].join(',') }),
     ...(pod.role === 'PSERVER'
       ? { PADDLE_PSERVER_ID: String(indexOf(pod, pod.ip, ips(servers))) }
       : { PADDLE_TRAINER_ID: String(indexOf(pod, pod.name, trainers.map(({ name }) => name).sort())) }),

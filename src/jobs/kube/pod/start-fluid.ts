@@ -32,7 +32,7 @@ export async function startFluid(options: StartFluidOptions): Promise<number> {
   const wait = { client, say, signal }
   const selector = `paddle-job-pserver=${pod.job}`
   const servers = pod.role === 'WORKER' ? [] : await waitForPods({ ...wait, selector, count: pod.servers })
-  const trainers = await findTrainers(pod, wait)
+  const trainers = await findTrainers(pod, wait, Boolean(env['OARFISH_JOB_TOKEN']))
   if (trainers === undefined) {
     writeTermination(BEYOND_THRESHOLD)
     say(BEYOND_THRESHOLD)
@@ -58,12 +58,13 @@ async function podsOf({ job }: FluidPod, client: Pick<KubeClient, 'list'>): Prom
 const FAILED_TRAINERS = 1
 const BEYOND_THRESHOLD = `Failed trainer count beyond the threshold:  ${FAILED_TRAINERS}`
 
-/** Servers need not wait for trainers. Undefined when too many of them have failed for the job to end well. */
+/** Servers that a token protects need not wait for trainers; others must know whom to let in. Undefined when too many of them have failed for the job to end well. */
 async function findTrainers(
   { job, role, trainers: count }: FluidPod,
   wait: Omit<Parameters<typeof waitForPods>[0], 'selector' | 'count'>,
+  hasToken: boolean,
 ) {
-  if (role === 'PSERVER') return []
+  if (role === 'PSERVER' && hasToken) return []
   const check = (pods: readonly V1Pod[]) => {
     if (role === 'TRAINER' && pods.filter(({ status }) => status?.phase === 'Failed').length > FAILED_TRAINERS)
       throw new TooManyFailedError()
