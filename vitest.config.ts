@@ -11,7 +11,7 @@ const elsewhere = Object.keys(sets).flatMap((name) => (process.env['OARFISH_SET'
 
 /** Tests that fill the machine with processes, or install what they need, run one file at a time; all others on every core. */
 const ALONE = [
-  'test/{attack,cluster,collective,kube,netns,python,submit}/**/*.test.ts',
+  'test/{attack,cluster,collective,kube,netns,python,submit,webgpu}/**/*.test.ts',
   'test/ps/{bad-input,busy-host,failure,staleness}.test.ts',
   'test/fleet/programs.test.ts',
   'test/ops/onnx.test.ts',

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 
 const LOCK = join(tmpdir(), 'oarfish-apt.lock')
 
-/** Of a table from command to package, the packages whose command is not there. */
+/** Of a table from command or file to package, the packages whose command or file is not there. */
 export function lacking(packages) {
-  const has = (command) => spawnSync('sh', ['-c', `command -v ${command}`]).status === 0
+  const has = (command) => spawnSync('sh', ['-c', `command -v ${command} || test -e ${command}`]).status === 0
   return Object.keys(packages)
     .filter((command) => !has(command))
     .map((command) => packages[command])

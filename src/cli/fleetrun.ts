@@ -1,5 +1,4 @@
 /** @file `fleetrun`, also `oarfish launch`: Paddle 2.x's launcher, with parameter servers or collective. */
-import { existsSync, readdirSync } from 'node:fs'
 import type { Command } from 'commander'
 import { shellWord, UserError } from '../base/util/index.ts'
 import { fleetrunOnHosts } from './fleetrun-hosts.ts'
@@ -57,7 +56,9 @@ async function collectiveJob(
   const { elastic_server, np } = typed
   if (elastic_server || np) throw etcdNotInBuild()
   const { flags, notices } = overrideByEnv(typed, env)
-  const layout = collectiveLayout(flags, env, deviceCount())
+  const { deviceCount, hostDevices, lookedFor } = await import('../base/device/index.ts')
+  const found = hostDevices()
+  const layout = collectiveLayout(flags, env, { count: deviceCount(found), lookedFor: lookedFor(found) })
   // The same on every host, but for what is about this one.
   const own = ['master', 'rank', 'host', 'json', 'log_dir']
   const words = Object.entries(typed).flatMap(([name, value]) =>
@@ -66,12 +67,6 @@ async function collectiveJob(
   const commandFor = (master: string) =>
     ['oarfish launch', `--master ${master}`, ...words, ...script.map((word) => shellWord(word))].join(' ')
   return { job: { kind: 'collective', layout, commandFor }, notices: [...notices, ...layout.notices] }
-}
-
-/** Devices of the machine; those of other makers are not counted. */
-function deviceCount(): number {
-  if (!existsSync('/dev')) return 0
-  return readdirSync('/dev').filter((name) => /^nvidia\d+$/.test(name)).length
 }
 
 function effectOf(name: keyof FleetrunFlags): FlagEffect {

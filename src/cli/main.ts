@@ -6,6 +6,7 @@ import { cloudCommand } from './cloud.ts'
 import { clusterCommand } from './cluster.ts'
 import { convertCommand } from './convert.ts'
 import { dataCommand } from './data.ts'
+import { devicesCommand } from './devices.ts'
 import { doctorCommand } from './doctor.ts'
 import { execCommand } from './exec.ts'
 import { exportCommand } from './export.ts'
@@ -53,6 +54,7 @@ const COMMANDS: Readonly<Record<string, MakeCommand>> = {
   stop: stopCommand,
   cloud: cloudCommand,
   check: checkCommand,
+  devices: devicesCommand,
   doctor: doctorCommand,
   slim: slimCommand,
   data: dataCommand,

@@ -28,6 +28,12 @@ export const engineOption = () =>
     'what computes: ort, reference (slow and exact) or null (nothing: times the input)',
   ).default('ort')
 
+export const deviceOption = () =>
+  new Option(
+    '--device <name>',
+    'what computes: cpu, webgpu or cuda, which must be there, or gpu: the best of this host, else the CPU',
+  ).default('cpu')
+
 /** Parses a whole number that is not negative. */
 export function wholeNumber(typed: string): number {
   const value = Number(typed)

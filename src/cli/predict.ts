@@ -2,12 +2,13 @@
 import { Command } from 'commander'
 import type { Scored } from '../inference/export/index.ts'
 import type { CliIo } from './io.ts'
-import { oneOf } from './options.ts'
+import { deviceOption, oneOf } from './options.ts'
 
 interface PredictCliOptions {
   readonly model: string
   readonly format: string
   readonly json?: boolean
+  readonly device: string
 }
 
 export function predictCommand(io: CliIo): Command {
@@ -18,11 +19,15 @@ export function predictCommand(io: CliIo): Command {
     .argument('<file>', 'a file, plain or .gz, a folder of such, or - for standard input')
     .requiredOption('--model <folder>', 'an export, or a folder that holds exports by epoch: the last one is taken')
     .option('--format <form>', 'auto, slot or multislot', 'auto')
+    .addOption(deviceOption())
     .option('--json', 'print {"score":...,"outputs":{...}} for each line')
     .action((file: string, options: PredictCliOptions) => runPredict(file, options, io))
 }
 
-async function runPredict(file: string, { model, format, json = false }: PredictCliOptions, io: CliIo): Promise<void> {
+async function runPredict(file: string, options: PredictCliOptions, io: CliIo): Promise<void> {
+  const { model, format, json = false } = options
+  const { DEVICE_NAMES } = await import('../base/device/index.ts')
+  const device = oneOf('--device', DEVICE_NAMES, options.device)
   const { outputRows, PREDICT_FORMATS, predict, shortNumber } = await import('../inference/export/index.ts')
   const known = oneOf('--format', PREDICT_FORMATS, format)
   const onNotice = (message: string) => io.err.write(`${message}\n`)
@@ -34,6 +39,7 @@ async function runPredict(file: string, { model, format, json = false }: Predict
       return `${JSON.stringify({ score: shortNumber(score), outputs })}\n`
     })
   }
-  for await (const scored of predict({ model, input: file === '-' ? io.input() : file, format: known, onNotice }))
+  const input = file === '-' ? io.input() : file
+  for await (const scored of predict({ model, input, format: known, device, onNotice }))
     io.out.write((json ? jsonLines(scored) : scoreLines(scored)).join(''))
 }

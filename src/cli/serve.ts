@@ -1,7 +1,7 @@
 /** @file `oarfish serve`: a model behind HTTP until a signal stops it. */
 import { Command } from 'commander'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
-import { wholeNumber } from './options.ts'
+import { deviceOption, oneOf, wholeNumber } from './options.ts'
 import { openOutput } from './output.ts'
 
 interface ServeCliOptions {
@@ -17,6 +17,7 @@ interface ServeCliOptions {
   readonly tlsCert?: string
   readonly tlsKey?: string
   readonly json?: boolean
+  readonly device: string
 }
 
 export function serveCommand(io: CliIo): Command {
@@ -33,13 +34,16 @@ export function serveCommand(io: CliIo): Command {
     .option('--max-body-bytes <n>', 'larger requests are refused', wholeNumber, 1024 * 1024)
     .option('--poll-ms <n>', 'how often to look for a newer export', wholeNumber, 1000)
     .option('--fill-missing', 'fill slots that a request lacks as in training, instead of refusing it')
+    .addOption(deviceOption())
     .option('--tls-cert <file>', 'serve HTTPS: a certificate, PEM, with those between it and its authority')
     .option('--tls-key <file>', 'its private key, PEM')
     .option('--json', 'print events as JSON lines')
     .action((options: ServeCliOptions) => runServe(options, io))
 }
 
-async function runServe({ json = false, ...options }: ServeCliOptions, io: CliIo): Promise<void> {
+async function runServe({ json = false, device: typed, ...options }: ServeCliOptions, io: CliIo): Promise<void> {
+  const { DEVICE_NAMES } = await import('../base/device/index.ts')
+  const device = oneOf('--device', DEVICE_NAMES, typed)
   const { serve } = await import('../inference/serve/index.ts')
   const output = openOutput(io, { json })
   let asked: () => void = () => {}
@@ -53,7 +57,7 @@ async function runServe({ json = false, ...options }: ServeCliOptions, io: CliIo
     asked()
   })
   try {
-    const served = await serve({ ...options, emit: output.emit })
+    const served = await serve({ ...options, device, emit: output.emit })
     await stopped
     await served.close()
   } finally {

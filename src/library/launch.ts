@@ -91,7 +91,7 @@ async function start(
   const env: Env = { ...processEnv(), ...options.env }
   const common = { ...watched, ...where, script: commandOf(options), env, oarfish: OARFISH, jobId }
   if (ranks !== undefined) {
-    const layout = collectiveLayout({ nproc_per_node: ranks }, {}, 0)
+    const layout = collectiveLayout({ nproc_per_node: ranks }, {})
     return await launchCollective({ ...common, layout, commandFor: () => '' })
   }
   const { servers, workers } = options

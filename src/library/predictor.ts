@@ -1,5 +1,6 @@
 /** @file openPredictor(): an export in this process, asked sample by sample or for whole files. */
-import { refuseTelemetry } from '../base/env/index.ts'
+import { openDevice } from '../base/device/index.ts'
+import { processEnv, refuseTelemetry } from '../base/env/index.ts'
 import { isUserError, suggest, UserError } from '../base/util/index.ts'
 import type { Columns, SampleValue } from '../data/index.ts'
 import type { ExportManifest, ExportSlot, Scored, Scorer } from '../inference/export/index.ts'
@@ -22,6 +23,10 @@ export interface PredictorOptions {
   readonly model: string
   /** Fills slots that a sample lacks as in training (id 0, zeros), instead of refusing it. @default false */
   readonly fillMissing?: boolean | undefined
+  /** What computes: a provider that must be there, or gpu for the best of this host, else the CPU. @default 'cpu' */
+  readonly device?: 'cpu' | 'webgpu' | 'cuda' | 'gpu' | undefined
+  /** Hears when there is no such device and the CPU computes. */
+  readonly onNotice?: ((message: string) => void) | undefined
 }
 
 /** Of some samples, in their order. */
@@ -67,7 +72,8 @@ export async function openPredictor<Model extends ModelTypes = ModelTypes>(
 ): Promise<Predictor<Model>> {
   refuseTelemetry()
   const { columnsOf, openExport, Scorer, scoreText } = await import('../inference/export/index.ts')
-  const scorer = await Scorer.open(await openExport(options.model))
+  const { device = 'cpu', onNotice = () => {} } = options
+  const scorer = await Scorer.open(await openExport(options.model), openDevice({ device }, processEnv(), onNotice))
   const turns = new Turns(scorer)
   const { manifest } = scorer
   const check = sampleCheck(manifest.slots, options.fillMissing ?? false)

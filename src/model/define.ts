@@ -32,7 +32,7 @@ export interface RunSettings extends RunnerSettings {
 
 /** Those that are the same for every graph of a run. */
 export interface RunnerSettings {
-  /** Where the graph is computed, whatever `runner.use_gpu` asks for. */
+  /** Where the graph is computed: `gpu` only where there is one, whatever `runner.use_gpu` asks for. */
   readonly device: 'cpu' | 'gpu'
   /** `runner.sync_mode`; it has an effect in a job with servers. */
   readonly sync_mode: (typeof SYNC_MODES)[number]

@@ -1,6 +1,8 @@
 /** @file A model made by defineModel as what the trainer takes: a StaticModel, which serves both kinds of graphs. */
 import type { z } from 'zod'
 import type { LoadedConfig } from '../base/config/index.ts'
+import { computesOn } from '../base/device/index.ts'
+import { processEnv } from '../base/env/index.ts'
 import { UserError, type Where } from '../base/util/index.ts'
 import type { Tensor } from '../graph/program/index.ts'
 import type { Feeds, ModelOptimizer, NetOutput, StaticModel } from './contract.ts'
@@ -26,9 +28,8 @@ export function isDefinition(value: unknown): value is AnyDefinition {
   return isObject(value) && (value as { kind?: unknown }).kind === 'model definition'
 }
 
-/** There is no build for GPUs yet: `runner.use_gpu` is answered with a notice. */
 export function runnerSettings({ config: { runner } }: LoadedConfig): RunnerSettings {
-  return { device: 'cpu', sync_mode: runner.sync_mode }
+  return { device: computesOn(runner, processEnv()), sync_mode: runner.sync_mode }
 }
 
 export function definedModel(

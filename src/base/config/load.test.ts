@@ -155,7 +155,6 @@ describe('what PaddleRec users write', () => {
     expect(notices).toEqual([
       'PaddleRec keys that Oarfish does not need: runner.use_xpu, runner.CE',
       'not in this build yet, without effect on this run: runner.need_infer_dump, runner.prefetch',
-      'runner.use_gpu: this build has no GPU support yet; the CPU is used',
     ])
   })
 

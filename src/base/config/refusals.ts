@@ -80,7 +80,6 @@ export function buildNotices(user: UserConfig, source: ConfigSource): string[] {
     ...(later.length + tables.length > 0
       ? [`not in this build yet, without effect on this run: ${[...list(later), ...tables].join(', ')}`]
       : []),
-    ...(runner['use_gpu'] === true ? ['runner.use_gpu: this build has no GPU support yet; the CPU is used'] : []),
   ]
 }
 

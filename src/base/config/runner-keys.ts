@@ -1,5 +1,6 @@
 /** @file The `runner` keys of training, evaluation, readers and saving: PaddleRec's names and defaults, and Oarfish's own few. */
 import { z } from 'zod'
+import { DEVICE_NAMES } from '../device/index.ts'
 import { choice, count, flag, free, group, names, optionalCount, optionalText, text } from './option.ts'
 
 export const READER_TYPES = [
@@ -45,7 +46,16 @@ export const TRAINING = group('Training', 'What is trained, on what, and for how
     true,
     'Warn once when log loss rises, predictions are off (COPC), rows grow out of bounds or workers of geo drift apart, with the key to change.',
   ),
-  use_gpu: flag(false, "Compute on a GPU where the build has one (PaddleRec's default is True)."),
+  device: z.enum(DEVICE_NAMES).optional().meta({
+    description:
+      'What computes: cpu, webgpu or cuda, which must then be there; gpu = the best device of this host, else the CPU with a notice. Stands above use_gpu; `oarfish devices` lists what there is.',
+    example: 'webgpu',
+  }),
+  use_gpu: z.boolean().optional().meta({
+    description:
+      "True: compute on the best device of this host, else on the CPU with a notice (PaddleRec's default is True). Not written: as CUDA_VISIBLE_DEVICES and FLAGS_selected_gpus say, else on the CPU.",
+    example: false,
+  }),
   use_auc: flag(false, 'Report AUC beside the loss.'),
   server_threads: count(
     1,

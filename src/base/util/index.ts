@@ -5,6 +5,7 @@
 export * from './bytes.ts'
 export * from './defined.ts'
 export * from './errors.ts'
+export * from './koffi.ts'
 export * from './options.ts'
 export * from './own-temp.ts'
 export * from './package-file.ts'

@@ -2,7 +2,7 @@
 import type { DType } from '../program/index.ts'
 import type { TensorView } from './engine.ts'
 import type { OrtOptions } from './ort.ts'
-import { onnxruntime, ortTensor, sessionOptions } from './ort-values.ts'
+import { openSession, ortTensor } from './ort-values.ts'
 
 export interface ModelInput extends TensorView {
   readonly dtype: DType
@@ -16,7 +16,7 @@ export interface ModelSession {
 
 /** Opens a serialized model. Sessions leak a little when closed: open few, keep them. */
 export async function openModel(model: Uint8Array, options: OrtOptions = {}): Promise<ModelSession> {
-  const session = await onnxruntime().InferenceSession.create(model, sessionOptions(options))
+  const session = await openSession(model, options)
   return {
     run: async (inputs) => {
       const feeds = Object.fromEntries(

@@ -4,7 +4,9 @@
  */
 import { createRequire } from 'node:module'
 import type * as ort from 'onnxruntime-node'
+import { CPU, type Device } from '../../base/device/index.ts'
 import type { DType } from '../program/index.ts'
+import { deviceFailure, inTurn } from './device.ts'
 import type { TensorView } from './engine.ts'
 import type { OrtOptions } from './ort.ts'
 
@@ -16,14 +18,52 @@ export function onnxruntime(): typeof ort {
   return library
 }
 
-export function sessionOptions({ threads = 1 }: OrtOptions): ort.InferenceSession.SessionOptions {
+/** A session whose failures are told in the words of the device it runs on, and which waits for its turn there. */
+export interface OpenSession {
+  readonly inputNames: readonly string[]
+  run(
+    feeds: ort.InferenceSession.FeedsType,
+    fetches?: ort.InferenceSession.FetchesType,
+  ): Promise<ort.InferenceSession.ReturnType>
+  release(): Promise<void>
+}
+
+export async function openSession(model: Uint8Array, options: OrtOptions): Promise<OpenSession> {
+  const { device = CPU } = options
+  const { InferenceSession } = onnxruntime()
+  const guarded = <T>(work: () => Promise<T>) =>
+    inTurn(device, work).catch((error: Error) => {
+      throw deviceFailure(device, error)
+    })
+  if (device.provider === 'cpu') return await InferenceSession.create(model, sessionOptions(options))
+  const session = await guarded(() => InferenceSession.create(model, sessionOptions(options)))
   return {
+    inputNames: session.inputNames,
+    run: (feeds, fetches) => guarded(() => (fetches ? session.run(feeds, fetches) : session.run(feeds))),
+    release: () => guarded(() => session.release()),
+  }
+}
+
+function sessionOptions({
+  threads = 1,
+  device = CPU,
+  strict = false,
+}: OrtOptions): ort.InferenceSession.SessionOptions {
+  return {
+    executionProviders: [providerOf(device)],
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     executionMode: 'sequential',
     graphOptimizationLevel: 'all',
+    // What a device leaves to the CPU is in a table of the documentation, not in a warning a session.
     logSeverityLevel: 3,
+    ...(strict ? { extra: { session: { disable_cpu_ep_fallback: '1' } } } : {}),
   }
+}
+
+/** Ops that a provider does not have run on the CPU, which onnxruntime adds by itself. */
+function providerOf({ provider, index }: Device): ort.InferenceSession.ExecutionProviderConfig {
+  return provider === 'cuda' ? { name: 'cuda', deviceId: index } : provider
 }
 
 /** A tensor over the caller's memory; the constructor's overloads know no union of dtypes. */

@@ -1,25 +1,29 @@
 /** @file The engine on onnxruntime-node: one session a program, buffers bound once, one thread unless more are asked for. */
 import type * as ort from 'onnxruntime-node'
+import type { Device } from '../../base/device/index.ts'
 import { toOnnx } from '../onnx/index.ts'
 import { type Program, programInputs, type TensorType } from '../program/index.ts'
 import { checkInputs, dimsOf, emptyOutputs } from './buffers.ts'
 import type { Engine, Session, TensorView } from './engine.ts'
-import { onnxruntime, ortTensor, sessionOptions } from './ort-values.ts'
+import { type OpenSession, openSession, ortTensor } from './ort-values.ts'
 
 export interface OrtOptions {
   /** Threads inside one op; several trainer threads each at 1 scale better. @default 1 */
   readonly threads?: number | undefined
+  /** @default the CPU */
+  readonly device?: Device | undefined
+  /** Refuses programs of which the device leaves a part to the CPU. @default false */
+  readonly strict?: boolean | undefined
 }
 
 export function ortEngine(options: OrtOptions = {}): Engine {
   return {
     name: 'onnxruntime',
-    compile: async (program) =>
-      ortSession(program, await onnxruntime().InferenceSession.create(toOnnx(program), sessionOptions(options))),
+    compile: async (program) => ortSession(program, await openSession(toOnnx(program), options)),
   }
 }
 
-function ortSession(program: Program, session: ort.InferenceSession): Session {
+function ortSession(program: Program, session: OpenSession): Session {
   const types = new Map<string, TensorType>(
     [...programInputs(program), ...program.fetches].map((item) => [item.name, item]),
   )

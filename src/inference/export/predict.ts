@@ -1,5 +1,7 @@
 /** @file Scores text: files through the readers of training, a pipe block by block through the same parser. */
 import { statSync } from 'node:fs'
+import { type DeviceName, openDevice } from '../../base/device/index.ts'
+import { processEnv } from '../../base/env/index.ts'
 import { isRemotePath } from '../../base/fs/index.ts'
 import { isUserError, UserError } from '../../base/util/index.ts'
 import {
@@ -29,6 +31,8 @@ export interface TextOptions {
 export interface PredictOptions extends TextOptions {
   /** A folder that findExport understands. */
   readonly model: string
+  /** What computes: a provider that must be there, or gpu for the best of this host. @default 'cpu' */
+  readonly device?: DeviceName | undefined
 }
 
 const BATCH = 512
@@ -36,8 +40,9 @@ const BLOCK_BYTES = 256 * 1024
 const NEWLINE = 10
 
 /** Opens an export, scores text with it and closes it: see scoreText. */
-export async function* predict({ model, ...text }: PredictOptions): AsyncGenerator<Scored> {
-  const scorer = await Scorer.open(await openExport(model))
+export async function* predict({ model, device = 'cpu', ...text }: PredictOptions): AsyncGenerator<Scored> {
+  const opened = openDevice({ device }, processEnv(), text.onNotice ?? (() => {}))
+  const scorer = await Scorer.open(await openExport(model), opened)
   try {
     yield* scoreText(scorer, text)
   } finally {

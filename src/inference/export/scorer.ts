@@ -1,4 +1,5 @@
 /** @file Scores samples with an export in memory: one thread's session and its view of the tables. */
+import type { Device } from '../../base/device/index.ts'
 import { type Columns, sliceColumns } from '../../data/index.ts'
 import { type ModelSession, openModel, type TensorView } from '../../graph/engine/index.ts'
 import { type GatherOptions, gatherInputs } from './gather.ts'
@@ -28,12 +29,17 @@ export class Scorer {
     this.#gather = gather
   }
 
-  static async open({ manifest, model, tables }: LoadedExport): Promise<Scorer> {
+  /** @param device @default the CPU */
+  static async open({ manifest, model, tables }: LoadedExport, device?: Device): Promise<Scorer> {
     const sources = manifest.tables.map(
       (table, i) => [table.name, new FileRows(tables[i]!, table, manifest.seed)] as const,
     )
     const { slots, inputs } = manifest
-    return new Scorer(manifest, await openModel(model), { slots, inputs, tables: Object.fromEntries(sources) })
+    return new Scorer(manifest, await openModel(model, { device }), {
+      slots,
+      inputs,
+      tables: Object.fromEntries(sources),
+    })
   }
 
   /** Blocks this thread while the graph runs. */

@@ -1,5 +1,6 @@
 /** @file The messages between the thread that answers the network and the threads that score. */
 
+import type { Device } from '../../base/device/index.ts'
 import type { PlainError } from '../../base/util/index.ts'
 import type { LoadedExport } from '../export/index.ts'
 
@@ -27,6 +28,7 @@ export interface ScorerSettings {
     | { readonly kind: 'loaded'; readonly loaded: LoadedExport }
   /** What a request lacks is filled as in training, instead of being refused. */
   readonly fillMissing: boolean
+  readonly device: Device
 }
 
 /** What a scoring thread is sent. */

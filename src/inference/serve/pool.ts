@@ -1,6 +1,7 @@
 /** @file The threads that score with one model. A newer model gets threads of its own, so that this one goes on until they are ready. */
 import { performance } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
+import type { Device } from '../../base/device/index.ts'
 import { builtFile, fromPlainError } from '../../base/util/index.ts'
 import type { LoadedExport } from '../export/index.ts'
 import { errorResponse } from './errors.ts'
@@ -10,6 +11,7 @@ export interface PoolOptions {
   readonly folder: string
   readonly threads: number
   readonly fillMissing: boolean
+  readonly device: Device
   /** Called with the error of a thread that ended by itself; another one takes its place. */
   readonly onLost: (error: Error) => void
 }
@@ -92,7 +94,8 @@ export class ScorerPool {
   }
 
   async #start(model: ScorerSettings['model']): Promise<LoadedExport> {
-    const workerData: ScorerSettings = { model, fillMissing: this.#options.fillMissing }
+    const { fillMissing, device } = this.#options
+    const workerData: ScorerSettings = { model, fillMissing, device }
     const worker = new Worker(builtFile('inference/serve/thread'), { workerData })
     const thread: Thread = { worker, scoring: [] }
     return new Promise((resolve, reject) => {

@@ -4,6 +4,8 @@ import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { performance } from 'node:perf_hooks'
+import { type Device, openDevice } from '../../base/device/index.ts'
+import { processEnv } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import { readServerKeys } from '../../base/net/index.ts'
 import { formatUserError, isUserError, UserError } from '../../base/util/index.ts'
@@ -34,6 +36,8 @@ export interface ServingOptions {
   readonly tlsCert?: string | undefined
   /** PEM file of its private key. */
   readonly tlsKey?: string | undefined
+  /** What computes: a provider that must be there, or gpu for the best of this host, else the CPU. @default 'cpu' */
+  readonly device?: 'cpu' | 'webgpu' | 'cuda' | 'gpu' | undefined
   /** How often to look for a newer export. @default 1000 */
   readonly pollMs?: number | undefined
 }
@@ -61,7 +65,10 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const tls = readServerKeys(options.tlsCert, options.tlsKey)
   const metrics = new Metrics()
   const found = await locateExport(model)
-  const pool = await openPool(options, found.folder)
+  const notice = (message: string) => emit({ kind: 'notice', message })
+  const device = openDevice({ device: options.device ?? 'cpu' }, processEnv(), notice)
+  const open = (folder: string) => openPool(options, folder, device)
+  const pool = await open(found.folder)
   const onBatch = metrics.histogram(
     'oarfish_batch_requests',
     'Requests scored together.',
@@ -88,7 +95,7 @@ export async function serve(options: ServeOptions): Promise<Served> {
     await pool.close()
     throw cannotListen(error as NodeJS.ErrnoException, host, port)
   }
-  const reloads = reloader(options, batcher, metrics)
+  const reloads = reloader(open, options, batcher, metrics)
   const stopWatching = watchExport({ path: model, mark: found.mark, intervalMs: pollMs, onNew: reloads })
   const address = server.address() as AddressInfo
   const url = `${tls ? 'https' : 'http'}://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`
@@ -105,7 +112,12 @@ export async function serve(options: ServeOptions): Promise<Served> {
 }
 
 /** Opens the newer model beside the one that serves, then swaps them: no request waits and none is lost. */
-function reloader(options: ServeOptions, batcher: Batcher, metrics: Metrics) {
+function reloader(
+  open: (folder: string) => Promise<ScorerPool>,
+  options: ServeOptions,
+  batcher: Batcher,
+  metrics: Metrics,
+) {
   const { emit } = options
   const count = metrics.counter('oarfish_reloads_total', 'Newer exports found, by result.')
   const epoch = metrics.gauge('oarfish_model_epoch', 'Epoch of the model that is served.')
@@ -118,7 +130,7 @@ function reloader(options: ServeOptions, batcher: Batcher, metrics: Metrics) {
   return async ({ folder }: FoundExport) => {
     const started = performance.now()
     try {
-      const former = batcher.swap(await openPool(options, folder))
+      const former = batcher.swap(await open(folder))
       setGauges()
       count(1, { result: 'ok' })
       const seconds = ((performance.now() - started) / 1000).toFixed(1)
@@ -132,11 +144,16 @@ function reloader(options: ServeOptions, batcher: Batcher, metrics: Metrics) {
   }
 }
 
-function openPool({ threads, fillMissing = false, emit }: ServeOptions, folder: string): Promise<ScorerPool> {
+function openPool(
+  { threads, fillMissing = false, emit }: ServeOptions,
+  folder: string,
+  device: Device,
+): Promise<ScorerPool> {
   const options: PoolOptions = {
     folder,
     threads: threads ?? Math.max(1, availableParallelism() - 1),
     fillMissing,
+    device,
     onLost: (error) =>
       emit({ kind: 'warning', message: `A scoring thread was lost and is replaced: ${error.message}` }),
   }

@@ -9,11 +9,11 @@ import { scoreRequests } from './score-requests.ts'
 
 await run(parentPort!, workerData as ScorerSettings)
 
-async function run(port: MessagePort, { model, fillMissing }: ScorerSettings): Promise<void> {
+async function run(port: MessagePort, { model, fillMissing, device }: ScorerSettings): Promise<void> {
   const send = (message: ScorerMessage) => port.postMessage(message)
   try {
     const loaded = model.kind === 'loaded' ? model.loaded : await readExport(model.folder)
-    const scorer = await Scorer.open(loaded)
+    const scorer = await Scorer.open(loaded, device)
     const parse = createRequestParser(loaded.manifest.slots, fillMissing)
     let queue = Promise.resolve()
     port.on('message', ({ batch, requests }: ScoreBatch) => {

@@ -1,6 +1,6 @@
 /** @file What the flags of a collective job ask for: hosts, processes, devices, the master. Pure. */
 import { type Env, splitList } from '../../base/env/index.ts'
-import { deviceRequired, launchFlagError, loopbackInIps, moreThanDevices } from './errors.ts'
+import { deviceRequired, launchFlagError, loopbackInIps, moreThanDevices, noSuchDevice } from './errors.ts'
 import { type Flags, portIn } from './layout.ts'
 
 /** By their own names, of both generations of the original. */
@@ -26,6 +26,8 @@ export interface CollectiveLayout {
   readonly sortByAddress: boolean
   readonly maxRestart: number
   readonly elasticTimeoutMs: number
+  /** What its processes are told to compute on: `gpu` after --gpus; '' where that was asked for in vain; undefined: as their configuration says. */
+  readonly device: 'gpu' | '' | undefined
   /** Worth saying before anything starts. */
   readonly notices: readonly string[]
 }
@@ -33,11 +35,21 @@ export interface CollectiveLayout {
 const LOOPBACK = '127.0.0.1'
 const START_PORT = 6070
 
-/** `deviceCount`: how many this host has, all of them, before CUDA_VISIBLE_DEVICES chooses. */
-export function collectiveLayout(flags: CollectiveFlags, env: Env, deviceCount: number): CollectiveLayout {
+/** What a host has to compute on. */
+export interface HostDevices {
+  /** All of them, before CUDA_VISIBLE_DEVICES chooses. */
+  readonly count: number
+  /** What was looked for in vain, in a sentence. */
+  readonly lookedFor: string
+}
+
+const NONE: HostDevices = { count: 0, lookedFor: '' }
+
+export function collectiveLayout(flags: CollectiveFlags, env: Env, host: HostDevices = NONE): CollectiveLayout {
   const nodes = nodesOf(flags.nnodes ?? '1')
   const hosts = hostsOf(flags, env, nodes.max)
-  const devices = devicesOf(flags, env, deviceCount)
+  const devices = devicesOf(flags, env, host.count)
+  const notices = deviceNotices(flags, env, devices.length, host)
   const named = flags.start_port ?? portIn(env, 'FLAGS_START_PORT') ?? cloudPort(env, devices.length)
   return {
     hosts,
@@ -50,7 +62,8 @@ export function collectiveLayout(flags: CollectiveFlags, env: Env, deviceCount: 
     sortByAddress: /^(1|true|t|yes|y|on)$/i.test(flags.sort_ip ?? ''),
     maxRestart: flags.max_restart ?? 3,
     elasticTimeoutMs: (flags.elastic_timeout ?? 30) * 1000,
-    notices: deviceNotices(flags, env, devices.length),
+    device: notices.length > 0 ? '' : DEVICE_FLAGS.some((name) => flags[name] !== undefined) ? 'gpu' : undefined,
+    notices,
   }
 }
 
@@ -83,6 +96,8 @@ function devicesOf(flags: CollectiveFlags, env: Env, deviceCount: number): Colle
   // Without devices those that the variable shows count all the same, unless a number of processes is asked for.
   const shown = deviceCount === 0 ? byVariable(flags, env).length : Math.min(visible.length, deviceCount)
   const count = visible.length > 0 ? shown : deviceCount
+  const missing = ids.find((id) => deviceCount > 0 && Number(id) >= deviceCount)
+  if (missing !== undefined) throw noSuchDevice(flag!, missing, deviceCount)
   const chosen =
     ids.length > 0 ? ids.map((id) => indexOf(id, flag!, visible)) : Array.from({ length: count }, (_, i) => i)
   const { nproc_per_node: asked } = flags
@@ -118,15 +133,21 @@ function indexOf(id: string, flag: string, visible: readonly string[]): number {
   )
 }
 
-/** This build computes on the CPU; processes are started as they were asked for. */
-function deviceNotices(flags: CollectiveFlags, env: Env, processes: number): readonly string[] {
+/** Without a device processes are started as they were asked for, and compute on the CPU. */
+function deviceNotices(
+  flags: CollectiveFlags,
+  env: Env,
+  processes: number,
+  { count, lookedFor }: HostDevices,
+): readonly string[] {
+  if (count > 0) return []
+  if (flags.require_device) throw deviceRequired(lookedFor)
   const flag = DEVICE_FLAGS.find((name) => flags[name] !== undefined)
-  if (flags.require_device) throw deviceRequired()
   const shown = byVariable(flags, env)
   if (!flag && shown.length < 2) return []
   const what = processes === 1 ? 'one process' : `${processes} processes`
   const cause = flag ? `--${flag} ${flags[flag]}` : `CUDA_VISIBLE_DEVICES=${shown.join(',')}`
-  return [`This build computes on the CPU: ${cause} starts ${what} on it.`]
+  return [`No device was found: ${cause} starts ${what} on the CPU. ${lookedFor}`]
 }
 
 /** Pods have their ports from the scheduler, when it gave enough. */

@@ -54,8 +54,14 @@ export const moreThanDevices = (processes: number, devices: number) =>
     hint: `Start at most ${devices} (--nproc_per_node ${devices}), or check CUDA_VISIBLE_DEVICES.`,
   })
 
-export const deviceRequired = () =>
-  new UserError('--require_device: this build computes on the CPU, so there is no device to be had.', {
+export const noSuchDevice = (flag: string, id: string, devices: number) =>
+  new UserError(`--${flag}: there is no device ${id}; this host has ${devices}, counted from 0.`, {
+    code: 'LAUNCH_DEVICES',
+    hint: '`oarfish devices` lists them.',
+  })
+
+export const deviceRequired = (lookedFor: string) =>
+  new UserError(`--require_device: no device was found. ${lookedFor}`, {
     code: 'LAUNCH_DEVICES',
     hint: 'Leave out --require_device to train on the CPU.',
   })

@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { DEVICE_VARIABLE } from '../../base/device/index.ts'
 import { type Env, jobHosts, silenceSetting, tlsSetting } from '../../base/env/index.ts'
 import { splitEndpoint } from '../../base/net/index.ts'
 import { isUserError, makeOwnFolder, removeLeftovers } from '../../base/util/index.ts'
@@ -197,7 +198,7 @@ function remoteNode({ startPort, devices }: CollectiveLayout, host: string): Job
 }
 
 function processesOf(
-  { env, logDir }: LaunchCollectiveOptions,
+  { env, logDir, layout }: LaunchCollectiveOptions,
   { nodes, own, variables }: JobPlacement,
   glooFolder: string,
   restart: number,
@@ -210,6 +211,7 @@ function processesOf(
     .slice(0, 6)
   const job = { nodes, master: endpoints[0]!, logDir, glooFolder, podName }
   const resume = restart > 0 ? { OARFISH_RESUME: '1' } : {}
+  const device = layout.device === undefined ? {} : { [DEVICE_VARIABLE]: layout.device }
   const specs = own.flatMap(({ index, local }) =>
     local.node.endpoints.map((endpoint, i): Omit<ProcessSpec, 'log'> => {
       const socket = local.sockets[i]
@@ -217,7 +219,7 @@ function processesOf(
         role: 'worker',
         rank: endpoints.indexOf(endpoint),
         endpoint,
-        env: { ...collectiveEnv(env, job, index, i), ...variables, ...resume },
+        env: { ...device, ...collectiveEnv(env, job, index, i), ...variables, ...resume },
         sockets: socket ? [socket] : [],
       }
     }),

@@ -1,4 +1,5 @@
 /** @file The environment of each process, variable for variable as Paddle's launchers set it: with servers, and collective. Pure. */
+import { DEVICE_VARIABLE } from '../../base/device/index.ts'
 import type { Env } from '../../base/env/index.ts'
 
 export type JobRole = 'server' | 'worker'
@@ -39,12 +40,18 @@ export function fleetrunEnv(env: Env, job: JobAddresses, own: ProcessIdentity, g
     PADDLE_TRAINER_ENDPOINTS: job.workers.join(','),
     PADDLE_COORDINATOR_ENDPOINTS: '',
     ...ownVariables(own, job),
-    ...(own.role === 'worker' ? FIRST_DEVICE : {}),
+    ...(own.role === 'worker' ? { ...FIRST_DEVICE, ...byCustom(env) } : {}),
     PADDLE_WITH_GLOO: env['PADDLE_WITH_GLOO'] ?? '0',
     PADDLE_GLOO_RENDEZVOUS: '3',
     PADDLE_GLOO_FS_PATH: gloo.folder,
     PADDLE_GLOO_HTTP_ENDPOINT: gloo.endpoint,
   }
+}
+
+/** Workers are told of a first device whether or not anybody asks for one: unless the caller does, it means nothing. */
+function byCustom(env: Env): Env {
+  const asked = [DEVICE_VARIABLE, 'FLAGS_selected_gpus', 'CUDA_VISIBLE_DEVICES'].some((name) => env[name])
+  return asked ? {} : { [DEVICE_VARIABLE]: '' }
 }
 
 /** launch_ps's variables. Its workers also see the last server's PADDLE_PORT and POD_IP, by oversight: not here. */

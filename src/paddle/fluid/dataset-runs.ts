@@ -104,6 +104,7 @@ async function openPasses(phase: Phase, { program, dataset, threads, printPeriod
       train_batch_size: dataset.batchSize,
       infer_batch_size: dataset.batchSize,
       thread_num: threads,
+      device: 'cpu', // CPUPlace is the one place of a program
       seed: program.randomSeed,
       print_interval: printPeriod,
       table_segments: SEGMENTS,

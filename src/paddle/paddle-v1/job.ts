@@ -85,13 +85,14 @@ export async function openLocalJob({ config, options, files, emit, signal, onSte
 
 /** The keys of a runner that a job of trainers is. `batch` is that of what makes a step: a node, or one of its threads. */
 export function jobConfig({ batchSize }: TrainerConfig, options: TrainerOptions, batch: number): JobConfig {
-  const { trainer_count: threads, seed, log_period: period } = options
+  const { trainer_count: threads, seed, log_period: period, use_gpu } = options
   return programConfig(
     {
       train_batch_size: batch,
       infer_batch_size: batchSize,
       thread_num: threads,
       thread_mode: 'sync',
+      use_gpu,
       seed,
       print_interval: period === 0 ? NEVER : period * Math.round(batchSize / batch),
     },

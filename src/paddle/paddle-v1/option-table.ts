@@ -46,7 +46,7 @@ export const TRAINER_OPTIONS = {
   init_model_path: text('', 'a saved pass whose weights are the first ones'),
   seed: whole(1, 'of first weights and of the order of samples; the same on all nodes', both),
   local: flag(undefined, 'train alone; 0: with the servers of --pservers'),
-  use_gpu: flag(false, 'compute on a GPU; this build computes on the CPU'),
+  use_gpu: flag(false, 'compute on a device of this host, else on the CPU with a notice'),
   pservers: text(
     '127.0.0.1',
     'the hosts of all servers, separated by commas; host:port for one whose first port is not --port',

@@ -94,10 +94,7 @@ function noticesOf(typed: TypedTrainerOptions): readonly string[] {
   const idle = (Object.keys(typed) as (keyof TypedTrainerOptions)[]).filter(
     (name) => TRAINER_OPTIONS[name].effect === 'unused',
   )
-  return [
-    ...idle.map((name) => `--${name} has no effect here: ${TRAINER_OPTIONS[name].what}.`),
-    ...(typed.use_gpu ? ['--use_gpu=1: this build computes on the CPU.'] : []),
-  ]
+  return idle.map((name) => `--${name} has no effect here: ${TRAINER_OPTIONS[name].what}.`)
 }
 
 /** The files that a list names, as absolute paths; names are relative to `folder`, as the original's are to the working folder. */

@@ -1,12 +1,11 @@
 /** @file Joins the group of a plan: starts the communication thread, and gives other threads handles. */
 import { MessageChannel, Worker } from 'node:worker_threads'
-import { builtFile, fromPlainError, toPlainError } from '../../base/util/index.ts'
+import { builtFile, fromPlainError, leaveNow, toPlainError } from '../../base/util/index.ts'
 import { aloneBlocking, aloneGroup } from './alone.ts'
 import { type CallAnswer, CommThreadCaller } from './comm-thread-caller.ts'
 import { newControl, RUNG, STOPPING } from './control.ts'
 import { DirectCaller } from './direct-caller.ts'
 import type { BlockingGroup, Group, GroupHandle } from './group.ts'
-import { leaveNow } from './koffi.ts'
 import { blockingOperations, promisedOperations } from './operations.ts'
 import type { GroupPlan } from './plan.ts'
 import type { FromCommunication, NewCaller, ThreadData, ToCommunication } from './thread.ts'

@@ -195,7 +195,7 @@ class Evaluation extends LocalEvaluation {
 
 /** Where data and results lie, how much is read ahead and printed: each rank's own business. */
 const OWN =
-  /^(config|runner\..*_(dir|path)|runner\.(reader_threads|thread_num|infer_thread_num|print_interval|use_gpu))$/
+  /^(config|runner\..*_(dir|path)|runner\.(reader_threads|thread_num|infer_thread_num|print_interval|use_gpu|device))$/
 
 /** All ranks must have the same settings and the same model; a key that differs is named. */
 async function agreeOnSettings(group: Group, { config }: TrainingContext, model: TracedModel): Promise<void> {

@@ -1,5 +1,6 @@
 /** @file What the training loop and its trainer threads say to each other. */
 
+import type { Device } from '../../base/device/index.ts'
 import type { PlainError } from '../../base/util/index.ts'
 import type { Batch } from '../../data/index.ts'
 import type { Program } from '../../graph/program/index.ts'
@@ -24,6 +25,8 @@ export interface TrainerThreadSettings extends SharedSettings {
   readonly engine: EngineName
   /** Passed on the way into the engine, so that no thread is ended in there. */
   readonly gate: Gate
+  /** What `ort` computes on. */
+  readonly device: Device
   /** What to compile: evaluation alone needs no training program. */
   readonly programs: Readonly<Record<Phase, Program | undefined>>
   /** Weights in this process alone, in step with other ranks', or on servers reached through the main thread. */

@@ -1,5 +1,7 @@
 /** @file What training and evaluation run on: readers and trainer threads over given parameters, pass after pass. */
 import type { JobConfig } from '../../base/config/index.ts'
+import { type Device, openDevice } from '../../base/device/index.ts'
+import { processEnv } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import type { Part, ReaderPool, ReadOptions } from '../../data/index.ts'
 import type { TracedModel } from '../../model/index.ts'
@@ -77,15 +79,16 @@ export class Runtime {
 
   static async open(options: RuntimeOptions): Promise<Runtime> {
     const { config, model, files, input = {}, trainers } = options
+    const onNotice = (message: string) => options.emit({ kind: 'notice', message })
+    const device = openDevice(config.runner, processEnv(), onNotice)
     const readers = await openReaders(config, model, files, input)
     try {
-      const onNotice = (message: string) => options.emit({ kind: 'notice', message })
       for (const message of showClickNotices(model.train.tables, config.table_parameters, model.slots))
         onNotice(message)
       const { params, pool } = trainers
       // Threads of this process may push slices of one batch together.
       const sliced = typeof params !== 'function' && params.dense.together
-      const settings = threadSettings(options)
+      const settings = threadSettings(options, device)
       const opened = await TrainerPool.open(settings, { onNotice, sliced, ...pool })
       return new Runtime(options, readers, opened, settings[0]!.params.kind)
     } catch (error) {
@@ -158,7 +161,8 @@ function nothingFor({ index, count }: Part, phase: Phase): string {
   return `worker[${index}] has nothing to read: ${data} has fewer files, or parts of large ones, than the ${count} workers of this job.`
 }
 
-function threadSettings({ config, model, files, engine, input, trainers }: RuntimeOptions): TrainerThreadSettings[] {
+function threadSettings(options: RuntimeOptions, device: Device): TrainerThreadSettings[] {
+  const { config, model, files, engine, input, trainers } = options
   const { runner } = config
   const { train, infer, metrics, optimizer, dygraph } = model
   const { params, threads, dump, seed = runner.seed } = trainers
@@ -167,6 +171,7 @@ function threadSettings({ config, model, files, engine, input, trainers }: Runti
     thread,
     engine,
     gate: createGate(),
+    device,
     programs: { train: files.train && train, infer: files.infer && infer },
     slots,
     metrics,

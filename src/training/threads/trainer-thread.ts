@@ -1,6 +1,7 @@
 /** @file Entry of a trainer thread: sessions, and one step per message. Session.run blocks this thread only. */
 import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import 'onnxruntime-node' // now, while the main thread prepares what to compute
+import type { Device } from '../../base/device/index.ts'
 import { toPlainError } from '../../base/util/index.ts'
 import { type Engine, nullEngine, ortEngine, referenceEngine } from '../../graph/engine/index.ts'
 import {
@@ -24,8 +25,8 @@ import {
 } from './messages.ts'
 import { openThreadParams, type ThreadParams } from './thread-params.ts'
 
-const ENGINE_BY_NAME: { readonly [K in EngineName]: () => Engine } = {
-  ort: ortEngine,
+const ENGINE_BY_NAME: { readonly [K in EngineName]: (device: Device) => Engine } = {
+  ort: (device) => ortEngine({ device }),
   reference: () => referenceEngine({ precision: 'float32' }),
   null: nullEngine,
 }
@@ -56,7 +57,7 @@ async function compile(
 ): Promise<Phases> {
   const { programs, slots, metrics, segments, seed, clip, showClick, dump } = settings
   const shared = { slots, metrics, segments, seed, showClick, dump }
-  const engine = gated(ENGINE_BY_NAME[settings.engine](), settings.gate)
+  const engine = gated(ENGINE_BY_NAME[settings.engine](settings.device), settings.gate)
   const dygraph = settings.dygraph && (await openModel(settings.dygraph))
   const phases = await Promise.all(
     PHASES.filter((phase) => programs[phase]).map(async (phase) => {

@@ -41,11 +41,9 @@ export function freeKeyNotices(user: UserConfigV1): string[] {
   const replaced = user.runner.flatMap((runner) =>
     REPLACED_PARTS.filter((key) => key in runner).map((key) => `runner.${runner.name}.${key}`),
   )
-  const gpus = user.runner.filter(({ device }) => device === 'gpu').map(({ name }) => `runner.${name}.device`)
   return [
     ...(unread.length > 0 ? [`keys that nothing here reads: ${unread.join(', ')}`] : []),
     ...(replaced.length > 0 ? [`Oarfish has its own trainer and does not read: ${replaced.join(', ')}`] : []),
-    ...(gpus.length > 0 ? [`${gpus.join(', ')}: this build has no GPU support yet; the CPU is used`] : []),
   ]
 }
 

@@ -24,7 +24,11 @@ export const RUNNER_V1 = group('runner[]', 'One way to run; `mode` selects by na
   class: z
     .enum(RUNNER_CLASSES)
     .meta({ description: 'What to do: train, infer, or train with several processes.', example: 'train' }),
-  device: choice(['cpu', 'gpu'], 'cpu', 'Where to compute; this build has no GPU support yet and uses the CPU.'),
+  device: choice(
+    ['cpu', 'gpu'],
+    'cpu',
+    'Where to compute; gpu = the best device of the host, else the CPU with a notice.',
+  ),
   epochs: count(1, 1, 'How often the data is read; infer reads it once for each saved model.'),
   phases: names('Phases to run, by name, in the order of `phase`; empty: all.'),
   print_interval: count(20, 1, 'Batches between two progress lines.'),

@@ -1,5 +1,5 @@
 /** @file The two binary interfaces of MPI: what a communicator, a type, an operation is to the library. Everything else is the same. */
-import type { LibraryHandle } from '../koffi.ts'
+import type { LibraryHandle } from '../../../base/util/index.ts'
 import type { Pairwise, TypeName } from '../numbers.ts'
 
 /** The address of a symbol, or a number that MPICH's header defines. */

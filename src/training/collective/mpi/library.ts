@@ -1,7 +1,7 @@
 /** @file The cluster's MPI library: found, recognised, and its functions as ours. */
 
+import { type LibraryHandle, loadKoffi } from '../../../base/util/index.ts'
 import { mpiFailed, noLibrary, unknownAbi } from '../errors.ts'
-import { type LibraryHandle, loadKoffi } from '../koffi.ts'
 import { type Abi, abiOf, shortVersion } from './abi.ts'
 
 /** A call of MPI: throws when it does not succeed. */

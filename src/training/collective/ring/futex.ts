@@ -1,5 +1,5 @@
 /** @file Sleeping on a word of memory that other processes write. Where the system has no such sleep, short naps do it. */
-import { loadKoffi } from '../koffi.ts'
+import { loadKoffi } from '../../../base/util/index.ts'
 
 export interface Futex {
   /** Sleeps while the word is `value`, at most `timeoutMs`; may return early. */

@@ -1,0 +1,24 @@
+/** @file The programs of every model that ships, on WebGPU beside the CPU: losses, outputs and gradients of a batch. */
+import { lacking, softwareAdapter } from './adapter.testing.ts'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/base/config/index.ts'
+import { loadModel } from '../../src/model/index.ts'
+import { apart, drawnInputs, runOn } from './agree.testing.ts'
+
+const MODELS = fileURLToPath(new URL('../../models', import.meta.url))
+const CONFIGS = readdirSync(MODELS, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('/config.yaml'))
+
+describe.skipIf(lacking)('webgpu: the zoo at batch 16', () => {
+  test.each(CONFIGS)('%s computes as on the CPU, to 1e-4', async (path) => {
+    const { train, infer } = await loadModel(loadConfig({ path: join(MODELS, path) }))
+    for (const program of [train, infer]) {
+      const inputs = drawnInputs(program, 16)
+      const here = await runOn(undefined, program, inputs)
+      expect(Object.keys(here)).toContain('loss')
+      expect(apart(here, await runOn(softwareAdapter(), program, inputs), 1e-4)).toEqual({})
+    }
+  })
+})
