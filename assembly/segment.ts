@@ -59,20 +59,68 @@ export function update(addresses: usize, gradients: usize, n: u32): void {
 }
 
 /**
- * Overwrites whole rows (weight and state), creating missing ones: loading a saved table. Signs of other segments are passed
- * over; this is segment `segment` of 2^bits. Returns rows written, or -1 when full.
+ * Overwrites whole rows (weight and state): loading a saved table. Missing ones are created when `insert`, else passed over, as
+ * are signs of other segments; this is segment `segment` of 2^bits. Returns rows written, or -1 when full.
  */
-export function write(signs: usize, n: u32, rows: usize, bits: i32, segment: u32): i32 {
+export function write(signs: usize, n: u32, rows: usize, bits: i32, segment: u32, insert: bool): i32 {
   acquire();
   let written = 0;
   for (let i: usize = 0; i < n && written >= 0; i++, rows += rowBytes) {
     let sign = load<u64>(signs + (i << 3));
-    if (bits && <u32>(mix64(sign) >> (64 - bits)) != segment) continue;
-    let row = findOrInsert(sign);
-    if (row) { memory.copy(row, rows, rowBytes); written++; } else written = -1;
+    let hash = mix64(sign);
+    if (bits && <u32>(hash >> (64 - bits)) != segment) continue;
+    let row = insert ? findOrInsert(sign) : find(pageAt(hash, directoryBits()), hash, sign);
+    if (row) { memory.copy(row, rows, rowBytes); written++; } else if (insert) written = -1;
   }
   release();
   return written;
+}
+
+/** Copies out the whole rows of those of `n` signs that have one, which then stand first in `signs`; returns how many. */
+export function read(signs: usize, n: u32, addresses: usize, rows: usize): u32 {
+  enter();
+  findRows(signs, n, addresses);
+  let found: u32 = 0;
+  for (let i: usize = 0; i < n; i++) {
+    let row = <usize>load<u32>(addresses + (i << 2));
+    if (!row) continue;
+    store<u64>(signs + (<usize>found << 3), load<u64>(signs + (i << 3)));
+    memory.copy(rows + <usize>found * rowBytes, row, rowBytes);
+    found++;
+  }
+  leave();
+  return found;
+}
+
+/** Puts those of `n` signs first that have no row; returns how many. */
+export function absent(signs: usize, n: u32, addresses: usize): u32 {
+  enter();
+  findRows(signs, n, addresses);
+  let missing: u32 = 0;
+  for (let i: usize = 0; i < n; i++) {
+    if (load<u32>(addresses + (i << 2))) continue;
+    store<u64>(signs + (<usize>missing << 3), load<u64>(signs + (i << 3)));
+    missing++;
+  }
+  leave();
+  return missing;
+}
+
+/** Forgets every row; their memory is used again. No other thread may work meanwhile. */
+export function clear(): void {
+  acquire();
+  let size: u32 = 1 << atomic.load<u32>(DEPTH);
+  for (let entry: u32 = 0; entry < size; entry++) {
+    let page = <usize>load<u32>(DIRECTORY + (<usize>entry << 2));
+    if (entry >> load<u32>(page + PAGE_DEPTH)) continue;
+    for (let slot = page; slot < page + PAGE_COUNT; slot += SLOT_BYTES) {
+      let row = <usize>load<u32>(slot + 8);
+      if (row) freeRow(row);
+    }
+    memory.fill(page, 0, PAGE_COUNT + 4);
+  }
+  atomic.store<u32>(ROWS, 0);
+  release();
 }
 
 /**

@@ -1,11 +1,14 @@
 /** @file Training and evaluation as the part that this process has in its job: alone, with servers, as a server, or among ranks, by its environment. */
-import { clusterFromEnv, type Env, psFlags } from '../base/env/index.ts'
+import { availableParallelism } from 'node:os'
+import { clusterFromEnv, type Env, psFlags, selectedGpus } from '../base/env/index.ts'
 import type { EventSink } from '../base/event/index.ts'
+import { UserError } from '../base/util/index.ts'
 import type { Group } from '../training/collective/index.ts'
 import type { InferOptions, InferResult, TrainOptions, TrainResult } from '../training/driver/index.ts'
 
 /** Undefined: a server, which has no result, or the end came before the other processes did. */
 export async function trainAsAsked(options: TrainOptions, env: Env): Promise<TrainResult | undefined> {
+  if (options.config.config.runner.sync_mode === 'gpubox') return await trainOverPasses(options, env)
   const cluster = clusterFromEnv(env)
   if (cluster.role === 'local') return await trainHere(options, env)
   if (cluster.role === 'server') return await serveRows(options, env, true)
@@ -30,6 +33,31 @@ async function trainHere(options: TrainOptions, env: Env): Promise<TrainResult |
     const { DistributedStrategy } = await import('../paddle/fleet/index.ts')
     return await train({ ...options, emit }, amongRanks(group, new DistributedStrategy()))
   })
+}
+
+/** The GPU parameter server is one process, whatever was started beside it: it never joins a ring. */
+async function trainOverPasses(options: TrainOptions, env: Env): Promise<TrainResult | undefined> {
+  const { role, workerNum, endpoint } = clusterFromEnv(env)
+  if (workerNum > 1) throw severalTrainers(workerNum)
+  const { keepPort, overPasses, train } = await import('../training/driver/index.ts')
+  if (role === 'server') return await keepPort({ ...options, endpoint })
+  const listed = selectedGpus(env).length
+  const devices = Math.min(Math.max(1, listed), availableParallelism())
+  if (listed > 1) {
+    const message = `FLAGS_selected_gpus lists ${listed} devices; ${devices === 1 ? 'one thread' : `${devices} threads`} of this host's CPU train in their place.`
+    options.emit({ kind: 'notice', message })
+  }
+  return await train(options, overPasses({ devices }))
+}
+
+function severalTrainers(workers: number): UserError {
+  return new UserError(
+    `PADDLE_TRAINERS_NUM is ${workers}: with sync_mode gpubox one process trains, on all devices of its host.`,
+    {
+      code: 'GPUPS_TRAINERS',
+      hint: 'Set PADDLE_TRAINERS=1 and list the devices in FLAGS_selected_gpus; for several hosts train with sync_mode: async.',
+    },
+  )
 }
 
 /** As trainHere. */

@@ -17,13 +17,6 @@ interface Refusal {
 
 const REFUSALS: readonly Refusal[] = [
   {
-    key: 'sync_mode',
-    when: (mode: string) => mode === 'gpubox',
-    code: 'CONFIG_NOT_IN_BUILD',
-    message: 'this build does not have gpubox yet; async trains the same model on the CPU',
-    instead: 'async',
-  },
-  {
     key: 'start_day',
     when: () => true,
     code: 'CONFIG_NOT_IN_BUILD',
@@ -134,6 +127,13 @@ const CONFLICTS: readonly Conflict[] = [
     when: (runner) => runner.need_dump && runner.dump_fields_path === '',
     message: () => 'need_dump is True, so a folder for the dumped fields is needed',
     instead: () => 'dump',
+  },
+  {
+    key: 'reader_type',
+    when: ({ sync_mode, reader_type }) => sync_mode === 'gpubox' && reader_type !== 'InmemoryDataset',
+    message: ({ reader_type }) =>
+      `${reader_type} cannot feed sync_mode gpubox, whose passes are loaded into memory before they train`,
+    instead: () => 'InmemoryDataset',
   },
   {
     key: 'local_shuffle',

@@ -81,6 +81,57 @@ export type Event =
       readonly rows: number
       readonly ofRows: number
     }
+  /** What the passes of the GPU parameter server will take: rows as counted in the first pass, or, before it is loaded, as estimated. */
+  | {
+      readonly kind: 'forecast'
+      readonly passes: number
+      readonly devices: number
+      readonly samples: number
+      readonly estimated: boolean
+      readonly tables: readonly {
+        readonly table: string
+        /** Of one pass. */
+        readonly rows: number
+        /** Where the pass trains, all devices together. */
+        readonly deviceBytes: number
+        /** The rows that training starts with, and those of the passes that are in memory at once. */
+        readonly memoryBytes: number
+      }[]
+      /** The same for all tables, with the samples of these passes. */
+      readonly deviceBytes: number
+      readonly memoryBytes: number
+    }
+  /** A pass of the GPU parameter server is about to train: its samples are loaded and its rows in place. */
+  | {
+      readonly kind: 'passBegin'
+      readonly epoch: number
+      readonly pass: number
+      readonly passes: number
+      readonly samples: number
+      readonly rows: number
+      /** Of the preparation, which goes on while the pass before trains. */
+      readonly loadSeconds: number
+      readonly collectSeconds: number
+      /** How long training stood still for it. */
+      readonly waitedSeconds: number
+      /** That, and putting the rows where they are trained. */
+      readonly seconds: number
+    }
+  /** Its rows are back in the host's tables. */
+  | {
+      readonly kind: 'passEnd'
+      readonly epoch: number
+      readonly pass: number
+      readonly passes: number
+      readonly rows: number
+      /** Rows that the host's tables did not have before. */
+      readonly newRows: number
+      /** Rows pulled, written back, and moved to and from devices. */
+      readonly bytesMoved: number
+      readonly waitedSeconds: number
+      /** Of writing back. */
+      readonly seconds: number
+    }
   /** A process that a launcher supervises changed its state; `exit` says how it ended, in words. */
   | {
       readonly kind: 'process'

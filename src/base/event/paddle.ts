@@ -2,7 +2,7 @@
 import { type ByKind, byKind, type Event, type EventOf, type EventSink, type Metrics } from './event.ts'
 import { type PsSeen, psLines, psStart } from './paddle-ps.ts'
 import { asctime, numpyText, pythonText } from './python-text.ts'
-import { processText } from './text.ts'
+import { forecastLines, passText, processText } from './text.ts'
 
 export interface PaddleSinkOptions {
   readonly now?: () => Date
@@ -45,6 +45,12 @@ export function paddleLines(event: Event, command: 'train' | 'infer'): readonly 
     saved: ({ path }) => [`Already save model in ${path}`],
     loaded: ({ path, epoch }) => [command === 'infer' ? `load model epoch ${epoch}` : `start load model from ${path}`],
     progress: () => [],
+    forecast: forecastLines,
+    passBegin: ({ loadSeconds, seconds }) => [
+      `self.reader.load_into_memory cost :${loadSeconds} seconds`,
+      `begin_pass cost:${seconds} seconds`,
+    ],
+    passEnd: (end) => [passText(end)],
     process: (process) => [processText(process)],
     output: ({ line, echo }) => (echo ? [line] : []),
     notice: ({ message }) => message.split('\n'),

@@ -1,6 +1,6 @@
 /** @file The words and the bar of a run on a terminal, as pure functions of events and view. */
 import { type ByKind, byKind, type Event, type EventOf, type Metrics } from './event.ts'
-import { clockText, countText, metricText, processText, rateText } from './text.ts'
+import { clockText, countText, forecastLines, metricText, passText, processText, rateText } from './text.ts'
 import { remainingSeconds, type View } from './view.ts'
 
 export interface ProgressStyle {
@@ -71,6 +71,9 @@ export function keptText(event: Event, view: View, style: ProgressStyle): string
     saved: ({ path }) => `saved ${path}`,
     loaded: ({ path }) => `loaded ${path}`,
     progress: () => undefined,
+    forecast: (forecast) => forecastLines(forecast).join('\n'),
+    passBegin: () => undefined,
+    passEnd: (end) => passText(end),
     process: (process) => processText(process),
     output: ({ line, echo }) => (echo ? line : undefined),
     notice: ({ message }) => message,

@@ -39,7 +39,10 @@ export interface SegmentKernel extends RuleKernel, AccessorKernel {
   setClock(step: number, rate: number): void
   lookup(signs: number, n: number, addresses: number, rows: number, insert: number): number
   update(addresses: number, gradients: number, n: number): void
-  write(signs: number, n: number, rows: number, segmentBits: number, segment: number): number
+  write(signs: number, n: number, rows: number, segmentBits: number, segment: number, insert: number): number
+  read(signs: number, n: number, addresses: number, rows: number): number
+  absent(signs: number, n: number, addresses: number): number
+  clear(): void
   /** `mode`: of an accessor's rows those that a save of this mode writes; -1: all. */
   scan(from: number, capacity: number, signs: number, rows: number, next: number, mode: number): number
 }

@@ -1,6 +1,6 @@
 /** @file InMemoryDataset: all samples loaded once, shuffled by seed, given out as batches. */
 import { defined, UserError } from '../../base/util/index.ts'
-import type { Batch } from '../batch.ts'
+import type { Batch, Piece } from '../batch.ts'
 import { pipeChanged } from '../pipes/pipe-errors.ts'
 import type { ReadOptions } from '../reader.ts'
 import { openReaderPool, type ReaderPool, type ReaderPoolOptions } from '../reader-pool.ts'
@@ -158,6 +158,12 @@ export class InMemoryDataset {
   /** Contents in the order of the batches; empty without parseContent. */
   get contents(): readonly string[] {
     return this.#options.parseContent ? this.#texts(this.#options.parseInsId ? 1 : 0) : []
+  }
+
+  /** All samples as they were loaded; their memory is not used again while they are in memory. */
+  pieces(): readonly Piece[] {
+    const store = this.#loaded()
+    return store.pieces(0, store.samples)
   }
 
   /** All samples once, in the order of the last shuffle. */

@@ -2,6 +2,7 @@
  * @file The one training loop, its evaluation, and the ways to take part in a job: alone, with servers, among ranks; checkpoints of a run.
  * Knows neither the command line nor how processes were started.
  */
+
 export { alone } from './alone.ts'
 export { amongRanks, evaluateAmongRanks } from './among-ranks.ts'
 export { optimizersOf } from './checkpoint.ts'
@@ -15,6 +16,8 @@ export {
 } from './inference-model.ts'
 export type { SavedModel, TrainingContext, TrainingJob, TrainingRules } from './job.ts'
 export type { JobCheckpoints } from './job-checkpoints.ts'
+export { keepPort } from './keep-port.ts'
+export { overPasses, type PassesOptions } from './over-passes.ts'
 export { checkSplit, PassRecord, sumReports } from './pass-report.ts'
 export { type TrainOptions, type TrainResult, train } from './train.ts'
 export { evaluateWithServers, withServers } from './with-servers.ts'

@@ -2,7 +2,16 @@
  * @file What one pass runs on: readers, the pool of trainer threads, the thread itself, and what is measured.
  * Knows nothing of epochs, checkpoints or other processes: hooks are handed in.
  */
-export { checkData, type DataFiles, findDataFiles, inputKind, inputOf } from './input.ts'
+export {
+  checkData,
+  type DataFiles,
+  findDataFiles,
+  inputKind,
+  inputOf,
+  readerThreads,
+  shuffleOf,
+  slotsInData,
+} from './input.ts'
 export { ENGINES, type EngineName, type Phase } from './messages.ts'
 export { mergeMeters, type PlainMeter, plainMeter } from './meter.ts'
 export { beginningOf, type PassHooks, type PassResult, type PassStart, type PassSum } from './pass.ts'

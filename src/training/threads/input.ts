@@ -82,9 +82,9 @@ export async function openReaders(
 ): Promise<ReadonlyMap<Phase, ReaderPool>> {
   const { runner } = config
   const pools = new Map<string, ReaderPool>()
-  const slots = namedAsData(order, await readHead(files.train ?? files.infer ?? [], HEAD_BYTES))
+  const slots = await slotsInData(order, files)
   const open = ({ reader, inMemory }: Input, phase: Phase) => {
-    const options = { ...reader, slots, threads: runner.reader_threads || automaticReaders(runner.thread_num) }
+    const options = { ...reader, slots, threads: readerThreads(runner) }
     if (!inMemory) return openReaderPool(options)
     const { parse_ins_id: parseInsId, parse_content: parseContent } = runner
     const shuffle = phase === 'train' ? shuffleOf(runner) : undefined
@@ -104,11 +104,16 @@ export async function openReaders(
   )
 }
 
+/** Slots by the names that they have in the data. */
+export async function slotsInData(slots: readonly Slot[], files: DataFiles): Promise<readonly Slot[]> {
+  return namedAsData(slots, await readHead(files.train ?? files.infer ?? [], HEAD_BYTES))
+}
+
 export async function closeReaders(readers: ReadonlyMap<Phase, ReaderPool>): Promise<void> {
   await Promise.all([...new Set(readers.values())].map((pool) => pool.close()))
 }
 
-function shuffleOf({ local_shuffle, global_shuffle }: JobConfig['runner']): 'local' | 'global' | undefined {
+export function shuffleOf({ local_shuffle, global_shuffle }: JobConfig['runner']): 'local' | 'global' | undefined {
   return global_shuffle ? 'global' : local_shuffle ? 'local' : undefined
 }
 
@@ -116,8 +121,8 @@ function shuffleOf({ local_shuffle, global_shuffle }: JobConfig['runner']): 'loc
 const HEAD_BYTES = 64 * 1024
 
 /** A reader thread feeds about ten trainer threads, but a user's own reader is slower: some, not all, of the cores. */
-function automaticReaders(trainers: number): number {
-  return Math.max(1, Math.min(4, availableParallelism() - trainers))
+export function readerThreads({ reader_threads, thread_num: trainers }: JobConfig['runner']): number {
+  return reader_threads || Math.max(1, Math.min(4, availableParallelism() - trainers))
 }
 
 export interface Input {

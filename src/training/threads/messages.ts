@@ -6,6 +6,7 @@ import type { Batch } from '../../data/index.ts'
 import type { Program } from '../../graph/program/index.ts'
 import type { DygraphSource } from '../../model/index.ts'
 import type { LocalParamsHandle } from '../../weights/params/index.ts'
+import type { Moved, PassHandle, Side } from '../passes/index.ts'
 import type { GeoParamsHandle, RemoteParamsHandle, Touched } from '../ps/index.ts'
 import type { HostStepOptions, HybridHandle, ParallelHandle, StepResult } from '../step/index.ts'
 import type { Gate } from './gate.ts'
@@ -30,7 +31,7 @@ export interface TrainerThreadSettings extends SharedSettings {
   /** What to compile: evaluation alone needs no training program. */
   readonly programs: Readonly<Record<Phase, Program | undefined>>
   /** Weights in this process alone, in step with other ranks', or on servers reached through the main thread. */
-  readonly params: LocalParamsHandle | ParallelHandle | RemoteParamsHandle | GeoParamsHandle | HybridHandle
+  readonly params: LocalParamsHandle | ParallelHandle | RemoteParamsHandle | GeoParamsHandle | HybridHandle | PassHandle
   readonly batchSizes: Readonly<Record<Phase, number>>
   /** Set for a dynamic model, which the thread loads itself; the programs then hold no ops. */
   readonly dygraph?: DygraphSource | undefined
@@ -50,6 +51,9 @@ export type ToTrainerThread =
   | { readonly kind: 'skip'; readonly phase: Phase }
   /** Geo: which rows were trained since this was last asked. */
   | { readonly kind: 'touched'; readonly phase: Phase }
+  /** A pass of the GPU parameter server begins over this side's rows, or ends: see PassRows. */
+  | { readonly kind: 'begin'; readonly phase: Phase; readonly side: Side }
+  | { readonly kind: 'end'; readonly phase: Phase }
   /** Ends a phase: everything pushed is applied; the answer carries the histograms and the time spent, and both start anew. */
   | {
       readonly kind: 'finish'
@@ -77,6 +81,7 @@ export type FromTrainerThread =
     }
   | { readonly kind: 'skip' }
   | { readonly kind: 'touched'; readonly touched: Touched }
+  | { readonly kind: 'moved'; readonly moved: Moved }
   | { readonly kind: 'notice'; readonly message: string }
   | { readonly kind: 'finish'; readonly histograms: Histograms; readonly seconds: Readonly<Record<string, number>> }
   | { readonly kind: 'error'; readonly error: PlainError }

@@ -6,6 +6,7 @@ import type { EventSink } from '../../base/event/index.ts'
 import type { Part, ReaderPool, ReadOptions } from '../../data/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../../weights/params/index.ts'
+import type { Side } from '../passes/index.ts'
 import type { Touched } from '../ps/index.ts'
 import { showClickNotices, showClickTables } from '../step/index.ts'
 import { createGate } from './gate.ts'
@@ -107,6 +108,15 @@ export class Runtime {
     } finally {
       if (idle) trainers.unref()
     }
+  }
+
+  /** See TrainerPool. */
+  beginPass(side: Side): Promise<number> {
+    return this.#trainers.beginPass(side)
+  }
+
+  endPass(): Promise<number> {
+    return this.#trainers.endPass()
   }
 
   /** Waits for the steps under way; which rows each thread has trained since it was last asked (geo). */

@@ -1,6 +1,7 @@
 /** @file A trainer thread's parameters, wherever they live, and what differs for the thread. */
 import { type DenseLayout, LocalParams, type Params } from '../../weights/params/index.ts'
 import type { Placement } from '../../weights/table/index.ts'
+import { hostPassRows, type PassHandle, type PassRows } from '../passes/index.ts'
 import { openRemoteParams, type RemoteParamsHandle, type Touched, TouchedParams } from '../ps/index.ts'
 import { type HybridHandle, HybridParams, openParallel, type ParallelHandle, type StepSeconds } from '../step/index.ts'
 import type { Phase, TrainerThreadSettings } from './messages.ts'
@@ -21,6 +22,8 @@ export interface ThreadParams {
   announce?(): void
   /** A rank in step with this one was asked to stop. */
   stopping?(): boolean
+  /** Rows of passes, where they are trained away from the host's tables. */
+  readonly passRows?: PassRows
   /** Rows trained since this was last asked, where they are kept track of. */
   touched(): Touched
   /** Where the time went, in parts that do not overlap; starts anew. */
@@ -38,10 +41,16 @@ export async function openThreadParams({
   if (params.kind === 'parallel') return openRanks(params, thread, clip)
   if (params.kind === 'hybrid') return openHybrid(params, thread, clip)
   if (params.kind === 'remote') return both(await openRemote(params))
+  if (params.kind === 'pass') return both(openPasses(params, thread))
   const local = new LocalParams(params.local, thread)
   const recorded = new TouchedParams(local)
   const train = { ...openLocal(local), params: recorded, touched: () => recorded.take() }
   return { train, infer: await openRemote(params.remote) }
+}
+
+function openPasses(handle: PassHandle, thread: number): ThreadParams {
+  const local = new LocalParams(handle.host, thread)
+  return { ...openLocal(local), passRows: hostPassRows(local, handle, thread) }
 }
 
 /** In step with other ranks: how a pass ends differs by phase. */

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type MessagePort, Worker } from 'node:worker_threads'
 import { builtFile, fromPlainError } from '../../base/util/index.ts'
 import type { Batch, Piece } from '../../data/index.ts'
+import type { Side } from '../passes/index.ts'
 import type { Touched } from '../ps/index.ts'
 import { type Gate, shutGate } from './gate.ts'
 import type { FromTrainerThread, Histograms, Phase, ToTrainerThread, TrainerThreadSettings } from './messages.ts'
@@ -54,6 +55,7 @@ export class TrainerPool {
   /** Resolves whoever waits for a change: a result or a failure. */
   #wake: () => void = () => {}
   #touched: Touched[] = []
+  #moved = 0
   #finished: Extract<FromTrainerThread, { kind: 'finish' }>[] = []
 
   private constructor(
@@ -137,6 +139,16 @@ export class TrainerPool {
     return this.#touched
   }
 
+  /** Once every batch is done, all threads take up a pass's rows; returns the bytes that moved. */
+  beginPass(side: Side): Promise<number> {
+    return this.#movePass({ kind: 'begin', phase: 'train', side })
+  }
+
+  /** Once every batch is done, the side that was begun has all that was trained; returns the bytes that moved. */
+  endPass(): Promise<number> {
+    return this.#movePass({ kind: 'end', phase: 'train' })
+  }
+
   /** While idle, threads need not keep the process alive. */
   unref(): void {
     for (const { worker } of this.#trainers) worker.unref()
@@ -153,6 +165,14 @@ export class TrainerPool {
     while (this.#trainers.some(({ outstanding }) => outstanding > 0) && performance.now() < until) await sleep(5)
     await Promise.all(this.#trainers.map(({ gate }) => shutGate(gate)))
     await Promise.all(this.#trainers.map(({ worker }) => worker.terminate()))
+  }
+
+  async #movePass(message: ToTrainerThread): Promise<number> {
+    await this.drain()
+    this.#moved = 0
+    for (const trainer of this.#trainers) this.#post(trainer, message)
+    await this.drain()
+    return this.#moved
   }
 
   /** Hands slice i to thread i, when each of these has room: they wait for each other in the step. */
@@ -181,6 +201,7 @@ export class TrainerPool {
       if (message.kind === 'notice') return this.#onNotice(message.message)
       trainer.outstanding--
       if (message.kind === 'touched') this.#touched.push(message.touched)
+      if (message.kind === 'moved') this.#moved += message.moved.bytes
       if (message.kind === 'finish') this.#finished.push(message)
       if (message.kind === 'step') this.onStep({ ...message, thread })
       this.#wake()
@@ -209,7 +230,7 @@ export class TrainerPool {
 }
 
 function portsOf(params: TrainerThreadSettings['params']): MessagePort[] {
-  if (params.kind === 'local') return []
+  if (params.kind === 'local' || params.kind === 'pass') return []
   if (params.kind === 'parallel') return [params.group.port]
   if (params.kind === 'hybrid') return [params.rows.port, params.dense.group.port]
   return [params.kind === 'geo' ? params.remote.port : params.port]

@@ -131,6 +131,10 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
   async answer(message: ToTrainerThread, peek: () => ToTrainerThread | undefined): Promise<FromTrainerThread> {
     if (message.kind === 'finish') return this.#finish(message.stopping ?? false)
     if (message.kind === 'touched') return { kind: 'touched', touched: this.#params.touched() }
+    if (message.kind === 'begin' || message.kind === 'end') {
+      const rows = this.#params.passRows!
+      return { kind: 'moved', moved: await (message.kind === 'begin' ? rows.begin(message.side) : rows.end()) }
+    }
     if (message.kind === 'skip') {
       await this.#params.skip()
       return { kind: 'skip' }

@@ -151,6 +151,7 @@ const KEYS: { readonly [K in TrainingWatchOptions['weights']]: Keys } = {
   geo: ({ geo_dense_step }) => [`exchange more often: runner.geo_dense_step below ${geo_dense_step}`],
   hybrid: () => ['let workers wait for each other: runner.max_staleness'],
   parallel: ({ scale_lr }) => unscaled(scale_lr),
+  pass: () => [],
 }
 
 const unscaled = (scale: JobConfig['runner']['scale_lr']) => (scale === 'none' ? [] : ['set runner.scale_lr: none'])

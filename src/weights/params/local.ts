@@ -83,7 +83,8 @@ type Wanted<K extends keyof BatchParams> = Pick<BatchParams, 'tables' | K> & Par
 /** Local parameters as one thread uses them. Updates are in place, so pull and push return at once. */
 export class LocalParams implements Params {
   readonly dense: DenseBlock
-  readonly rows: RowStore
+  /** Those of the handle's tables, or of a pass's. */
+  rows: RowStore
   /** Time spent on dense weights, part of what pull and push take. */
   readonly denseSeconds = { pull: 0, push: 0 }
   readonly handle: LocalParamsHandle

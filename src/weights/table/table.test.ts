@@ -4,7 +4,7 @@ import { deriveSeed, GOLDEN, mix64 } from '../../base/util/index.ts'
 import { kernelRule, type OptimizerSpec, optimizer, stepFactors } from '../optim/index.ts'
 import { applyReference, type Cell } from '../optim/reference.testing.ts'
 import { copyRows, digestRows } from './digest.ts'
-import { createTable, type DistinctSigns, SparseTable, type TableOptions } from './table.ts'
+import { createTable, type DistinctSigns, emptyTableLike, SparseTable, type TableOptions } from './table.ts'
 
 const DIM = 5
 const options = (over: Partial<TableOptions> = {}): TableOptions => ({
@@ -233,5 +233,43 @@ describe('optimizer kernels', () => {
     const cell: Cell = { weight: 0, state: [0, 0] }
     applyReference(kernelRule(adam), stepFactors(adam, 1), 0, cell, 1)
     expect(cell.weight).toBeCloseTo(-0.001, 6)
+  })
+
+  it('copies rows of some signs to a table like it, and back, byte for byte', () => {
+    const handle = createTable(options({ segments: 2, optimizer: optimizer.adam({ learningRate: 0.1 }) }))
+    const host = new SparseTable(handle, 0)
+    const side = new SparseTable(emptyTableLike(handle), 0)
+    const all = group(
+      Array.from({ length: 20_000 }, (_, i) => mix64(BigInt(i))),
+      2,
+    )
+    host.lookup(all, undefined, true)
+    const some = group([...all.signs.filter((_, i) => i % 3 === 0), 5n, 6n], 2)
+    expect(side.copyFrom(host, some)).toBe(some.signs.length - 2) // 5 and 6 have no row there
+    expect(side.copyFrom(host, some)).toBe(0) // those that are there are left alone
+    expect(side.rowCount).toBe(some.signs.length)
+
+    const step = stepFactors(optimizer.adam({ learningRate: 0.1 }), 1)
+    side.lookup(some, undefined, true, step)
+    side.update(some, new Float32Array(some.signs.length * DIM).fill(1), step)
+    for (const segment of [0, 1]) side.copyTo(host, segment, true)
+    expect(host.rowCount).toBe(all.signs.length + 2)
+    const rowsOf = (table: SparseTable) => {
+      const rows = new Float32Array(some.signs.length * DIM)
+      table.lookup(some, rows, false)
+      return rows
+    }
+    expect(rowsOf(host)).toEqual(rowsOf(side))
+
+    side.clear()
+    expect(side.rowCount).toBe(0)
+    for (const segment of [0, 1]) expect(host.copyTo(side, segment, false)).toBe(0) // nothing to overwrite
+    expect(side.copyFrom(host, all) + side.copyFrom(host, some)).toBe(all.signs.length + 2)
+    const [first, second] = [host, side].map((table) => {
+      const hash = createHash('sha256')
+      digestRows(copyRows(table), hash)
+      return hash.digest('hex')
+    })
+    expect(first).toBe(second)
   })
 })

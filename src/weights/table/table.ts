@@ -9,10 +9,10 @@ import {
   type RowInit,
   type RowLayout,
   rowBytes,
-  type SegmentKernel,
 } from '../../base/kernel/index.ts'
-import { deriveSeed, UserError } from '../../base/util/index.ts'
+import { deriveSeed } from '../../base/util/index.ts'
 import { kernelRule, type OptimizerSpec, type StepFactors } from '../optim/index.ts'
+import { SCAN_ROWS, SegmentView, tableFull } from './segment-view.ts'
 
 export interface TableOptions {
   readonly name: string
@@ -37,7 +37,6 @@ export interface TableHandle {
 export type { AccessorConfig } from '../../base/kernel/index.ts'
 
 export const DEFAULT_SEGMENTS = 4
-const SCAN_ROWS = 4096 // a page has at most 256, so a scan always moves on
 
 /** A new, empty table. */
 export function createTable(options: TableOptions): TableHandle {
@@ -50,6 +49,13 @@ export function createTable(options: TableOptions): TableHandle {
   const memories = Array.from({ length: segments }, createSegmentMemory)
   for (const kernel of attachSegments(memories, 0, layout)) kernel.create()
   return { name, layout, memories }
+}
+
+/** An empty table whose rows are those of another: of the same width, state and first values. */
+export function emptyTableLike<T extends TableHandle>(handle: T): T {
+  const memories = handle.memories.map(createSegmentMemory)
+  for (const kernel of attachSegments(memories, 0, handle.layout)) kernel.create()
+  return { ...handle, memories }
 }
 
 /** The distinct signs of a batch, segment after segment; lengths[s] of them belong to segment s. */
@@ -201,6 +207,43 @@ export class SparseTable {
     }
   }
 
+  /**
+   * Gives every sign that has no row here the one that it has in `from`, a table like this one. Where it has none there either, a new
+   * one, unless this table has an accessor, which makes its rows by pushes. Returns how many were copied.
+   */
+  copyFrom(from: SparseTable, distinct: DistinctSigns): number {
+    let [first, copied] = [0, 0]
+    for (const [s, segment] of this.#segments.entries()) {
+      const all = distinct.signs.subarray(first, first + distinct.lengths[s]!)
+      first += all.length
+      for (let at = 0; at < all.length; at += SCAN_ROWS) {
+        const absent = segment.absent(all.subarray(at, at + SCAN_ROWS), this.name)
+        const found = from.#segments[s]!.read(absent, this.name)
+        if (segment.write(found.signs, found.rows, 0, 0, this.name) < 0) throw tableFull(this.name, this.rowCount)
+        copied += found.signs.length
+        if (!this.accessor) segment.insert(segment.absent(all.subarray(at, at + SCAN_ROWS), this.name), this.name)
+      }
+    }
+    return copied
+  }
+
+  /** One segment's rows, over those of the same sign in `into`, a table like this one: with `insert` those it lacks too. Returns how many. */
+  copyTo(into: SparseTable, segment: number, insert: boolean): number {
+    let copied = 0
+    const to = into.#segments[segment]!
+    for (const { signs, rows } of this.#segments[segment]!.scan(this.name)) {
+      const written = to.write(signs, rows, 0, 0, this.name, insert)
+      if (written < 0) throw tableFull(this.name, into.rowCount)
+      copied += written
+    }
+    return copied
+  }
+
+  /** Forgets every row, and keeps the memory for others. No thread may work meanwhile. */
+  clear(): void {
+    for (const { kernel } of this.#segments) kernel.clear()
+  }
+
   /** Each segment takes its own from all, beginning with the one that took the last; mostly that one takes them all. */
   #loadSome(signs: BigUint64Array, rows: Uint8Array): void {
     const count = this.#segments.length
@@ -223,120 +266,4 @@ export class SparseTable {
   ): Generator<{ readonly signs: BigUint64Array; readonly rows: Uint8Array; readonly rowBytes: number }> {
     for (const segment of this.#segments) yield* segment.scan(this.name, this.accessor ? mode : undefined)
   }
-}
-
-/** A segment's kernel and this thread's scratch in its memory. */
-class SegmentView {
-  readonly kernel: SegmentKernel
-  readonly #memory: KernelMemory
-  readonly #dim: number
-  readonly #rowBytes: number
-  readonly #counts: boolean
-  #capacity = 0
-  /** Room for SCAN_ROWS whole rows, made when first needed. */
-  #whole: { signsAt: number; rowsAt: number; nextAt: number } | undefined
-  /** By address list, beside the first. */
-  readonly #addresses: { readonly at: number; readonly capacity: number }[] = []
-  signsAt = 0
-  addressesAt = 0
-  rowsAt = 0
-  signs: BigUint64Array = new BigUint64Array()
-  rows: Float32Array = new Float32Array()
-  /** Slot, show and click by sign: only of an accessor's table. */
-  showClickAt = 0
-  showClick: Float32Array = new Float32Array()
-
-  constructor(kernel: SegmentKernel, memory: KernelMemory, layout: RowLayout) {
-    this.kernel = kernel
-    this.#memory = memory
-    this.#dim = layout.dim
-    this.#rowBytes = rowBytes(layout)
-    this.#counts = layout.accessor !== undefined
-  }
-
-  /** Makes room for `n` signs; doubling, so that scratch left behind stays below what is in use. */
-  fit(n: number, table: string): void {
-    if (n <= this.#capacity) return
-    const capacity = roomFor(n)
-    this.signsAt = this.#reserve(capacity * 8, table)
-    this.addressesAt = this.#reserve(capacity * 4, table)
-    this.rowsAt = this.#reserve(capacity * this.#dim * 4, table)
-    this.#capacity = capacity
-    const { buffer } = this.#memory
-    this.signs = new BigUint64Array(buffer, this.signsAt, capacity)
-    this.rows = new Float32Array(buffer, this.rowsAt, capacity * this.#dim)
-    if (!this.#counts) return
-    this.showClickAt = this.#reserve(capacity * 12, table)
-    this.showClick = new Float32Array(this.#memory.buffer, this.showClickAt, capacity * 3)
-  }
-
-  /** Where an address list keeps the addresses of its `n` rows. */
-  addresses(list: number, n: number, table: string): number {
-    if (list === 0) return this.addressesAt
-    const known = this.#addresses[list]
-    if (known && n <= known.capacity) return known.at
-    const capacity = roomFor(n)
-    const made = { at: this.#reserve(capacity * 4, table), capacity }
-    this.#addresses[list] = made
-    return made.at
-  }
-
-  /** The row that the last lookup found for its first sign, as it is stored. */
-  firstFound(): Uint8Array<ArrayBuffer> | undefined {
-    const { buffer } = this.#memory
-    const address = new DataView(buffer, this.addressesAt, 4).getUint32(0, true)
-    return address === 0 ? undefined : new Uint8Array(buffer, address, this.#rowBytes).slice()
-  }
-
-  *scan(table: string, mode: number = -1) {
-    const { signsAt, rowsAt, nextAt } = this.#wholeRows(table)
-    const next = new DataView(this.#memory.buffer, nextAt, 4)
-    for (let entry = 0; entry !== 0xffffffff; entry = next.getUint32(0, true)) {
-      const n = this.kernel.scan(entry, SCAN_ROWS, signsAt, rowsAt, nextAt, mode)
-      const { buffer } = this.#memory
-      if (n > 0)
-        yield {
-          signs: new BigUint64Array(buffer, signsAt, n),
-          rows: new Uint8Array(buffer, rowsAt, n * this.#rowBytes),
-          rowBytes: this.#rowBytes,
-        }
-    }
-  }
-
-  /** Stores those of at most SCAN_ROWS rows that belong to this segment; returns how many, -1 when it is full. */
-  write(signs: BigUint64Array, rows: Uint8Array, segmentBits: number, segment: number, table: string): number {
-    const { signsAt, rowsAt } = this.#wholeRows(table)
-    new BigUint64Array(this.#memory.buffer, signsAt, signs.length).set(signs)
-    new Uint8Array(this.#memory.buffer, rowsAt, rows.length).set(rows)
-    return this.kernel.write(signsAt, signs.length, rowsAt, segmentBits, segment)
-  }
-
-  #wholeRows(table: string) {
-    this.#whole ??= {
-      signsAt: this.#reserve(SCAN_ROWS * 8, table),
-      rowsAt: this.#reserve(SCAN_ROWS * this.#rowBytes, table),
-      nextAt: this.#reserve(4, table),
-    }
-    return this.#whole
-  }
-
-  #reserve(bytes: number, table: string): number {
-    const at = this.kernel.reserve(bytes) >>> 0
-    if (at === 0) throw tableFull(table, this.kernel.rowCount())
-    return at
-  }
-}
-
-function roomFor(signs: number): number {
-  return 2 ** Math.ceil(Math.log2(Math.max(signs, 1024)))
-}
-
-function tableFull(name: string, rows: number): UserError {
-  return new UserError(
-    `table "${name}" is full at ${rows.toLocaleString('en-US')} rows: its segments hold 4 GiB each or memory ran out`,
-    {
-      code: 'TABLE_FULL',
-      hint: 'double runner.table_segments, or shrink the table (smaller dim, an optimizer with less state)',
-    },
-  )
 }

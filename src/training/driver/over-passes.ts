@@ -1,0 +1,137 @@
+/** @file The GPU parameter server: training alone, pass after pass over rows that were copied out of the host's tables. */
+import { availableParallelism } from 'node:os'
+import type { LoadedConfig } from '../../base/config/index.ts'
+import { UserError } from '../../base/util/index.ts'
+import { createSides, PassCycle, type PassHandle, PassReader, PrepareThreads, slotTables } from '../passes/index.ts'
+import {
+  inputOf,
+  type PassResult,
+  type PassStart,
+  type Phase,
+  Runtime,
+  readerThreads,
+  shuffleOf,
+  slotsInData,
+} from '../threads/index.ts'
+import { LocalTraining } from './alone.ts'
+import { runtimeOptions, type TrainingContext, type TrainingJob } from './job.ts'
+
+export interface PassesOptions {
+  /** Devices that train together: a batch each, rows owned by sign, dense weights averaged. @default 1 */
+  readonly devices?: number | undefined
+}
+
+/** Trains pass by pass. An epoch is one pass, or as many as runner.pass_memory asks for. */
+export function overPasses({ devices = 1 }: PassesOptions = {}): (context: TrainingContext) => TrainingJob {
+  return (context) => new PassTraining(context, devices)
+}
+
+class PassTraining extends LocalTraining {
+  readonly #devices: number
+  /** As the config has it, where it says how many threads prepare. */
+  readonly #preparers: number
+  #threads: PrepareThreads | undefined
+  #reader: PassReader | undefined
+  #start: PassStart | undefined
+
+  constructor(context: TrainingContext, devices: number) {
+    super({ ...context, config: withTrainers(context.config, devices) })
+    this.#devices = devices
+    this.#preparers = Math.max(1, Math.min(context.config.config.runner.thread_num, availableParallelism()))
+  }
+
+  /** A trainer beside the process that keeps the job's port. */
+  get role() {
+    return { role: 'worker', rank: 0, threads: this.#preparers } as const
+  }
+
+  override async prepare(): Promise<void> {
+    if (this.context.mode === 'dygraph') throw dynamic()
+    await super.prepare()
+  }
+
+  override async load(): Promise<PassStart> {
+    this.#start = await super.load()
+    return this.#start
+  }
+
+  override async open(): Promise<void> {
+    const { model, files, context, params } = this
+    const devices = this.#devices
+    const sides = createSides(params.handle.tables)
+    this.#reader = new PassReader(await this.#readerOptions())
+    const trainers = {
+      params: (thread: number): PassHandle => ({
+        kind: 'pass',
+        host: params.handle,
+        sides,
+        device: { index: thread, count: devices },
+      }),
+      threads: devices,
+      pool: { sliced: devices > 1 },
+    }
+    const sparse = model.slots.filter(({ kind }) => kind === 'sparse').map(({ name }) => name)
+    const tables = { host: params.handle.tables, sides }
+    const groups = slotTables(model.train, sparse)
+    // Trainers come first, then this thread.
+    const threads = new PrepareThreads({ ...tables, groups, sparseSlots: sparse.length }, devices + 1, this.#preparers)
+    this.#threads = threads
+    const input = { readers: { train: this.#reader } }
+    this.runtime = await Runtime.open({ ...runtimeOptions(context), model, files, trainers, input })
+    const cycle = new PassCycle({ host: params.tables, sides, threads, trainers: this.runtime, thread: devices })
+    this.#reader.attach(cycle)
+    const { epoch, chunk } = this.#start!.position
+    if (epoch < context.config.config.runner.epochs) this.#reader.prepare(epoch, chunk)
+  }
+
+  override pass(phase: Phase, epoch: number, from?: PassStart): Promise<PassResult> {
+    if (phase === 'infer') return super.pass(phase, epoch, from)
+    const reader = this.#reader!
+    const hooks = {
+      afterBatch: (index: number) => (reader.endsPass(index) ? () => reader.end() : undefined),
+      settle: () => reader.end(),
+    }
+    return this.runtime!.pass(phase, epoch, { from, hooks, input: { files: this.#filesOf(epoch) } })
+  }
+
+  override async close(): Promise<void> {
+    await super.close()
+    await Promise.all([this.#threads?.close(), this.#reader?.close()])
+  }
+
+  #filesOf(epoch: number): readonly string[] {
+    return this.context.rules.filesOf?.(epoch) ?? this.files.train!
+  }
+
+  async #readerOptions(): Promise<ConstructorParameters<typeof PassReader>[0]> {
+    const { emit, config: loaded } = this.context
+    const { config } = loaded
+    const { runner } = config
+    const { reader, format } = inputOf(config, 'train', this.files.train!)
+    const { parse_ins_id: parseInsId, parse_content: parseContent, seed } = runner
+    const slots = await slotsInData(this.model.slots, this.files)
+    const batchSize = runner.train_batch_size * this.#devices
+    const threads = readerThreads(runner)
+    return {
+      dataset: { ...reader, slots, threads, format, batchSize, seed, parseInsId, parseContent },
+      shuffle: shuffleOf(runner) !== undefined,
+      passes: 1,
+      epochs: runner.epochs,
+      filesOf: (epoch) => this.#filesOf(epoch),
+      emit,
+    }
+  }
+}
+
+/** One trainer thread a device, and all of them make one step together. */
+function withTrainers(loaded: LoadedConfig, devices: number): LoadedConfig {
+  const { config } = loaded
+  return { ...loaded, config: { ...config, runner: { ...config.runner, thread_num: devices, thread_mode: 'sync' } } }
+}
+
+function dynamic(): UserError {
+  return new UserError('runner.sync_mode: gpubox trains a static graph, whose tables are known before a pass begins.', {
+    code: 'GPUPS_DYGRAPH',
+    hint: 'Leave out --mode dygraph, or train with sync_mode: async.',
+  })
+}

@@ -1,0 +1,18 @@
+/**
+ * @file Passes of the GPU parameter server: a pass's rows are copied out of the host's tables, trained elsewhere and written back.
+ * Knows nothing of epochs, checkpoints or the graph: samples in memory and tables come in.
+ */
+export {
+  type BegunPass,
+  createSides,
+  type EndedPass,
+  type LoadedSamples,
+  PassCycle,
+  type PassSamples,
+  type ReadyPass,
+  type TableRows,
+} from './pass-cycle.ts'
+export { PassReader } from './pass-reader.ts'
+export { hostPassRows, type Moved, type PassHandle, type PassRows, type Side } from './pass-rows.ts'
+export { PrepareThreads } from './prepare-threads.ts'
+export { slotTables } from './sign-collector.ts'
