@@ -17,7 +17,11 @@ export function exportCommand(io: CliIo): Command {
   )
   return addConfigOptions(command)
     .requiredOption('--out <folder>', 'the folder to write; an export that is there is replaced once all is written')
-    .option('--epoch <n>', 'which epoch of runner.model_save_path; the last one unless given', wholeNumber)
+    .option(
+      '--epoch <n>',
+      'which epoch of runner.model_save_path; unless given the best of runner.keep_best, else the last',
+      wholeNumber,
+    )
     .option('--fold', 'also write folded.onnx, which holds the tables and takes ids as they are; for small tables')
     .option('--json', 'print events as JSON lines')
     .action((options: ExportCliOptions) => runExport(options, io))

@@ -18,6 +18,8 @@ export interface Feeds {
   sparse(name: string, options?: InputOptions): SparseSlot
   /** `width` values per sample, [B, width]. float32 unless said otherwise. */
   dense(name: string, width: number, options?: 'float32' | 'int64' | DenseOptions): Tensor
+  /** How much each sample counts, [B, 1]: in the loss (the mean of weight times cost) and in the metrics. A sample without it weighs 0. */
+  sampleWeight(name: string, options?: InputOptions): Tensor
 }
 
 /** Options of every input. */
@@ -101,7 +103,7 @@ export interface DygraphModel<Inputs = unknown, Model extends Layer = Layer> {
   createModel(): Model
   createOptimizer(model: Model, strategy?: unknown): ModelOptimizer
   /** What the forward methods may return as metrics, by name. */
-  createMetrics(): Readonly<Record<string, Metric['kind']>>
+  createMetrics(): Readonly<Record<string, 'auc' | 'mean' | 'ratio'>>
   trainForward(model: Model, inputs: Inputs): NetOutput | Promise<NetOutput>
   inferForward(model: Model, inputs: Inputs): NetOutput | Promise<NetOutput>
 }

@@ -10,6 +10,7 @@ import type { NetResult, RunnerSettings, RunSettings } from './define.ts'
 import { isObject } from './fields.ts'
 import { guard, guardHyper } from './guard.ts'
 import { placeOfField } from './place.ts'
+import { weighedLoss } from './sample-weight.ts'
 import { checkLoss } from './trace.ts'
 
 /** A definition whose types are not known any more. */
@@ -76,10 +77,12 @@ function checkResult(definition: AnyDefinition, result: unknown): NetResult {
   if (!isObject(result)) throw wrongResult(definition, 'net', namesOf(result), RETURN)
   const { loss, outputs = {} } = result as { loss?: unknown; outputs?: unknown }
   if (!isTensor(loss)) throw wrongResult(definition, 'net', `no loss but ${namesOf(result)}`, RETURN)
-  checkLoss(loss, 'net()', placeOfField(definition.place, 'net'))
+  const where = placeOfField(definition.place, 'net')
+  const weighed = weighedLoss(loss, where)
+  checkLoss(weighed, 'net()', where)
   const stranger = Object.entries(outputs as object).find(([, output]) => !isTensor(output))
   if (stranger) throw wrongResult(definition, 'net', `outputs.${stranger[0]}, which is no tensor`, RETURN)
-  return { ...result, loss, outputs: outputs as Record<string, Tensor> }
+  return { ...result, loss: weighed, outputs: outputs as Record<string, Tensor> }
 }
 
 const RETURN = 'return { loss: mean(cost), outputs: { predict } } from net'
@@ -89,8 +92,10 @@ const READS =
 const namesOf = (value: unknown) =>
   value === undefined ? 'nothing' : isObject(value) ? Object.keys(value).join(', ') || '{}' : String(value)
 
+const METRIC_KINDS: readonly string[] = ['auc', 'mean', 'ratio', 'gauc', 'report']
+
 function checkMetrics(definition: AnyDefinition, metrics: NonNullable<NetOutput['metrics']>) {
-  const stranger = Object.entries(metrics).find(([, own]) => !['auc', 'mean', 'report'].includes(own?.kind))
+  const stranger = Object.entries(metrics).find(([, own]) => !METRIC_KINDS.includes(own?.kind))
   if (!stranger) return metrics
   const hint = `${stranger[0]}: metric.mean(value), or metric.auc(prediction, label)`
   throw wrongResult(definition, 'metrics', `${stranger[0]}, which is no metric`, hint)

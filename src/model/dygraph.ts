@@ -9,6 +9,7 @@ import type { DygraphModel, DygraphModule, DygraphSource, Feeds, ModelOptimizer,
 import { type AnyDefinition, definedModel, runnerSettings } from './defined.ts'
 import { findModelFile, importModelFile, type ModelFile, missingClass } from './forms.ts'
 import { hyperParametersOf, type ModelClass } from './load.ts'
+import { weighedLoss } from './sample-weight.ts'
 import {
   checkLoss,
   declaredSlots,
@@ -154,13 +155,14 @@ async function traceStep(
   })
   const inputs = model.createFeeds(feedsOf(builder, []), isInfer)
   const output = await model.run(inputs, isInfer)
-  checkLoss(output.loss, model.words.forward(isInfer))
+  const loss = weighedLoss(output.loss)
+  checkLoss(loss, model.words.forward(isInfer))
   const { fetches, specs } = metricFetches(output)
   for (const { name, kind } of specs) {
     if (!model.metrics.some((declared) => declared.name === name && declared.kind === kind))
       throw unknownMetric(name, model.words.metric(name, kind))
   }
-  return checked(finish({ loss: output.loss, ...fetches }), model)
+  return checked(finish({ loss, ...fetches }), model)
 }
 
 /** Weights live outside the graph and are laid out before the first step, so that a step cannot bring new ones. */

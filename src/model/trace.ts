@@ -9,6 +9,7 @@ import type { MetricSpec } from '../weights/metric/index.ts'
 import type { OptimizerSpec } from '../weights/optim/index.ts'
 import type { DygraphSource, Feeds, ModelOptimizer, NetOutput, StaticModel } from './contract.ts'
 import type { Metric } from './metrics.ts'
+import { setSampleWeight, weighedLoss } from './sample-weight.ts'
 
 /** A traced model: plain data that crosses threads. */
 export interface TracedModel {
@@ -54,7 +55,8 @@ export function traceNet(model: StaticModel, isInfer: boolean) {
   const builder = new Builder()
   const slots: Slot[] = []
   const inputs = model.createFeeds(feedsOf(builder, slots), isInfer)
-  const { loss, metrics = {}, outputs = {} } = model.net(inputs, isInfer)
+  const { loss: own, metrics = {}, outputs = {} } = model.net(inputs, isInfer)
+  const loss = weighedLoss(own)
   checkLoss(loss, 'net()')
   const measured = metricFetches({ metrics })
   const program = builder.build({ loss, ...measured.fetches, ...outputs })
@@ -78,6 +80,11 @@ export function feedsOf(builder: Builder, slots: Slot[]): Feeds {
   }
   return {
     dense,
+    sampleWeight(name, options) {
+      const weight = dense(name, 1, options)
+      setSampleWeight(builder, weight)
+      return weight
+    },
     label: (name, options) => dense(name, 1, { ...options, dtype: 'int64' }),
     sparse(name, { required } = {}): SparseSlot {
       slots.push({ kind: 'sparse', name, required })
@@ -103,19 +110,34 @@ export function metricFetches({ metrics = {} }: Pick<NetOutput, 'metrics'>): {
 }
 
 function fetchedMetric(name: string, item: Metric, fetches: Record<string, Tensor>): MetricSpec {
-  const spec = metricSpec(name, item.kind)
-  if (spec.kind === 'mean' && item.kind === 'mean') fetches[spec.value] = item.value
-  if (spec.kind === 'auc' && item.kind === 'auc') {
-    fetches[spec.prediction] = item.prediction
-    fetches[spec.label] = item.label.dtype === 'float32' ? item.label : cast(item.label, 'float32')
+  const fetched = (part: string, tensor: Tensor) => {
+    const key = `metric:${name}${part}`
+    fetches[key] = tensor
+    return key
   }
-  return spec
+  if (item.kind === 'mean') return { kind: 'mean', name, value: fetched('', item.value) }
+  if (item.kind === 'ratio') {
+    const { kind, above, below } = item
+    return { kind, name, above: fetched('.above', above), below: fetched('.below', below) }
+  }
+  const scored = {
+    name,
+    prediction: fetched('.prediction', item.prediction),
+    label: fetched('.label', item.label.dtype === 'float32' ? item.label : cast(item.label, 'float32')),
+    weight: item.weight && fetched('.weight', item.weight),
+  }
+  if (item.kind === 'auc') return { kind: 'auc', ...scored }
+  const { group, entries } = item
+  const by = 'kind' in group ? { slot: group.name } : { fetch: fetched('.group', group) }
+  return { kind: 'grouped', ...scored, by, entries, each: false }
 }
 
-export function metricSpec(name: string, kind: Metric['kind']): MetricSpec {
-  return kind === 'mean'
-    ? { kind, name, value: `metric:${name}` }
-    : { kind, name, prediction: `metric:${name}.prediction`, label: `metric:${name}.label` }
+/** Of a metric whose fetches are known by its name alone. */
+export function metricSpec(name: string, kind: 'auc' | 'mean' | 'ratio'): MetricSpec {
+  const key = `metric:${name}`
+  if (kind === 'mean') return { kind, name, value: key }
+  if (kind === 'ratio') return { kind, name, above: `${key}.above`, below: `${key}.below` }
+  return { kind, name, prediction: `${key}.prediction`, label: `${key}.label` }
 }
 
 export function splitOptimizer(

@@ -4,20 +4,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { loadConfig } from '../../src/base/config/index.ts'
 import type { Event } from '../../src/base/event/index.ts'
-import { openGroup } from '../../src/training/collective/index.ts'
-import {
-  amongRanks,
-  evaluateAmongRanks,
-  evaluateWithServers,
-  type InferOptions,
-  infer,
-  type TrainOptions,
-  train,
-  withServers,
-} from '../../src/training/driver/index.ts'
-import { runServer } from '../../src/training/ps/index.ts'
-import { freePorts } from '../ports.testing.ts'
+import { infer, type TrainOptions } from '../../src/training/driver/index.ts'
 import { tinyFolder } from './tiny.testing.ts'
+import { quiet, WAYS } from './ways.testing.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -26,56 +15,6 @@ beforeAll(async () => {
   folder = await tinyFolder(320)
 })
 afterAll(() => rm(folder, { recursive: true, force: true }))
-
-/** One process of each way; the others, if it needs any, run beside it. */
-interface Way {
-  train(options: TrainOptions): ReturnType<typeof train>
-  infer(options: InferOptions): ReturnType<typeof infer>
-}
-
-const quiet = () => undefined
-
-/** One worker and one server. */
-async function beside<T>(options: TrainOptions | InferOptions, work: (cluster: object) => Promise<T>): Promise<T> {
-  const servers = [`127.0.0.1:${(await freePorts(1))[0]}`]
-  const shared = { servers, workers: [], workerNum: 1, jobId: 'test', token: 'secret', inherited: {} }
-  const cluster = { ...shared, role: 'server' as const, rank: 0, endpoint: servers[0]! }
-  const serving = runServer({ cluster, config: options.config, emit: quiet })
-  const result = await work({ ...shared, role: 'worker', rank: 0, endpoint: '' })
-  await serving
-  return result
-}
-
-/** Two ranks of a ring; the first is the one that is looked at. */
-async function inRing<O extends TrainOptions | InferOptions, T>(
-  options: O,
-  work: (options: O, group: Awaited<ReturnType<typeof openGroup>>) => Promise<T>,
-): Promise<T> {
-  const endpoints = (await freePorts(2)).map((port) => `127.0.0.1:${port}`)
-  const identity = { jobId: 'test', token: 'secret' }
-  const results = await Promise.all(
-    endpoints.map(async (_, rank) => {
-      const group = await openGroup({ kind: 'ring', rank, endpoints, identity })
-      const result = await work(rank === 0 ? options : { ...options, emit: quiet, signal: undefined }, group)
-      await group.close()
-      return result
-    }),
-  )
-  return results[0]!
-}
-
-const WAYS: Readonly<Record<string, Way>> = {
-  alone: { train: (options) => train(options), infer: (options) => infer(options) },
-  'with servers': {
-    train: (options) => beside(options, (cluster) => train(options, withServers({ cluster: cluster as never }))),
-    infer: (options) =>
-      beside(options, (cluster) => infer(options, evaluateWithServers({ cluster: cluster as never }))),
-  },
-  'among ranks': {
-    train: (options) => inRing(options, (own, group) => train(own, amongRanks(group))),
-    infer: (options) => inRing(options, (own, group) => infer(own, evaluateAmongRanks(group))),
-  },
-}
 
 const load = (...overrides: string[]) => loadConfig({ path: join(folder, 'config.yaml'), overrides, cwd: folder })
 

@@ -135,6 +135,8 @@ export const READING = group('Reading', 'How input files become batches.', {
   custom: free('Keys for the model or the reader, checked by the schema it declares; not checked here.'),
 })
 
+export const BEST_IS = ['auto', 'higher', 'lower'] as const
+
 export const EVALUATION = group('Evaluation', 'How a model is evaluated, after each epoch or by `oarfish infer`.', {
   test_data_dir: optionalText(
     'Folder of the evaluation data, relative to the yaml; unset: no evaluation.',
@@ -154,6 +156,31 @@ export const EVALUATION = group('Evaluation', 'How a model is evaluated, after e
   infer_start_epoch: count(0, 0, 'First saved epoch that `oarfish infer` evaluates.'),
   infer_end_epoch: count(10, 1, 'One past the last saved epoch that `oarfish infer` evaluates.'),
   infer_thread_num: count(1, 1, 'Threads of an evaluation.'),
+  keep_best: optionalText(
+    'Metric of the evaluation by which the best epoch is known: `keep_checkpoints` spares it and `oarfish export` takes it. It is in `epochs.json` of `model_save_path`.',
+    'auc',
+  ),
+  early_stop: z
+    .strictObject({
+      metric: z.string().min(1),
+      patience: z.int().min(1),
+      min_delta: z.number().min(0).default(0),
+    })
+    .optional()
+    .meta({
+      description:
+        'Stop when this metric of the evaluation was no better in `patience` epochs than before, by more than `min_delta` (0 unless given).',
+      example: { metric: 'auc', patience: 2 },
+      expected: 'a metric and a number of epochs, {metric: auc, patience: 2}',
+    }),
+  best_is: choice(
+    BEST_IS,
+    'auto',
+    'Which values of `keep_best` and `early_stop` are better; auto = by name: lower for losses and errors, next to 1 for copc and calibration, else higher.',
+  ),
+  slices: names(
+    'Slots by whose values AUC is also shown at the end of each epoch, such as `[gender, city]`; up to 50 values each, those with most samples first.',
+  ),
 })
 
 export const SAVING = group('Saving and loading', 'Where models go and come from.', {

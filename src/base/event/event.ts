@@ -3,6 +3,20 @@
 /** Metric values by name; `loss` and `auc` where the model has them. */
 export type Metrics = Readonly<Record<string, number>>
 
+/** What one epoch measured, in training and on the test data. */
+export interface EpochRecord {
+  readonly epoch: number
+  readonly train: Metrics
+  readonly test?: Metrics | undefined
+}
+
+/** The samples that have one value of a slot. */
+export interface Slice {
+  readonly value: string
+  readonly samples: number
+  readonly auc: number
+}
+
 /** Everything that a run tells while it works, by `kind`. */
 export type Event =
   /** A run begins; `settings` is the resolved configuration worth showing, by dotted key (`runner.epochs`). */
@@ -54,6 +68,8 @@ export type Event =
       readonly metrics: Metrics
       /** Metrics that are more than a number, in words, by name. */
       readonly reports?: Readonly<Record<string, string>> | undefined
+      /** AUC by the value of a slot, `auc by gender`: those with most samples first. */
+      readonly slices?: Readonly<Record<string, readonly Slice[]>> | undefined
     }
   /** A checkpoint is whole and in its place; `epoch` is the one it holds. */
   | {
@@ -180,6 +196,10 @@ export type Event =
       readonly metrics: Metrics
       /** Metrics on test_data_dir after the last epoch, where it was evaluated. */
       readonly evaluation?: Metrics | undefined
+      /** Every epoch of the run, those before a --resume among them where they were kept. */
+      readonly epochs?: readonly EpochRecord[] | undefined
+      /** The best of them on the test data. */
+      readonly best?: { readonly epoch: number; readonly metric: string; readonly value: number } | undefined
       /** Where the time went, summed over trainer threads, in seconds. */
       readonly breakdown?: Readonly<Record<string, number>> | undefined
       /** SHA-256 over weights, optimizer state and rows, with --digest. */

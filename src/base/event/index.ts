@@ -2,7 +2,7 @@
  * @file Everything a person may want to watch, as one union, and the ways to print it.
  * Knows nothing of who emits.
  */
-export type { Event, EventOf, EventSink, Metrics, ProcessState } from './event.ts'
+export type { EpochRecord, Event, EventOf, EventSink, Metrics, ProcessState } from './event.ts'
 export { jsonlSink } from './jsonl.ts'
 export { paddleSink } from './paddle.ts'
 export { type PsSeen, psLines, psStart, trainResultDict } from './paddle-ps.ts'

@@ -2,7 +2,8 @@
 import { type ByKind, byKind, type Event, type EventOf, type EventSink, type Metrics } from './event.ts'
 import { type PsSeen, psLines, psStart } from './paddle-ps.ts'
 import { asctime, numpyText, pythonText } from './python-text.ts'
-import { forecastLines, passText, processText } from './text.ts'
+import { summaryLines } from './summary.ts'
+import { forecastLines, passText, processText, sliceLines } from './text.ts'
 
 export interface PaddleSinkOptions {
   readonly now?: () => Date
@@ -41,6 +42,7 @@ export function paddleLines(event: Event, command: 'train' | 'infer'): readonly 
     batch: (batch) => [`${phase(batch)}${batchLine(batch)}`],
     epoch: (epoch) => [
       `${phase(epoch)}epoch: ${epoch.epoch} done, ${metricsText(epoch.metrics)}epoch time: ${epoch.seconds.toFixed(2)} s`,
+      ...sliceLines(epoch).map((line) => `${phase(epoch)}epoch: ${epoch.epoch}, ${line}`),
     ],
     saved: ({ path }) => [`Already save model in ${path}`],
     loaded: ({ path, epoch }) => [command === 'infer' ? `load model epoch ${epoch}` : `start load model from ${path}`],
@@ -59,7 +61,7 @@ export function paddleLines(event: Event, command: 'train' | 'infer'): readonly 
       `interrupted, epoch: ${epoch}, batch_id: ${batch}, samples: ${samples}${path ? `, saved in ${path}, --resume continues there` : ''}`,
     ],
     error: ({ message, where, hint }) => [`${where ? `${where} ` : ''}${message}${hint ? ` ${hint}` : ''}`],
-    done: (done) => [`${command} ${doneLine(done)}`],
+    done: (done) => [...summaryLines(done), `${command} ${doneLine(done)}`],
   }
   return byKind(lines, event)
 }

@@ -1,6 +1,16 @@
 /** @file The words and the bar of a run on a terminal, as pure functions of events and view. */
 import { type ByKind, byKind, type Event, type EventOf, type Metrics } from './event.ts'
-import { clockText, countText, forecastLines, metricText, passText, processText, rateText } from './text.ts'
+import { summaryLines } from './summary.ts'
+import {
+  clockText,
+  countText,
+  forecastLines,
+  metricText,
+  passText,
+  processText,
+  rateText,
+  sliceLines,
+} from './text.ts'
 import { remainingSeconds, type View } from './view.ts'
 
 export interface ProgressStyle {
@@ -67,7 +77,7 @@ export function keptText(event: Event, view: View, style: ProgressStyle): string
     epochStart: () => undefined,
     batch: () => undefined,
     epoch: (epoch) =>
-      `${paint('cyan', `${epoch.phase === 'train' ? 'epoch' : 'test '} ${epochText(view, epoch.epoch)}`)}  ${totals(epoch)}`,
+      `${paint('cyan', `${epoch.phase === 'train' ? 'epoch' : 'test '} ${epochText(view, epoch.epoch)}`)}  ${[totals(epoch), ...sliceLines(epoch)].join('\n  ')}`,
     saved: ({ path }) => `saved ${path}`,
     loaded: ({ path }) => `loaded ${path}`,
     progress: () => undefined,
@@ -136,9 +146,9 @@ function painted({ color }: ProgressStyle, name: Color, text: string): string {
   return color && text !== '' ? `\x1b[${on}m${text}\x1b[${off}m` : text
 }
 
-/** Epochs count from 1 for people, from 0 in events and folders. */
+/** Numbered as the folders are, from 0: `1 of 0-2`. */
 function epochText({ epochs }: View, epoch: number): string {
-  return epochs === undefined ? String(epoch + 1) : `${epoch + 1}/${epochs}`
+  return epochs === undefined || epochs === 1 ? String(epoch) : `${epoch} of 0-${epochs - 1}`
 }
 
 function totals({ metrics, samples, seconds, samplesPerSecond }: EventOf<'epoch' | 'done'>): string {
@@ -158,6 +168,9 @@ function startDetails({ settings }: EventOf<'start'>): string {
   return shown.length === 0 ? '' : `  (${shown.map(([key, value]) => `${key} ${value}`).join(', ')})`
 }
 
-function doneDetails({ evaluation, digest }: EventOf<'done'>): string {
-  return `${evaluation ? `\ntest  ${metricsText(evaluation)}` : ''}${digest === undefined ? '' : `\ndigest ${digest}`}`
+function doneDetails(done: EventOf<'done'>): string {
+  const { evaluation, digest } = done
+  const summary = summaryLines(done)
+  const test = evaluation && summary.length === 0 ? [`test  ${metricsText(evaluation)}`] : summary
+  return [...test, ...(digest === undefined ? [] : [`digest ${digest}`])].map((line) => `\n${line}`).join('')
 }

@@ -27,6 +27,14 @@ export function metricText(value: number, digits = 4): string {
   return Math.abs(value) < 1e6 ? value.toFixed(digits) : String(value)
 }
 
+/** `auc by gender: 1 0.6512 (1,204 samples), 2 0.6433 (996 samples)`, a line a slot. */
+export function sliceLines({ slices = {} }: Pick<EventOf<'epoch'>, 'slices'>): string[] {
+  return Object.entries(slices).map(([name, values]) => {
+    const texts = values.map(({ value, auc, samples }) => `${value} ${metricText(auc)} (${countText(samples)} samples)`)
+    return `${name}: ${texts.join(', ')}`
+  })
+}
+
 /** `worker 1 failed (pid 4711): exit code 3` */
 export function processText({ role, rank, pid, state, endpoint, log, exit, host }: EventOf<'process'>): string {
   const name = `${host === undefined ? '' : `${host}: `}${role} ${rank}`

@@ -32,7 +32,7 @@ export class Builder {
   /** Set in a dynamic graph: computes values of the step under way. */
   readonly read: ReadTensor | undefined
   /** What layers remember for this graph alone, each under itself; a WeakMap from builders in each would burden every collection. */
-  readonly kept = new Map<object, unknown>()
+  readonly kept = new Map<object | symbol, unknown>()
   readonly #tensors: Tensor[] = []
   readonly #nodes = new Map<number, Node>()
   readonly #feeds: Feed[] = []

@@ -1,5 +1,5 @@
 /** @file The weights of a program in this process: made by its startup program, shared by whatever runs it. */
-import { AUC_BUCKETS, addAuc, aucOf } from '../../weights/metric/index.ts'
+import { AUC_BUCKETS, type AucHistogram, addAuc, aucOf } from '../../weights/metric/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../../weights/params/index.ts'
 import { changedSinceStartup, notStarted } from './errors.ts'
 import type { Program } from './program.ts'
@@ -59,9 +59,9 @@ export const SEGMENTS = 4
 /** What an AUC has counted: over everything, and over the last batches. */
 export class AucCounts {
   readonly #all = new Float64Array(AUC_BUCKETS)
-  readonly #last: Uint32Array[] = []
+  readonly #last: AucHistogram[] = []
 
-  add({ slideSteps }: AucMeasure, batch: Uint32Array): void {
+  add({ slideSteps }: AucMeasure, batch: AucHistogram): void {
     addAuc(this.#all, batch)
     this.#last.push(batch)
     if (this.#last.length > slideSteps) this.#last.shift()

@@ -3,7 +3,13 @@
 import { shown } from '../../base/util/index.ts'
 import { loadModelAs, type TracedModel } from '../../model/index.ts'
 import { isPaddleFolder, type LocalParams, loadPaddleModel } from '../../weights/params/index.ts'
-import { loadSnapshot, type Manifest, openSnapshot, type Snapshot } from '../../weights/snapshot/index.ts'
+import {
+  type EpochsFile,
+  loadSnapshot,
+  type Manifest,
+  openSnapshot,
+  type Snapshot,
+} from '../../weights/snapshot/index.ts'
 import {
   beginningOf,
   checkData,
@@ -24,6 +30,7 @@ import {
   type SavedModel,
   type TrainingContext,
   type TrainingJob,
+  type TrainingStart,
 } from './job.ts'
 import { configCheckpoints, type JobCheckpoints } from './job-checkpoints.ts'
 
@@ -57,7 +64,7 @@ export class LocalTraining implements TrainingJob {
     await checkData(config, this.model, this.files)
   }
 
-  async load(): Promise<PassStart> {
+  async load(): Promise<TrainingStart> {
     const { config, rules } = this.context
     this.#checkpoints = rules.checkpoints ?? configCheckpoints(this.context, this.model, this.files, saveInterrupted)
     const checkpoints = this.#checkpoints
@@ -85,6 +92,10 @@ export class LocalTraining implements TrainingJob {
   async save(epoch: number, trained: PassResult): Promise<string | undefined> {
     if (!this.#checkpoints?.saves(epoch)) return undefined
     return this.#checkpoints.save({ params: this.params }, epoch, trained)
+  }
+
+  async note(epochs: EpochsFile): Promise<void> {
+    await this.#checkpoints?.note?.(epochs)
   }
 
   async saveInterrupted(trained: PassResult): Promise<SavedInside> {

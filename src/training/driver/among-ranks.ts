@@ -6,12 +6,13 @@ import { setRank } from '../../data/index.ts'
 import { programHash } from '../../graph/program/index.ts'
 import { INFERENCE_FOLDER } from '../../inference/export/index.ts'
 import type { TracedModel } from '../../model/index.ts'
+import type { EpochsFile } from '../../weights/snapshot/index.ts'
 import { allGatherJson, type Group } from '../collective/index.ts'
 import { largeStepText, scaledModel } from '../ps/index.ts'
 import { type ParallelHandle, pushedPart, rankSeed, showClickTables, tableGroups } from '../step/index.ts'
 import { beginningOf, createParams, type PassResult, type PassStart, type Phase, Runtime } from '../threads/index.ts'
 import { LocalEvaluation, LocalTraining } from './alone.ts'
-import { noticeInterrupted } from './checkpoint.ts'
+import { noteEpochs, noticeInterrupted } from './checkpoint.ts'
 import { exportCheckpoint, exportedModel, inferenceSaver, type SaveInference } from './inference-model.ts'
 import {
   type EvaluationJob,
@@ -20,6 +21,7 @@ import {
   type SavedInside,
   type TrainingContext,
   type TrainingJob,
+  type TrainingStart,
 } from './job.ts'
 import { agreeOnRanks, groupExchange, type RankInputs, rankPass } from './rank-input.ts'
 import { RankModel } from './rank-model.ts'
@@ -70,7 +72,7 @@ class Training extends LocalTraining {
     this.#inputs = await agreeOnRanks({ group, config: config.config, model, files, emit })
   }
 
-  override async load(): Promise<PassStart> {
+  override async load(): Promise<TrainingStart> {
     const { resume, emit, rules } = this.context
     const { config } = this.context.config
     const [group, model, files] = [this.#group, this.model, this.files]
@@ -115,6 +117,11 @@ class Training extends LocalTraining {
     if (rank === 0 && own.saves(epoch)) await own.save({ params: this.params }, epoch, trained)
     await this.#group.barrier()
     return undefined
+  }
+
+  override async note(epochs: EpochsFile): Promise<void> {
+    const { config, rules } = this.context
+    if (this.#group.rank === 0 && !rules.checkpoints) await noteEpochs(config.config, epochs)
   }
 
   override async saveInterrupted(trained: PassResult): Promise<SavedInside> {

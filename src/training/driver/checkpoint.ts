@@ -10,6 +10,7 @@ import type { TracedModel } from '../../model/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
 import {
   cannotWrite,
+  type EpochsFile,
   INTERRUPTED,
   inputChanged,
   type LoadOptions,
@@ -22,14 +23,19 @@ import {
   pruneSnapshots,
   type RankPlace,
   type RowSource,
+  readEpochs,
   refuseToLose,
+  removeEpochs,
   runDifferences,
   type SaveOptions,
   type Snapshot,
   type SnapshotState,
   saveSnapshot,
+  writeEpochs,
 } from '../../weights/snapshot/index.ts'
 import { beginningOf, type PassResult, type PassStart } from '../threads/index.ts'
+import { keepsHistory } from './history.ts'
+import type { TrainingStart } from './job.ts'
 
 /** The model of a job as the process that saves it sees it. */
 export interface WholeModel {
@@ -57,7 +63,17 @@ export interface CheckpointOptions extends WholeModel {
 }
 
 /** Loads what the run is to start from, if anything; returns where it starts. */
-export async function findStart(options: CheckpointOptions): Promise<PassStart> {
+export async function findStart(options: CheckpointOptions): Promise<TrainingStart> {
+  const start = await loadStart(options)
+  const { runner } = options.config
+  const kept = runner.model_save_path !== '' && goesOn(options) ? await readEpochs(runner.model_save_path) : undefined
+  return { ...start, history: kept?.epochs.filter(({ epoch }) => epoch < start.position.epoch) }
+}
+
+const goesOn = ({ config, resume }: Pick<CheckpointOptions, 'config' | 'resume'>) =>
+  resume || config.runner.last_epoch >= 0
+
+async function loadStart(options: CheckpointOptions): Promise<PassStart> {
   const { config, resume, emit } = options
   const { model_save_path, warmup_model_path, model_init_path = warmup_model_path, last_epoch } = config.runner
   if (last_epoch < 0 && resume) {
@@ -85,24 +101,26 @@ export async function findStart(options: CheckpointOptions): Promise<PassStart> 
 
 /** Makes sure, before training, that the results can be saved, and that nobody else saves there until the lock is released. */
 export async function prepareSaving(
-  { runner }: JobConfig,
-  emit: EventSink,
+  own: Pick<CheckpointOptions, 'config' | 'resume' | 'emit'>,
   job?: string | undefined,
 ): Promise<FolderLock | undefined> {
-  const { model_save_path } = runner
+  const { emit } = own
+  const { model_save_path } = own.config.runner
   if (model_save_path === '') return undefined
   try {
     await makeFolder(model_save_path)
     await access(model_save_path, constants.W_OK)
     for (const name of await readdir(model_save_path))
       if (/^\d+$/.test(name) || name === INTERRUPTED) await refuseToLose(join(model_save_path, name))
-    return await holdFolder(model_save_path, {
+    const lock = await holdFolder(model_save_path, {
       job,
       kind: 'model',
       key: 'runner.model_save_path',
       hint: 'Wait for its end, stop it, or save elsewhere with -o runner.model_save_path=FOLDER.',
       onWait: (message) => emit({ kind: 'notice', message }),
     })
+    if (!goesOn(own)) await removeEpochs(model_save_path)
+    return lock
   } catch (error) {
     throw isUserError(error) ? error : cannotWrite(error as NodeJS.ErrnoException, model_save_path)
   }
@@ -115,14 +133,21 @@ export async function saveEpoch(
   trained: PassResult,
 ): Promise<string | undefined> {
   const { config, emit } = options
-  const { model_save_path, keep_checkpoints } = config.runner
+  const { model_save_path, keep_checkpoints, keep_best } = config.runner
   if (model_save_path === '') return undefined
   const folder = join(model_save_path, String(epoch))
   const { position } = beginningOf(epoch + 1)
   const took = await saveSnapshot({ ...options, folder, state: { ...stateOf(options, trained), position } })
-  await pruneSnapshots(model_save_path, epoch, keep_checkpoints)
+  const best = keep_best === undefined ? undefined : (await readEpochs(model_save_path))?.best?.epoch
+  await pruneSnapshots(model_save_path, epoch, keep_checkpoints, best)
   emit({ kind: 'saved', path: shown(folder), epoch, ...took })
   return shown(folder)
+}
+
+/** Keeps what all epochs have measured, where the config asks for it. */
+export async function noteEpochs(config: JobConfig, epochs: EpochsFile): Promise<void> {
+  const { model_save_path } = config.runner
+  if (model_save_path !== '' && keepsHistory(config)) await writeEpochs(model_save_path, epochs)
 }
 
 /** Saves `interrupted/`, which holds the run as it is inside an epoch; returns its path, undefined where nothing is saved. */

@@ -16,7 +16,7 @@ import {
 } from '../../inference/export/index.ts'
 import { loadModel, type TracedModel } from '../../model/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
-import { type LoadOptions, loadSnapshot, openSnapshot, savedEpochs } from '../../weights/snapshot/index.ts'
+import { type LoadOptions, loadSnapshot, openSnapshot, readEpochs, savedEpochs } from '../../weights/snapshot/index.ts'
 import { createParams, type DataFiles, findDataFiles, inputOf } from '../threads/index.ts'
 import { optimizersOf } from './checkpoint.ts'
 import type { JobContext } from './job.ts'
@@ -74,7 +74,7 @@ export interface ExportCheckpointOptions {
   readonly config: LoadedConfig
   /** The folder to write. */
   readonly out: string
-  /** @default the last that was saved */
+  /** @default the best, where runner.keep_best asks for it; else the last that was saved */
   readonly epoch?: number | undefined
   /** @default false */
   readonly fold?: boolean | undefined
@@ -91,7 +91,7 @@ export async function exportCheckpoint(options: ExportCheckpointOptions): Promis
   await refuseToReplace(out)
   const model = await loadModel(loaded)
   const plan = planOf(config, model)
-  const epoch = options.epoch ?? (await lastEpoch(config))
+  const epoch = options.epoch ?? (await bestEpoch(config, emit)) ?? (await lastEpoch(config))
   const snapshot = await openSnapshot(join(config.runner.model_save_path, String(epoch)), '--epoch')
   const params = createParams(config, model, optimizersOf(snapshot.manifest), 1)
   const storeRows: LoadOptions['storeRows'] = async (table, { signs, rows }) => {
@@ -120,6 +120,20 @@ async function put({
   const seconds = (performance.now() - started) / 1000
   emit({ kind: 'saved', path: shown(options.folder), epoch: options.epoch, bytes, seconds })
   return manifest
+}
+
+/** The best of runner.keep_best, which is said. Undefined: none is kept. */
+async function bestEpoch({ runner }: JobConfig, emit: EventSink): Promise<number | undefined> {
+  if (runner.keep_best === undefined) return undefined
+  const kept = await readEpochs(runner.model_save_path)
+  if (!kept?.best) return undefined
+  const { epoch, metric, value } = kept.best
+  const of = `of the ${kept.epochs.length} that were evaluated`
+  emit({
+    kind: 'notice',
+    message: `Epoch ${epoch} is exported: the best by test ${metric} (${Number(value.toFixed(6))}) ${of}.`,
+  })
+  return epoch
 }
 
 async function lastEpoch({ runner }: JobConfig): Promise<number> {

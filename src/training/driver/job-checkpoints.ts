@@ -3,30 +3,34 @@
 import type { FolderLock } from '../../base/fs/index.ts'
 import { programHash } from '../../graph/program/index.ts'
 import type { TracedModel } from '../../model/index.ts'
-import type { DataFiles, PassResult, PassStart } from '../threads/index.ts'
+import type { EpochsFile } from '../../weights/snapshot/index.ts'
+import type { DataFiles, PassResult } from '../threads/index.ts'
 import {
   type CheckpointOptions,
   findStart,
+  noteEpochs,
   prepareSaving,
   saveEpoch,
   type saveInterrupted,
   type WholeModel,
 } from './checkpoint.ts'
 import { exportedModel, inferenceSaver, type SaveInference } from './inference-model.ts'
-import type { TrainingContext } from './job.ts'
+import type { TrainingContext, TrainingStart } from './job.ts'
 
 /** The first process of a job loads and saves. */
 export interface JobCheckpoints {
   /** Fails before anything is trained where nothing could be saved. */
   prepare(): Promise<void>
   /** Fills the weights; returns where training begins. Undefined: the job starts from nothing. */
-  readonly load: ((model: WholeModel) => Promise<PassStart>) | undefined
+  readonly load: ((model: WholeModel) => Promise<TrainingStart>) | undefined
   /** Asked on every process, which must all answer alike. */
   saves(epoch: number): boolean
   /** Returns where it is, if that may be shown. */
   save(model: WholeModel, epoch: number, trained: PassResult): Promise<string | undefined>
   /** Saves what a job that was stopped inside an epoch has learned; returns where. @default nothing is saved */
   saveInterrupted?(model: WholeModel, trained: PassResult): Promise<string | undefined>
+  /** Keeps what all epochs have measured. @default it is not kept */
+  note?(epochs: EpochsFile): Promise<void>
   /** Nothing more is saved. */
   close?(): void
   /** Rows pass through the first process block by block, from `rows` and to `storeRows`; `params` has none. @default false */
@@ -55,7 +59,7 @@ export function configCheckpoints(
     // An export is scored before it is written, which takes the whole model.
     streams: !use_inference,
     prepare: async () => {
-      lock = await prepareSaving(config.config, emit, job)
+      lock = await prepareSaving(shared, job)
       saveInference = inferenceSaver(config.config, await exportedModel(context, model), files, emit)
     },
     load: starts ? (whole) => findStart(of(whole)) : undefined,
@@ -66,6 +70,7 @@ export function configCheckpoints(
       return path
     },
     saveInterrupted: (whole, trained) => saveInside(of(whole), trained),
+    note: (epochs) => noteEpochs(config.config, epochs),
     close: () => lock?.release(),
   }
 }

@@ -1,7 +1,8 @@
 /** @file The seam between the two drivers (train.ts, infer.ts) and the ways a process takes part in a job: alone, with servers, among ranks. */
 import type { LoadedConfig } from '../../base/config/index.ts'
-import type { EventOf, EventSink } from '../../base/event/index.ts'
+import type { EpochRecord, EventOf, EventSink } from '../../base/event/index.ts'
 import type { GraphMode, TracedModel } from '../../model/index.ts'
+import type { EpochsFile } from '../../weights/snapshot/index.ts'
 import type { DataFiles, EngineName, PassResult, PassStart, Phase, RuntimeOptions } from '../threads/index.ts'
 import type { JobCheckpoints } from './job-checkpoints.ts'
 
@@ -25,17 +26,24 @@ export interface Job {
 
 export interface TrainingJob extends Job {
   /** Makes the weights and fills them from the checkpoint that training goes on from, if any; returns where it begins. */
-  load(): Promise<PassStart>
+  load(): Promise<TrainingStart>
   /** Starts reader and trainer threads. */
   open(): Promise<void>
   /** Whether there is data to evaluate after each epoch; known after `join`. */
   readonly evaluates: boolean
   /** After an epoch: a checkpoint and, where the config asks for it, a model for inference. Returns the checkpoint's path. */
   save(epoch: number, trained: PassResult): Promise<string | undefined>
+  /** After an evaluation: keeps what all epochs have measured beside the checkpoints. @default it is not kept */
+  note?(epochs: EpochsFile): Promise<void>
   /** What training that was stopped inside an epoch has learned. */
   saveInterrupted(trained: PassResult): Promise<SavedInside>
   /** SHA-256 over weights, optimizer state and rows; undefined at processes that do not compute it. */
   digest(): Promise<string | undefined>
+}
+
+/** Where training begins, and what the epochs before it measured, where that was kept. */
+export interface TrainingStart extends PassStart {
+  readonly history?: readonly EpochRecord[] | undefined
 }
 
 export interface SavedInside {

@@ -5,8 +5,9 @@ import type { FolderLock } from '../../base/fs/index.ts'
 import { markInput, type RankPlace, type Rows, type SavedPart, saveParts } from '../../weights/snapshot/index.ts'
 import { copyRows, digestRows } from '../../weights/table/index.ts'
 import { allGatherJson, type Group } from '../collective/index.ts'
-import { beginningOf, type PassResult, type PassStart } from '../threads/index.ts'
+import { beginningOf, type PassResult } from '../threads/index.ts'
 import { type CheckpointOptions, findStart, prepareSaving, saveEpoch, saveRanks, saveWeights } from './checkpoint.ts'
+import type { TrainingStart } from './job.ts'
 import { ownerOf } from './table-plan.ts'
 
 export class RankModel {
@@ -35,16 +36,16 @@ export class RankModel {
   }
 
   /** Loads what the job starts from; returns where this rank begins. */
-  async start(): Promise<PassStart> {
-    const { config, emit } = this.#checkpoints
-    if (this.#group.rank === 0) this.#lock = await prepareSaving(config, emit)
+  async start(): Promise<TrainingStart> {
+    const { emit } = this.#checkpoints
+    if (this.#group.rank === 0) this.#lock = await prepareSaving(this.#checkpoints)
     await this.#group.barrier()
     const start = await findStart(this.#checkpoints)
     const { position, before } = start
     if (position.batch === 0 || before) return start
     const message = `The checkpoint was made inside epoch ${position.epoch}: ranks train that epoch from its beginning.`
     emit({ kind: 'warning', message })
-    return beginningOf(position.epoch)
+    return { ...beginningOf(position.epoch), history: start.history }
   }
 
   save(epoch: number, trained: PassResult): Promise<string | undefined> {

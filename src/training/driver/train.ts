@@ -1,11 +1,13 @@
 /** @file Training from the first line to the last, whether this process works alone, with servers or among ranks. */
 import { performance } from 'node:perf_hooks'
 import { explain, type LoadedConfig } from '../../base/config/index.ts'
-import type { EventSink, Metrics } from '../../base/event/index.ts'
+import type { EpochRecord, EventSink, Metrics } from '../../base/event/index.ts'
 import { defined } from '../../base/util/index.ts'
 import type { GraphMode } from '../../model/index.ts'
+import type { Best } from '../../weights/snapshot/index.ts'
 import type { EngineName, PassResult } from '../threads/index.ts'
 import { alone } from './alone.ts'
+import { History } from './history.ts'
 import type { SavedInside, TrainingContext, TrainingJob, TrainingRules } from './job.ts'
 
 export interface TrainOptions {
@@ -36,6 +38,9 @@ export interface TrainResult {
   readonly breakdown: Readonly<Record<string, number>>
   /** SHA-256 over weights, optimizer state and rows. */
   readonly digest?: string | undefined
+  /** What every epoch measured; which was the best on the test data. */
+  readonly epochs?: readonly EpochRecord[] | undefined
+  readonly best?: Best | undefined
 }
 
 /** Trains as the config says; saves after each epoch and evaluates on test_data_dir. Resolves when all processes are done. */
@@ -67,7 +72,14 @@ export async function train(
     const { epoch: first } = start.position
     if (first >= epochs) notice(`All ${epochs} epochs are trained already; raise runner.epochs to train on.`)
     let result: TrainResult = { samples: 0, seconds: 0, metrics: {}, interrupted: false, breakdown: {} }
-    for (let epoch = first; epoch < epochs && !result.interrupted; epoch++) {
+    const history = new History(loaded, job, start.history)
+    // Killed between an epoch and its evaluation: the record misses it.
+    if (start.position.batch === 0 && history.lacks(first - 1)) {
+      const { metrics: test, interrupted } = await job.pass('infer', first - 1)
+      result = { ...result, evaluation: test, interrupted }
+      if (!interrupted) await history.add({ epoch: first - 1, train: {}, test })
+    }
+    for (let epoch = first; epoch < epochs && !result.interrupted && !history.isOver; epoch++) {
       // Every batch of the data: pull rows and weights, compute, push gradients.
       const trained = await job.pass('train', epoch, epoch === first ? start : undefined)
       result = added(result, trained)
@@ -81,6 +93,7 @@ export async function train(
       if (!trained.interrupted && job.evaluates) {
         const { metrics: evaluation, interrupted } = await job.pass('infer', epoch)
         result = { ...result, evaluation, interrupted }
+        if (!interrupted) await history.add({ epoch, train: trained.metrics, test: evaluation })
       }
 
       if (result.interrupted) {
@@ -90,6 +103,8 @@ export async function train(
       }
     }
 
+    for (const event of history.end()) emit(event)
+    result = { ...result, ...history.summary }
     if (options.digest) result = { ...result, digest: await job.digest() }
     const { interrupted: _, ...summary } = result
     emit({ kind: 'done', ...summary, samplesPerSecond: result.seconds > 0 ? result.samples / result.seconds : 0 })

@@ -4,11 +4,20 @@ import { isWritten, type JobConfig } from '../../base/config/index.ts'
 import type { Cluster } from '../../base/env/index.ts'
 import { shown } from '../../base/util/index.ts'
 import { loadModelAs } from '../../model/index.ts'
+import type { EpochsFile } from '../../weights/snapshot/index.ts'
 import type { Group } from '../collective/index.ts'
 import { batchesInStep, isHybrid, largeStepText, psMode, scaledModel, warnOfToken, withRunner } from '../ps/index.ts'
-import { checkData, findDataFiles, type PassResult, type PassStart } from '../threads/index.ts'
+import { checkData, findDataFiles, type PassResult } from '../threads/index.ts'
 import { noticeInterrupted, saveWeights } from './checkpoint.ts'
-import type { EvaluationJob, JobContext, SavedInside, SavedModel, TrainingContext, TrainingJob } from './job.ts'
+import type {
+  EvaluationJob,
+  JobContext,
+  SavedInside,
+  SavedModel,
+  TrainingContext,
+  TrainingJob,
+  TrainingStart,
+} from './job.ts'
 import { configCheckpoints } from './job-checkpoints.ts'
 import { agreeOnInput } from './worker-input.ts'
 import { type ServersOptions, WorkerJob } from './worker-job.ts'
@@ -63,7 +72,7 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
     this.uncounted = !this.input.isCounted
   }
 
-  async load(): Promise<PassStart> {
+  async load(): Promise<TrainingStart> {
     const { config } = this.context.config
     this.mode = this.#workers
       ? hybridMode(this.modeOptions, this.#workers, this.cluster.rank)
@@ -91,6 +100,10 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
 
   save(epoch: number, trained: PassResult): Promise<string | undefined> {
     return this.#whole!.save(epoch, trained)
+  }
+
+  note(epochs: EpochsFile): Promise<void> {
+    return this.#whole!.note(epochs)
   }
 
   async saveInterrupted(trained: PassResult): Promise<SavedInside> {

@@ -4,7 +4,7 @@ import type { EventSink } from '../../base/event/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../../base/util/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import { isPaddleFolder, type LocalParams, loadPaddleModel } from '../../weights/params/index.ts'
-import { loadSnapshot, openSnapshot, type Rows } from '../../weights/snapshot/index.ts'
+import { type EpochsFile, loadSnapshot, openSnapshot, type Rows } from '../../weights/snapshot/index.ts'
 import {
   gatherCounts,
   gatherDigest,
@@ -16,9 +16,9 @@ import {
   scatterTables,
   serverRows,
 } from '../ps/index.ts'
-import { beginningOf, createParams, type PassResult, type PassStart } from '../threads/index.ts'
+import { beginningOf, createParams, type PassResult } from '../threads/index.ts'
 import type { WholeModel } from './checkpoint.ts'
-import type { SavedModel } from './job.ts'
+import type { SavedModel, TrainingStart } from './job.ts'
 import type { JobCheckpoints } from './job-checkpoints.ts'
 import type { WorkerMode } from './worker-mode.ts'
 
@@ -45,21 +45,21 @@ export class WorkerModel {
   }
 
   /** Worker 0 loads what the job starts from; returns, on every worker, where it begins. */
-  async start(): Promise<PassStart> {
+  async start(): Promise<TrainingStart> {
     const { servers, rank, mode, checkpoints } = this.#options
-    let epoch = 0
+    let own: Pick<TrainingStart, 'history'> & { readonly epoch: number } = { epoch: 0 }
     if (rank === 0) {
       await checkpoints.prepare()
       if (checkpoints.load) {
         const storeRows = checkpoints.streams ? this.#storeRows : undefined
-        const { position } = await checkpoints.load({ params: this.#whole(), storeRows })
-        epoch = position.epoch
+        const { position, history } = await checkpoints.load({ params: this.#whole(), storeRows })
+        own = { epoch: position.epoch, history }
         await this.#scatter()
       }
     }
-    const [first = 0] = await servers.allGatherJson('start', epoch)
+    const [first = own] = await servers.allGatherJson('start', own)
     await mode.dense.spread()
-    return beginningOf(first)
+    return { ...beginningOf(first.epoch), history: first.history }
   }
 
   /** Worker 0 saves what the servers hold; the others wait, so that nobody trains meanwhile. Returns where it is, on every worker. */
@@ -68,6 +68,11 @@ export class WorkerModel {
     if (!checkpoints.saves(epoch)) return undefined
     const path = rank === 0 ? await checkpoints.save(await this.#gather(), epoch, trained) : undefined
     return this.#everywhere(`saving of epoch ${epoch}`, path)
+  }
+
+  async note(epochs: EpochsFile): Promise<void> {
+    const { rank, checkpoints } = this.#options
+    if (rank === 0) await checkpoints.note?.(epochs)
   }
 
   /** The same for a job that was stopped inside an epoch. */

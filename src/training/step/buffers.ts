@@ -123,7 +123,7 @@ export function openBuffers(options: BufferOptions): StepBuffers {
   const gradients = window ? outside(window.gradients) : plan.region(4 * layout.floats)
   const fetches = fetchRegions(plan, program, { layout, rows, gradients, capacity })
   const histograms = new Map(
-    metrics.flatMap(({ kind, name }) => (kind === 'auc' ? [[name, plan.region(4 * AUC_BUCKETS)] as const] : [])),
+    metrics.flatMap((spec) => (isPlainAuc(spec) ? [[spec.name, plan.region(4 * AUC_BUCKETS)] as const] : [])),
   )
   return {
     workspace: plan.open(),
@@ -139,6 +139,10 @@ export function openBuffers(options: BufferOptions): StepBuffers {
     histograms,
   }
 }
+
+/** Counted by the kernel; weights and groups are not. */
+export const isPlainAuc = ({ kind, ...spec }: MetricSpec): boolean =>
+  kind === 'auc' && !('weight' in spec && spec.weight !== undefined)
 
 function outside({ buffer, byteOffset: at, byteLength: bytes }: Float32Array): DenseRegion {
   return { at, bytes, outside: buffer as ArrayBuffer }

@@ -5,7 +5,7 @@ import type { Engine } from '../../graph/engine/index.ts'
 import { SessionCache, type Traced, type TracePhase } from '../../graph/lazy/index.ts'
 import type { TensorValues } from '../../graph/program/index.ts'
 import type { Dygraph } from '../../model/index.ts'
-import type { MetricSpec } from '../../weights/metric/index.ts'
+import { type AucHistogram, type MetricSpec, mergedGroups } from '../../weights/metric/index.ts'
 import { HostStep, type HostStepOptions, type Step } from './host-step.ts'
 import { addHistograms, addSeconds, noSeconds, type StepResult, type StepSeconds } from './step-result.ts'
 
@@ -35,7 +35,7 @@ export class DygraphStep implements Step<WaitingBatch> {
   #traceSeconds = 0
   #readSeconds = 0
   /** What steps that are gone had measured. */
-  #gone: { histograms: Record<string, Uint32Array>; seconds: StepSeconds } = nothing()
+  #gone: Gone = nothing()
 
   constructor(options: DygraphStepOptions) {
     const { training, onNotice, sessions: size = DYGRAPH_SESSIONS } = options
@@ -69,11 +69,15 @@ export class DygraphStep implements Step<WaitingBatch> {
     return sum
   }
 
-  histograms(): Record<string, Uint32Array> {
-    const sum: Record<string, Uint32Array> = {}
+  histograms(): Record<string, AucHistogram> {
+    const sum: Record<string, AucHistogram> = {}
     addHistograms(sum, this.#gone.histograms)
     for (const step of this.#steps.entries()) addHistograms(sum, step.histograms())
     return sum
+  }
+
+  groups(): Record<string, Float64Array> {
+    return mergedGroups([this.#gone.groups, ...[...this.#steps.entries()].map((step) => step.groups())])
   }
 
   reset(): void {
@@ -108,17 +112,25 @@ export class DygraphStep implements Step<WaitingBatch> {
 
   async #drop(step: HostStep): Promise<void> {
     addHistograms(this.#gone.histograms, step.histograms())
+    this.#gone.groups = mergedGroups([this.#gone.groups, step.groups()])
     addSeconds(this.#gone.seconds, step.seconds)
     await step.close()
   }
 }
 
-function nothing() {
-  return { histograms: {}, seconds: noSeconds() }
+interface Gone {
+  readonly histograms: Record<string, AucHistogram>
+  groups: Record<string, Float64Array>
+  readonly seconds: StepSeconds
+}
+
+function nothing(): Gone {
+  return { histograms: {}, groups: {}, seconds: noSeconds() }
 }
 
 /** The fetch that a step has if it measures this. */
 function fetchOf(metric: MetricSpec): string {
+  if (metric.kind === 'ratio') return metric.above
   return metric.kind === 'mean' ? metric.value : metric.prediction
 }
 

@@ -4,7 +4,7 @@ import { deriveSeed } from '../../base/util/index.ts'
 import { type Batch, releaseBatch, type Slot } from '../../data/index.ts'
 import type { BoundSession, Session, TensorData, TensorView } from '../../graph/engine/index.ts'
 import { binaryLabels, type Program, RANDOM_SEED } from '../../graph/program/index.ts'
-import { AUC_BUCKETS } from '../../weights/metric/index.ts'
+import { AUC_BUCKETS, type AucHistogram } from '../../weights/metric/index.ts'
 import type { Clip } from '../../weights/optim/index.ts'
 import type { BatchParams, Params } from '../../weights/params/index.ts'
 import type { Placement } from '../../weights/table/index.ts'
@@ -26,6 +26,7 @@ import {
   type LoadedBatch,
   mergeGradients,
 } from './rows.ts'
+import { SampleCounts } from './sample-counts.ts'
 import { sampleValues } from './show-click.ts'
 import { type MeasureOptions, measureStep, noSeconds, type StepResult, type StepSeconds } from './step-result.ts'
 
@@ -57,7 +58,9 @@ export interface Step<Prepared extends { readonly pulled: void | Promise<void> }
   readonly seconds: StepSeconds
   prepare(batch: Batch): Prepared
   complete(prepared: Prepared): Promise<StepResult>
-  histograms(): Record<string, Uint32Array>
+  histograms(): Record<string, AucHistogram>
+  /** Of metrics by group, what was counted since the last reset; see GroupedAuc. */
+  groups(): Record<string, Float64Array>
   reset(): void
 }
 
@@ -67,6 +70,7 @@ export class HostStep {
   readonly #sparseSlots: number
   readonly #pushed: PushedPart | undefined
   readonly #measure: MeasureOptions
+  readonly #counts: SampleCounts
   #buffers: StepBuffers
   #bound = new Map<string, BoundSession>()
   #last: LoadedBatch | undefined
@@ -75,8 +79,9 @@ export class HostStep {
     this.#options = options
     this.#sparseSlots = options.slots.filter(({ kind }) => kind === 'sparse').length
     this.#pushed = pushedPart(options.program, options.layout)
-    const { program, metrics, dump } = options
-    this.#measure = { program, metrics, dump, labels: binaryLabels(program) }
+    const { program, metrics, slots, dump } = options
+    this.#counts = new SampleCounts(program, metrics, slots)
+    this.#measure = { program, metrics, dump, labels: binaryLabels(program), counts: this.#counts }
     this.#buffers = openStepBuffers(options, {
       samples: options.batchSize,
       signs: options.batchSize * Math.max(1, this.#sparseSlots),
@@ -166,17 +171,24 @@ export class HostStep {
   }
 
   /** The AUC histograms since the last reset, as copies. */
-  histograms(): Record<string, Uint32Array> {
+  histograms(): Record<string, AucHistogram> {
     const { histograms } = this.#buffers
-    return Object.fromEntries(
-      [...histograms].map(([name, { at }]) => [name, new Uint32Array(this.#buffer, at, AUC_BUCKETS).slice()]),
-    )
+    const plain = [...histograms].map(([name, { at }]) => [
+      name,
+      new Uint32Array(this.#buffer, at, AUC_BUCKETS).slice(),
+    ])
+    return { ...Object.fromEntries(plain), ...this.#counts.histograms() }
+  }
+
+  groups(): Record<string, Float64Array> {
+    return this.#counts.groups()
   }
 
   /** Metrics and times start anew. */
   reset(): void {
     for (const phase of Object.keys(this.seconds) as (keyof StepSeconds)[]) this.seconds[phase] = 0
     for (const { at } of this.#buffers.histograms.values()) new Uint32Array(this.#buffer, at, AUC_BUCKETS).fill(0)
+    this.#counts.reset()
   }
 
   get #buffer(): ArrayBuffer {

@@ -2,10 +2,11 @@
 import { UserError } from '../../base/util/index.ts'
 import type { Batch } from '../../data/index.ts'
 import type { Feed, Program } from '../../graph/program/index.ts'
-import { AUC_THRESHOLDS, type MetricSpec } from '../../weights/metric/index.ts'
-import type { StepBuffers } from './buffers.ts'
+import { AUC_THRESHOLDS, type AucHistogram, type MetricSpec, ratioSums } from '../../weights/metric/index.ts'
+import { isPlainAuc, type StepBuffers } from './buffers.ts'
+import type { SampleCounts } from './sample-counts.ts'
 
-/** Values of one batch: the loss and the model's mean metrics. */
+/** Values of one batch: the loss, and the batch means that the model's metrics are made of. */
 export interface StepResult {
   readonly loss: number
   readonly means: Readonly<Record<string, number>>
@@ -36,7 +37,7 @@ export function addSeconds(sum: StepSeconds, more: StepSeconds): void {
   for (const part of Object.keys(more) as (keyof StepSeconds)[]) sum[part] = (sum[part] ?? 0) + (more[part] ?? 0)
 }
 
-export function addHistograms(sum: Record<string, Uint32Array>, more: Readonly<Record<string, Uint32Array>>): void {
+export function addHistograms(sum: Record<string, AucHistogram>, more: Readonly<Record<string, AucHistogram>>): void {
   for (const [name, counts] of Object.entries(more)) {
     const known = sum[name]
     if (!known) sum[name] = counts.slice()
@@ -51,11 +52,13 @@ export interface MeasureOptions {
   readonly labels?: readonly Feed[] | undefined
   /** Results carry what was fetched. @default false */
   readonly dump?: boolean | undefined
+  /** Counts what the kernel does not. */
+  readonly counts: SampleCounts
 }
 
 /** Reads loss and mean metrics, adds to the histograms; stops on a loss that is not a number before it reaches the weights. */
 export function measureStep(
-  { program, metrics, labels = [], dump }: MeasureOptions,
+  { program, metrics, labels = [], dump, counts }: MeasureOptions,
   buffers: StepBuffers,
   { epoch, index, size }: Batch,
 ): StepResult {
@@ -68,6 +71,11 @@ export function measureStep(
   const means: Record<string, number> = {}
   for (const spec of metrics) {
     if (spec.kind === 'mean') means[spec.name] = scalar(spec.value)
+    else if (spec.kind === 'ratio') {
+      const [above, below] = ratioSums(spec.name)
+      means[above] = scalar(spec.above)
+      means[below] = scalar(spec.below)
+    } else if (!isPlainAuc(spec)) counts.add(spec, buffers, { epoch, index, size })
     else {
       const prediction = program.fetches.find(({ name }) => name === spec.prediction)!
       const columns = prediction.shape.length > 1 ? (prediction.shape.at(-1) as number) : 1

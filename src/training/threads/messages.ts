@@ -5,6 +5,7 @@ import type { PlainError } from '../../base/util/index.ts'
 import type { Batch } from '../../data/index.ts'
 import type { Program } from '../../graph/program/index.ts'
 import type { DygraphSource } from '../../model/index.ts'
+import type { AucHistogram } from '../../weights/metric/index.ts'
 import type { LocalParamsHandle } from '../../weights/params/index.ts'
 import type { Moved, PassHandle, Side } from '../passes/index.ts'
 import type { GeoParamsHandle, RemoteParamsHandle, Touched } from '../ps/index.ts'
@@ -62,7 +63,9 @@ export type ToTrainerThread =
       readonly stopping?: boolean | undefined
     }
 
-export type Histograms = Readonly<Record<string, Uint32Array>>
+export type Histograms = Readonly<Record<string, AucHistogram>>
+/** Of metrics by group; see GroupedAuc. */
+export type Groups = Readonly<Record<string, Float64Array>>
 
 export type FromTrainerThread =
   | { readonly kind: 'ready' }
@@ -83,5 +86,10 @@ export type FromTrainerThread =
   | { readonly kind: 'touched'; readonly touched: Touched }
   | { readonly kind: 'moved'; readonly moved: Moved }
   | { readonly kind: 'notice'; readonly message: string }
-  | { readonly kind: 'finish'; readonly histograms: Histograms; readonly seconds: Readonly<Record<string, number>> }
+  | {
+      readonly kind: 'finish'
+      readonly histograms: Histograms
+      readonly groups: Groups
+      readonly seconds: Readonly<Record<string, number>>
+    }
   | { readonly kind: 'error'; readonly error: PlainError }

@@ -7,14 +7,17 @@ import {
   aucOf,
   differenceAuc,
   emptyAuc,
+  GroupedAuc,
   type MetricSpec,
+  mergedGroups,
   type ReportParts,
   type ReportValues,
   reportText,
   reportValues,
+  sumsAsMetrics,
 } from '../../weights/metric/index.ts'
 import type { MeterState } from '../../weights/snapshot/index.ts'
-import type { Phase } from './messages.ts'
+import type { Groups, Phase } from './messages.ts'
 import type { StepReport } from './trainer-pool.ts'
 
 type Histograms = Readonly<Record<string, AucHistogram>>
@@ -79,9 +82,13 @@ export class Meter {
   }
 
   /** All that must be kept to go on from here. */
-  state(histograms: Iterable<Histograms>): MeterState {
+  state(histograms: Iterable<Histograms>, groups: readonly Groups[] = []): MeterState {
     const { samples, seconds } = this
-    return { samples, seconds, batches: this.#batches, sums: this.#sums, histograms: this.#total(histograms) }
+    const counted = {
+      histograms: this.#total(histograms),
+      groups: mergedGroups([this.#before.groups ?? {}, ...groups]),
+    }
+    return { samples, seconds, batches: this.#batches, sums: this.#sums, ...counted }
   }
 
   #total(groups: Iterable<Histograms>): Record<string, Float64Array> {
@@ -99,7 +106,7 @@ export class Meter {
     const { at, samples, batches, readerSeconds, histograms: before } = this.#reported
     const now = performance.now()
     const [seconds, steps] = [(now - at) / 1000, this.#batches - batches]
-    const state = this.state(this.#histograms.values())
+    const { groups: _, ...state } = this.state(this.#histograms.values())
     const { histograms } = state
     this.#reported = {
       at: now,
@@ -126,25 +133,57 @@ export class Meter {
   }
 }
 
-/** Means by sample, and the areas under the histograms. */
-export function metricsOf({ samples, sums, histograms }: MeterState): Metrics {
-  const means = Object.entries(sums).map(([name, sum]) => [name, sum / Math.max(1, samples)] as const)
+/** Means by sample, ratios of sums, the areas under the histograms and their mean over groups. */
+export function metricsOf({ samples, sums, histograms, groups = {} }: MeterState): Metrics {
   const areas = Object.entries(histograms).map(([name, sum]) => [name, aucOf(sum)] as const)
-  return Object.fromEntries([...means, ...areas])
+  const means = mergedOf(groups).flatMap(([name, own]) => (own.each ? [] : [[name, own.mean()] as const]))
+  return Object.fromEntries([...sumsAsMetrics(sums, samples), ...areas, ...means])
 }
 
-/** A meter as JSON; histograms as plain lists. */
-export type PlainMeter = Omit<MeterState, 'histograms'> & { readonly histograms: Readonly<Record<string, number[]>> }
+const mergedOf = (groups: Groups) =>
+  Object.entries(groups).map(([name, state]) => [name, GroupedAuc.merged([state])] as const)
 
-export function plainMeter({ histograms, ...rest }: MeterState): PlainMeter {
-  return {
-    ...rest,
-    histograms: Object.fromEntries(Object.entries(histograms).map(([name, counts]) => [name, [...counts]])),
-  }
+/** Values of a slot that are shown at most, those with most samples first. */
+const MOST_SLICES = 50
+
+/** The field `slices`: areas by the value of a slot. */
+export function sliceFields({ groups = {} }: MeterState): Pick<EventOf<'epoch'>, 'slices'> {
+  const each = mergedOf(groups).filter(([, own]) => own.each)
+  if (each.length === 0) return {}
+  const slices = each.map(([name, own]) => {
+    const values = own.groups().slice(0, MOST_SLICES)
+    return [
+      name,
+      values.map(({ key, positives, negatives, auc }) => ({ value: String(key), samples: positives + negatives, auc })),
+    ] as const
+  })
+  return { slices: Object.fromEntries(slices) }
 }
 
-/** Samples, sums and histograms of all; the time of the slowest. */
+/** What a user should know of groups that did not all fit. */
+export function groupNotices({ groups = {} }: MeterState): string[] {
+  return mergedOf(groups).flatMap(([name, { oneIn }]) =>
+    oneIn > 1 ? [`${name} is measured over one in ${oneIn} groups, chosen by hash: all of them take more memory.`] : [],
+  )
+}
+
+/** A meter as JSON; histograms and groups as plain lists. */
+export type PlainMeter = Omit<MeterState, 'histograms' | 'groups'> & {
+  readonly histograms: Readonly<Record<string, number[]>>
+  readonly groups: Readonly<Record<string, number[]>>
+}
+
+export function plainMeter({ histograms, groups = {}, ...rest }: MeterState): PlainMeter {
+  const lists = (arrays: Readonly<Record<string, Float64Array>>) =>
+    Object.fromEntries(Object.entries(arrays).map(([name, counts]) => [name, [...counts]]))
+  return { ...rest, histograms: lists(histograms), groups: lists(groups) }
+}
+
+/** Samples, sums, histograms and groups of all; the time of the slowest. */
 export function mergeMeters(meters: readonly PlainMeter[]): MeterState {
+  const groups = meters.map((meter) =>
+    Object.fromEntries(Object.entries(meter.groups).map(([name, state]) => [name, Float64Array.from(state)])),
+  )
   const sums: Record<string, number> = {}
   const histograms: Record<string, Float64Array> = {}
   for (const meter of meters) {
@@ -160,6 +199,7 @@ export function mergeMeters(meters: readonly PlainMeter[]): MeterState {
     seconds: Math.max(...meters.map(({ seconds }) => seconds)),
     sums,
     histograms,
+    groups: mergedGroups(groups),
   }
 }
 

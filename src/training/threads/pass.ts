@@ -6,7 +6,7 @@ import type { BatchReader } from '../../data/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import type { MeterState, Position } from '../../weights/snapshot/index.ts'
 import type { Phase } from './messages.ts'
-import { Meter, metricsOf, reportFields } from './meter.ts'
+import { groupNotices, Meter, metricsOf, reportFields, sliceFields } from './meter.ts'
 import { AHEAD, type StepReport, type TrainerPool } from './trainer-pool.ts'
 import type { TrainingWatch } from './training-watch.ts'
 
@@ -106,15 +106,24 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
     asked = performance.now()
   }
 
-  const { histograms, seconds: breakdown } = await trainers.finish(phase, signal.aborted)
-  const own = meter.state(histograms)
+  const { histograms, groups, seconds: breakdown } = await trainers.finish(phase, signal.aborted)
+  const own = meter.state(histograms, groups)
   await hooks.settle?.()
   const sum = (await hooks.sumUp?.(own)) ?? { meter: own, interrupted: signal.aborted }
   const { samples, seconds } = sum.meter
   const metrics = metricsOf(sum.meter)
   if (!signal.aborted) {
     const rates = { samples, seconds, samplesPerSecond: samples / seconds }
-    emit({ kind: 'epoch', phase, epoch, ...rates, metrics, ...reportFields(specs, sum.meter) })
+    for (const message of groupNotices(sum.meter)) emit({ kind: 'notice', message })
+    emit({
+      kind: 'epoch',
+      phase,
+      epoch,
+      ...rates,
+      metrics,
+      ...reportFields(specs, sum.meter),
+      ...sliceFields(sum.meter),
+    })
   }
   const before = from.before ?? from.meter
   return {

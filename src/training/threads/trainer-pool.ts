@@ -7,12 +7,20 @@ import type { Batch, Piece } from '../../data/index.ts'
 import type { Side } from '../passes/index.ts'
 import type { Touched } from '../ps/index.ts'
 import { type Gate, shutGate } from './gate.ts'
-import type { FromTrainerThread, Histograms, Phase, ToTrainerThread, TrainerThreadSettings } from './messages.ts'
+import type {
+  FromTrainerThread,
+  Groups,
+  Histograms,
+  Phase,
+  ToTrainerThread,
+  TrainerThreadSettings,
+} from './messages.ts'
 
 export type StepReport = Extract<FromTrainerThread, { kind: 'step' }> & { readonly thread: number }
 
 export interface PhaseEnd {
   readonly histograms: readonly Histograms[]
+  readonly groups: readonly Groups[]
   /** Time per part of a step, summed over threads. */
   readonly seconds: Readonly<Record<string, number>>
 }
@@ -127,7 +135,8 @@ export class TrainerPool {
     for (const end of this.#finished) {
       for (const [part, spent] of Object.entries(end.seconds)) seconds[part] = (seconds[part] ?? 0) + spent
     }
-    return { histograms: this.#finished.map(({ histograms }) => histograms), seconds }
+    const [histograms, groups] = [this.#finished.map((end) => end.histograms), this.#finished.map((end) => end.groups)]
+    return { histograms, groups, seconds }
   }
 
   /** Waits until no step is under way, then asks every thread which rows it has trained. */

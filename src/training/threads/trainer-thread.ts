@@ -4,6 +4,7 @@ import 'onnxruntime-node' // now, while the main thread prepares what to compute
 import type { Device } from '../../base/device/index.ts'
 import { toPlainError } from '../../base/util/index.ts'
 import { type Engine, nullEngine, ortEngine, referenceEngine } from '../../graph/engine/index.ts'
+import { type AucHistogram, mergedGroups } from '../../weights/metric/index.ts'
 import {
   addHistograms,
   addSeconds,
@@ -166,16 +167,17 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
     await this.#params.params.flush()
     await this.#params.drain?.(stopping)
     const histograms = this.#histograms()
+    const groups = mergedGroups(this.#steps.map((step) => step.groups()))
     const sum = noSeconds()
     for (const step of this.#steps) {
       addSeconds(sum, step.seconds)
       step.reset()
     }
-    return { kind: 'finish', histograms, seconds: this.#params.breakdown(sum) }
+    return { kind: 'finish', histograms, groups, seconds: this.#params.breakdown(sum) }
   }
 
-  #histograms(): Record<string, Uint32Array> {
-    const sum: Record<string, Uint32Array> = {}
+  #histograms(): Record<string, AucHistogram> {
+    const sum: Record<string, AucHistogram> = {}
     for (const step of this.#steps) addHistograms(sum, step.histograms())
     return sum
   }

@@ -2,6 +2,7 @@
  * @file Checkpoints: manifest, saving, finding, comparing, loading.
  * Knows nothing of epochs' loops or of servers: it is given weights and where to put them.
  */
+export { type Best, type EpochsFile, readEpochs, removeEpochs, writeEpochs } from './epochs-file.ts'
 export { cannotWrite, inputChanged, missing } from './errors.ts'
 export { type LoadOptions, loadMeter, loadSnapshot, savedRows, withoutState } from './load.ts'
 export { type InputMark, type Manifest, markInput, type Position, type RankPlace } from './manifest.ts'

@@ -51,7 +51,12 @@ export async function loadMeter(snapshot: Snapshot): Promise<MeterState | undefi
   if (!meter) return undefined
   const bytes = await readWhole(snapshot, meter.file)
   const values = new Float64Array(bytes.buffer, bytes.byteOffset, bytes.length / 8)
-  const { samples, batches, seconds } = meter
+  const { samples, batches, seconds, groups = [] } = meter
+  let at = meter.histograms.length * AUC_BUCKETS
+  const taken = (length: number) => {
+    at += length
+    return values.slice(at - length, at)
+  }
   return {
     samples,
     batches,
@@ -60,6 +65,7 @@ export async function loadMeter(snapshot: Snapshot): Promise<MeterState | undefi
     histograms: Object.fromEntries(
       meter.histograms.map((name, i) => [name, values.slice(i * AUC_BUCKETS, (i + 1) * AUC_BUCKETS)]),
     ),
+    groups: Object.fromEntries(groups.map(({ name, length }) => [name, taken(length)])),
   }
 }
 

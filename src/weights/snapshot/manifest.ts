@@ -51,6 +51,8 @@ const meter = z.object({
   sums: z.record(z.string(), number),
   /** Names of the AUC histograms, in the order of the file. */
   histograms: z.array(z.string()),
+  /** Behind these, in the same file: counts by group, so many numbers each. Absent in earlier checkpoints. */
+  groups: z.array(z.object({ name: z.string(), length: whole })).optional(),
   file: z.string(),
 })
 

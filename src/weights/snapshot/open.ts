@@ -59,10 +59,16 @@ export async function newestSnapshot(path: string, onBroken: (error: Error) => v
   return found.sort((a, b) => (order(a) < order(b) ? 1 : -1))[0]
 }
 
-/** Called after `epoch` was saved: keeps the newest `keep` epochs up to it (0 = all); what was interrupted before it is out of date. */
-export async function pruneSnapshots(path: string, epoch: number, keep: number): Promise<void> {
+/** Called after `epoch` was saved: keeps the newest `keep` epochs up to it (0 = all) and the `best`; what was interrupted before it is out of date. */
+export async function pruneSnapshots(path: string, epoch: number, keep: number, best?: number): Promise<void> {
   const upToHere = (await savedEpochs(path)).filter((saved) => saved <= epoch)
-  const stale = keep > 0 ? upToHere.slice(0, -keep).map(String) : []
+  const stale =
+    keep > 0
+      ? upToHere
+          .slice(0, -keep)
+          .filter((saved) => saved !== best)
+          .map(String)
+      : []
   await Promise.all([...stale, INTERRUPTED].map((name) => rm(join(path, name), { recursive: true, force: true })))
 }
 

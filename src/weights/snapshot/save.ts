@@ -29,6 +29,8 @@ export interface MeterState {
   readonly seconds: number
   readonly sums: Readonly<Record<string, number>>
   readonly histograms: Readonly<Record<string, Float64Array>>
+  /** Of metrics by group; see GroupedAuc. @default none */
+  readonly groups?: Readonly<Record<string, Float64Array>> | undefined
 }
 
 /** What a checkpoint holds besides weights. */
@@ -212,13 +214,16 @@ function rowsOf({ tables }: LocalParams): RowSource {
   return { counts: tables.map(({ rowCount }) => rowCount), parts: (table) => [scan(table)] }
 }
 
-function meterFields({ samples, batches, seconds, sums, histograms }: MeterState) {
-  return { samples, batches, seconds, sums, histograms: Object.keys(histograms) }
+function meterFields({ samples, batches, seconds, sums, histograms, groups = {} }: MeterState) {
+  const lengths = Object.entries(groups).map(([name, { length }]) => ({ name, length }))
+  return { samples, batches, seconds, sums, histograms: Object.keys(histograms), groups: lengths }
 }
 
-function histogramBytes({ histograms }: MeterState): Uint8Array {
+function histogramBytes({ histograms, groups = {} }: MeterState): Uint8Array {
   return Buffer.concat(
-    Object.values(histograms).map(({ buffer, byteOffset, byteLength }) => Buffer.from(buffer, byteOffset, byteLength)),
+    [...Object.values(histograms), ...Object.values(groups)].map(({ buffer, byteOffset, byteLength }) =>
+      Buffer.from(buffer, byteOffset, byteLength),
+    ),
   )
 }
 
