@@ -2,6 +2,7 @@
 import * as nn from '../../src/graph/nn/index.ts'
 import {
   clip,
+  concat,
   gather,
   gelu,
   logSoftmax,
@@ -36,6 +37,8 @@ const layer = (build: (x: Tensor, sizes: Sizes) => Tensor, shapes: OpCase['shape
   build: ([x], _, sizes) => build(x!, sizes),
 })
 const mask = (x: Tensor) => x.builder.maskOf(x)
+/** Operands for layers in which large ones grow: products of products, norms of few columns. */
+const small = (test: OpCase): OpCase => ({ ...test, range: [-0.75, 0.75] })
 
 export const LAYER_CASES = {
   gelu: layer(gelu),
@@ -76,6 +79,96 @@ export const LAYER_CASES = {
   conv1d_valid: layer((x, { m }) => nn.conv1d(x, { name: 'conv', out: m, kernel: 2, padding: 'valid' }), sequence),
   gru: layer((x, { m }) => nn.gru(x, { name: 'gru', units: m, mask: mask(x) }).outputs, unrolled),
   lstm: layer((x, { m }) => nn.lstm(x, { name: 'lstm', units: m, mask: mask(x) }).last, unrolled),
+
+  // The blocks of known models.
+  cross_net_vector: layer((x, { n }) => new nn.CrossNetVector({ width: n, layers: 2 }).named('cross').forward(x)),
+  pairwise_dots: layer((x) => nn.pairwiseDots(x), unrolled),
+  cin: small(layer((x, { T }) => new nn.Cin({ fields: T, sizes: [3, 2] }).named('cin').forward(x), unrolled)),
+  squeeze_excite: layer(
+    (x, { T }) => new nn.SqueezeExcite({ fields: T, reduction: 2 }).named('se').forward(x),
+    unrolled,
+  ),
+  ...Object.fromEntries(
+    (['all', 'each', 'interaction'] as const).map((kind) => [
+      `bilinear_${kind}`,
+      layer((x, { T, n }) => new nn.BilinearInteraction({ fields: T, dim: n, kind }).named('b').forward(x), unrolled),
+    ]),
+  ),
+  mask_block: {
+    shapes: two,
+    build: ([features, x], _, { n, m }) =>
+      new nn.MaskBlock({ features: n, in: n, out: m + 1, reduction: 0.5 }).named('block').forward(features!, x!),
+  },
+  factorized: layer((x, { n }) => new nn.FactorizedInteraction({ in: n, out: 4 }).named('f').forward(x)),
+  factorized_sum: layer((x, { n }) =>
+    new nn.FactorizedInteraction({ in: n, out: 3, residual: 'sum' }).named('f').forward(x),
+  ),
+  self_attention: small(
+    layer(
+      (x, { n }) => new nn.SelfAttention({ in: n, out: 4, heads: 2 }).named('a').forward(x, { mask: mask(x) }),
+      sequence,
+    ),
+  ),
+  causal_attention: layer((x, { n }) => {
+    const attention = new nn.SelfAttention({ in: n, out: 4, heads: 2, causal: true, bias: false, project: false })
+    const bias = new nn.RelativeBias({ length: 3, heads: 2 }).named('distance').forward(x)
+    return attention.named('a').forward(x, { mask: mask(x), bias })
+  }, sequence),
+  transformer: small(
+    layer(
+      (x, { n }) =>
+        new nn.TransformerLayer({ width: n, inner: 3, activation: 'gelu' }).named('t').forward(x, { mask: mask(x) }),
+      sequence,
+    ),
+  ),
+  transformer_norm_after: small(
+    layer(
+      (x, { n }) => new nn.TransformerLayer({ width: n, norm: 'after', causal: true }).named('t').forward(x),
+      sequence,
+    ),
+  ),
+  capsules: {
+    // The rounds before the last pass no gradient, which finite differences do not know.
+    ...layer((x, { n, T }) => {
+      const options = { in: n, out: 3, length: T, interests: 2 }
+      return new nn.CapsuleRouting(options).named('capsules').forward(x, mask(x))
+    }, unrolled),
+    numeric: false,
+  },
+  squash: layer(nn.squash),
+  label_aware_attention: {
+    shapes: ({ T, n }) => [
+      ['B', T, n],
+      ['B', n],
+    ],
+    build: ([interests, target]) => nn.labelAwareAttention(interests!, target!, { power: 2 }),
+  },
+  augru: layer((x, { n, m }) => {
+    const attention = reshape(softmax(slice(x, 2, 0, 1), 1), [...x.shape.slice(0, 2)])
+    return new nn.AuGru({ in: n, units: m }).named('augru').forward(x, attention, mask(x)).outputs
+  }, unrolled),
+  progressive_experts: {
+    shapes: ({ n }) => [
+      ['B', n],
+      ['B', n],
+      ['B', n],
+    ],
+    build: (inputs, _, { n }) => {
+      const options = { in: n, tasks: 2, taskExperts: 2, sharedExperts: 1, expertSize: 3 }
+      return concat(new nn.ProgressiveExperts(options).named('level').forward(inputs), 1)
+    },
+  },
+  gate_unit: layer((x, { n, m }) => new nn.GateUnit({ in: n, out: m, hidden: 3 }).named('gate').forward(x)),
+  in_batch_softmax: {
+    shapes: ({ n }) => [
+      ['B', n],
+      ['B', n],
+      ['B', 1],
+    ],
+    ints: () => [{ shape: ['B', 1], below: 2 }],
+    build: ([queries, items, logQ], [ids]) =>
+      nn.inBatchSoftmax(queries!, items!, { temperature: 2, logQ: logQ!, ids: ids! }),
+  },
 
   nn_softmax_cross_entropy: {
     shapes: batch,

@@ -172,6 +172,206 @@ def lstm(x0, lstm__input_weight, lstm__state_weight, lstm__input_bias, lstm__sta
 case("gru", gru, x0=BTN, gru__input_weight=(N, 3 * M), gru__state_weight=(M, 3 * M), gru__input_bias=(3 * M,), gru__state_bias=(3 * M,), **MASKED)
 case("lstm", lstm, x0=BTN, lstm__input_weight=(N, 4 * M), lstm__state_weight=(M, 4 * M), lstm__input_bias=(4 * M,), lstm__state_bias=(4 * M,), **MASKED)
 
+# --- blocks of known models
+SMALL = {"low": -0.75, "high": 0.75}
+
+
+def linear(x, weights, name):
+    return x @ weights[f"{name}__weight"] + weights[f"{name}__bias"]
+
+
+def linear_shapes(name, width, out):
+    return {f"{name}__weight": (width, out), f"{name}__bias": (out,)}
+
+
+def merged(*shapes):
+    return {key: shape for part in shapes for key, shape in part.items()}
+
+
+def cross_net_vector(x0, **w):
+    x = x0
+    for i in range(2):
+        x = x0 * (x * w[f"cross__{i}__weight"][:, 0]).sum(1, keepdim=True) + w[f"cross__{i}__bias"] + x
+    return x
+
+
+case("cross_net_vector", cross_net_vector, x0=BN, **{f"cross__{i}__{k}": s for i in range(2) for k, s in {"weight": (N, 1), "bias": (N,)}.items()})
+pairs = [(i, j) for i in range(T) for j in range(i + 1, T)]
+case("pairwise_dots", lambda x0, x0__mask: torch.stack([(x0[:, i] * x0[:, j]).sum(1) for i, j in pairs], 1), x0=BTN, **MASKED)
+
+
+def cin(x0, x0__mask, **w):
+    """Vector by vector, as the paper has it: X_h = sum over i, j of W_h[i, j] (X0_i * X_j)."""
+    before, sums = x0, []
+    for k, out in enumerate([3, 2]):
+        weight = w[f"cin__{k}__weight"].reshape(T, before.shape[1], out)
+        before = torch.einsum("bid,bjd,ijh->bhd", x0, before, weight)
+        sums.append(before.sum(2))
+    return torch.cat(sums, 1)
+
+
+case("cin", cin, **SMALL, x0=BTN, cin__0__weight=(T * T, 3), cin__1__weight=(T * 3, 2), **MASKED)
+
+
+def squeeze_excite(x0, x0__mask, **w):
+    weights = torch.relu(linear(torch.relu(linear(x0.mean(2), w, "se__fc__0")), w, "se__fc__1"))
+    return x0 * weights.unsqueeze(2)
+
+
+case("squeeze_excite", squeeze_excite, x0=BTN, **merged(linear_shapes("se__fc__0", T, T // 2), linear_shapes("se__fc__1", T // 2, T)), **MASKED)
+for kind, which in {"all": lambda i, p: 0, "each": lambda i, p: i, "interaction": lambda i, p: p}.items():
+    bilinear = lambda x0, b__weight, x0__mask, which=which: torch.stack([(x0[:, i] @ b__weight[which(i, p)]) * x0[:, j] for p, (i, j) in enumerate(pairs)], 1)
+    case(f"bilinear_{kind}", bilinear, x0=BTN, b__weight=({"all": 1, "each": T - 1, "interaction": len(pairs)}[kind], N, N), **MASKED)
+
+
+def mask_block(x0, x1, **w):
+    mask = linear(torch.relu(linear(x0, w, "block__mask__0")), w, "block__mask__1")
+    return torch.relu(F.layer_norm((x1 * mask) @ w["block__hidden__weight"], (M + 1,), w["block__norm__weight"], w["block__norm__bias"]))
+
+
+case(
+    "mask_block", mask_block, x0=BN, x1=BN, block__hidden__weight=(N, M + 1), block__norm__weight=(M + 1,), block__norm__bias=(M + 1,),
+    **merged(linear_shapes("block__mask__0", N, N // 2), linear_shapes("block__mask__1", N // 2, N)),
+)
+
+
+def factorized(x0, join, **w):
+    a, b = linear(x0, w, "f__linear").chunk(2, 1)
+    return join(a, a * b)
+
+
+case("factorized", lambda x0, **w: factorized(x0, lambda a, ab: torch.cat([a, ab], 1), **w), x0=BN, **linear_shapes("f__linear", N, 4))
+case("factorized_sum", lambda x0, **w: factorized(x0, torch.add, **w), x0=BN, **linear_shapes("f__linear", N, 6))
+
+
+def heads_of(x, count):
+    return x.reshape(B, T, count, -1).transpose(1, 2)
+
+
+def self_attention(x0, x0__mask, **w):
+    q, k, v = [heads_of(linear(x0, w, f"a__{part}"), 2) for part in ("query", "key", "value")]
+    mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=x0__mask.bool()[:, None, None])
+    return linear(mixed.transpose(1, 2).reshape(B, T, 4), w, "a__out")
+
+
+case("self_attention", self_attention, **SMALL, x0=BTN, **merged(*[linear_shapes(f"a__{p}", N, 4) for p in ("query", "key", "value")], linear_shapes("a__out", 4, 4)), **MASKED)
+
+
+def causal_attention(x0, x0__mask, distance__weight, **w):
+    q, k, v = [heads_of(x0 @ w[f"a__{part}__weight"], 2) for part in ("query", "key", "value")]
+    bias = torch.stack([torch.stack([distance__weight[max(-2, min(2, i - j)) + 2] for j in range(T)]) for i in range(T)]).permute(2, 0, 1)
+    visible = x0__mask.bool()[:, None, None] & torch.ones(T, T).tril().bool()
+    scores = q @ k.transpose(2, 3) / math.sqrt(2) + bias
+    return (scores.masked_fill(~visible, -math.inf).softmax(-1) @ v).transpose(1, 2).reshape(B, T, 4)
+
+
+case("causal_attention", causal_attention, x0=BTN, distance__weight=(5, 2), **{f"a__{p}__weight": (N, 4) for p in ("query", "key", "value")}, **MASKED)
+
+
+def transformer(x0, norm_first, activation, x0__mask=None, **w):
+    """PyTorch's own layer over our weights, which are stored [in, out]."""
+    inner = w["t__ffn__0__bias"].shape[0]
+    theirs = torch.nn.TransformerEncoderLayer(N, 1, inner, 0.0, activation, norm_first=norm_first, batch_first=True)
+    values = {
+        "self_attn.in_proj_weight": torch.cat([w[f"t__attention__{p}__weight"].T for p in ("query", "key", "value")]),
+        "self_attn.in_proj_bias": torch.cat([w[f"t__attention__{p}__bias"] for p in ("query", "key", "value")]),
+        "self_attn.out_proj.weight": w["t__attention__out__weight"].T, "self_attn.out_proj.bias": w["t__attention__out__bias"],
+        "linear1.weight": w["t__ffn__0__weight"].T, "linear1.bias": w["t__ffn__0__bias"],
+        "linear2.weight": w["t__ffn__1__weight"].T, "linear2.bias": w["t__ffn__1__bias"],
+        **{f"norm{i + 1}.{k}": w[f"t__norm_{i}__{k}"] for i in range(2) for k in ("weight", "bias")},
+    }
+    masks = {"src_key_padding_mask": x0__mask == 0} if x0__mask is not None else {"src_mask": ~torch.ones(T, T).tril().bool()}
+    return torch.func.functional_call(theirs, values, (x0,), masks)
+
+
+def transformer_shapes(inner):
+    norms = {f"t__norm_{i}__{k}": (N,) for i in range(2) for k in ("weight", "bias")}
+    parts = [linear_shapes(f"t__attention__{p}", N, N) for p in ("query", "key", "value", "out")]
+    return merged(*parts, linear_shapes("t__ffn__0", N, inner), linear_shapes("t__ffn__1", inner, N), norms)
+
+
+case("transformer", lambda x0, x0__mask, **w: transformer(x0, True, F.gelu, x0__mask, **w), **SMALL, x0=BTN, **transformer_shapes(3), **MASKED)
+case("transformer_norm_after", lambda x0, x0__mask, **w: transformer(x0, False, F.relu, **w), **SMALL, x0=BTN, **transformer_shapes(N), **MASKED)
+
+
+def squash(z):
+    square = (z * z).sum(-1, keepdim=True)
+    return z * square / (1 + square) / (square + 1e-8).sqrt()
+
+
+def capsules(x0, x0__mask, capsules__map__weight, capsules__routing, **w):
+    low = x0 @ capsules__map__weight
+    scores = capsules__routing.detach().expand(B, 2, T)
+    for _ in range(2):
+        high = squash((scores.softmax(1) * x0__mask.unsqueeze(1)) @ low.detach())
+        scores = scores + high @ low.detach().transpose(1, 2)
+    high = squash((scores.softmax(1) * x0__mask.unsqueeze(1)) @ low)
+    return torch.relu(linear(high, w, "capsules__out"))
+
+
+case("capsules", capsules, x0=BTN, capsules__map__weight=(N, 3), capsules__routing=(2, T), **linear_shapes("capsules__out", 3, 3), **MASKED)
+unary("squash", squash)
+
+
+def label_aware_attention(x0, x1, x0__mask):
+    weights = ((x0 * x1.unsqueeze(1)).sum(2) ** 2).softmax(1)
+    return (weights.unsqueeze(2) * x0).sum(1)
+
+
+case("label_aware_attention", label_aware_attention, x0=BTN, x1=BN, **MASKED)
+
+
+def augru(x0, x0__mask, **w):
+    """The paper's formulas, a sample and an element at a time."""
+    w = {key.removeprefix("augru__"): value for key, value in w.items()}
+    attention = x0[:, :, 0].softmax(1)
+    outputs = []
+    for b in range(B):
+        h = torch.zeros(M)
+        for t in range(T):
+            if x0__mask[b, t] == 1:
+                xr, xu, xn = (x0[b, t] @ w["input_weight"] + w["input_bias"]).chunk(3)
+                hr, hu, hn = (h @ w["state_weight"] + w["state_bias"]).chunk(3)
+                new = torch.tanh(xn + torch.sigmoid(xr + hr) * hn)
+                update = attention[b, t] * torch.sigmoid(xu + hu)
+                h = (1 - update) * h + update * new
+            outputs.append(h)
+    return torch.stack(outputs).reshape(B, T, M)
+
+
+case("augru", augru, x0=BTN, augru__input_weight=(N, 3 * M), augru__state_weight=(M, 3 * M), augru__input_bias=(3 * M,), augru__state_bias=(3 * M,), **MASKED)
+
+
+def progressive_experts(x0, x1, x2, **w):
+    expert = lambda x, name: torch.relu(linear(x, w, f"level__{name}"))
+    mix = lambda x, gate, experts: (linear(x, w, f"level__{gate}").softmax(1).unsqueeze(2) * torch.stack(experts, 1)).sum(1)
+    own = [[expert(x, f"expert_{task}_{i}") for i in range(2)] for task, x in enumerate([x0, x1])]
+    shared = [expert(x2, "shared_0")]
+    tasks = [mix(x, f"gate_{task}", own[task] + shared) for task, x in enumerate([x0, x1])]
+    return torch.cat([*tasks, mix(x2, "gate_shared", own[0] + own[1] + shared)], 1)
+
+
+case(
+    "progressive_experts", progressive_experts, x0=BN, x1=BN, x2=BN,
+    **merged(*[linear_shapes(f"level__expert_{t}_{i}", N, 3) for t in range(2) for i in range(2)], linear_shapes("level__shared_0", N, 3)),
+    **merged(*[linear_shapes(f"level__gate_{t}", N, 3) for t in range(2)], linear_shapes("level__gate_shared", N, 5)),
+)
+gate_unit = lambda x0, **w: 2 * torch.sigmoid(linear(torch.relu(linear(x0, w, "gate__fc__0")), w, "gate__fc__1"))
+case("gate_unit", gate_unit, x0=BN, **merged(linear_shapes("gate__fc__0", N, 3), linear_shapes("gate__fc__1", 3, M)))
+
+
+def in_batch_softmax(x0, x1, x2, i0):
+    """A sample at a time: its own item among those of the batch that are other items."""
+    losses = []
+    for b in range(B):
+        seen = [o for o in range(B) if o == b or i0[o, 0] != i0[b, 0]]
+        scores = torch.stack([x0[b] @ x1[o] / 2 - x2[o, 0] for o in seen])
+        losses.append(scores.logsumexp(0) - scores[seen.index(b)])
+    return torch.stack(losses).unsqueeze(1)
+
+
+case("in_batch_softmax", in_batch_softmax, x0=BN, x1=BN, x2=(B, 1), ints={"i0": ((B, 1), 2)})
+
 # --- losses
 BITS = {"ints": {"i0": (BN, 2)}}
 case("nn_softmax_cross_entropy", cross_entropy, x0=BN, ints={"i0": ((B, 1), N)})

@@ -48,11 +48,15 @@ export class AttentionUnit extends Layer {
 
   /** query [B, d], keys [B, T, d], mask [B, T] -> [B, d]; zeros where nothing counts. */
   forward(query: Tensor, keys: Tensor, mask: Tensor): Tensor {
+    return reshape(matmul(unsqueeze(this.weights(query, keys, mask), 1), keys), [-1, this.#width])
+  }
+
+  /** How much each element counts [B, T]: 1 together, 0 where masked. */
+  weights(query: Tensor, keys: Tensor, mask: Tensor): Tensor {
     const queries = expand(unsqueeze(query, 1), keys.shape) // [B, T, d]
     const pairs = concat([keys, queries, sub(keys, queries), mul(keys, queries)], 2)
     const scores = reshape(this.#scorer.forward(pairs), mask.shape) // [B, T]
-    const weights = maskedSoftmax(mul(scores, 1 / Math.sqrt(this.#width)), mask)
-    return reshape(matmul(unsqueeze(weights, 1), keys), [-1, this.#width])
+    return maskedSoftmax(mul(scores, 1 / Math.sqrt(this.#width)), mask)
   }
 }
 

@@ -1,4 +1,4 @@
-/** @file Products of features: the second order of factorization machines, and the cross networks of DCN-V2. */
+/** @file Products of features: the second order of factorization machines, and the cross networks of DCN and DCN-V2. */
 import { type OptionNames, refuseOptions, unknownOf } from '../../base/util/index.ts'
 import {
   add,
@@ -51,6 +51,31 @@ export class CrossNet extends Layer {
   /** [B, width] -> [B, width]. */
   forward(x: Tensor): Tensor {
     return this.#layers.reduce((previous, layer) => add(mul(x, layer.forward(previous)), previous), x)
+  }
+}
+
+/**
+ * The first form: x_{l+1} = x_0 (x_l . w_l) + b_l + x_l, a vector a layer instead of a matrix. Of layer l the parameters are
+ * `<l>.weight` [width, 1] and `<l>.bias` [width].
+ */
+export class CrossNetVector extends Layer {
+  readonly #layers: readonly { readonly weight: Variable; readonly bias: Variable }[]
+
+  constructor({ width, layers, l2, ...rest }: CrossNetOptions) {
+    super()
+    refuseOptions('nn.CrossNetVector', rest, CROSS_NET)
+    this.#layers = Array.from({ length: layers }, (_, i) => ({
+      weight: this.addParameter({ name: `${i}.weight`, shape: [width, 1], init: { kind: 'xavier_uniform' }, l2 }),
+      bias: this.addParameter({ name: `${i}.bias`, shape: [width], init: { kind: 'zeros' } }),
+    }))
+  }
+
+  /** [B, width] -> [B, width]. */
+  forward(x: Tensor): Tensor {
+    return this.#layers.reduce((previous, { weight, bias }) => {
+      const scale = matmul(previous, weight.on(x.builder)) // [B, 1]
+      return add(add(mul(x, scale), bias.on(x.builder)), previous)
+    }, x)
   }
 }
 

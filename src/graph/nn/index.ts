@@ -3,10 +3,14 @@
  * Knows nothing of training: what it makes is a graph. Imports program/ only.
  */
 export * from './activation.ts'
+export * from './attention.ts'
 export * from './blocks.ts'
+export * from './capsule.ts'
 export * from './class-scores.ts'
 export * from './cross.ts'
 export * from './embedding.ts'
+export * from './experts.ts'
+export * from './interaction.ts'
 export * from './layer.ts'
 export * from './layers.ts'
 export * from './linear.ts'
@@ -22,4 +26,5 @@ export {
   dotProductAttention,
   maskedMax,
   maskedMean,
+  positions,
 } from './sequence.ts'

@@ -1,4 +1,4 @@
-/** @file GRU and LSTM as functions and as layers, unrolled over a padded sequence: one product for all inputs, then one small one per element. */
+/** @file GRU and LSTM as functions and as layers, AUGRU as a layer, unrolled over a padded sequence: one product for all inputs, then one small one per element. */
 import { type OptionNames, refuseOptions } from '../../base/util/index.ts'
 import {
   add,
@@ -14,6 +14,7 @@ import {
   sub,
   type Tensor,
   tanh,
+  unsqueeze,
 } from '../program/index.ts'
 import { Layer, type Variable } from './layer.ts'
 import { keepWhereMasked, zeroState } from './sequence.ts'
@@ -79,6 +80,21 @@ function runGru(x: Tensor, { name, units, weights, mask }: RunOptions): Recurren
   return unroll(inputs, [zeroState(x, units)], ([h], input) => [cell(input, h!)], mask)
 }
 
+/** AUGRU over weights that exist already. */
+function runAuGru(x: Tensor, attention: Tensor, { name, units, weights, mask }: RunOptions): RecurrentResult {
+  const { inputs, project } = projections(x, name, weights)
+  const cell = (input: Tensor, h: Tensor, share: Tensor): Tensor => {
+    const [xr, xu, xn] = split(input, 3, -1)
+    const [hr, hu, hn] = split(project(h), 3, -1)
+    const r = sigmoid(add(xr!, hr!))
+    const u = mul(unsqueeze(share, 1), sigmoid(add(xu!, hu!)))
+    const n = tanh(add(xn!, mul(r, hn!)))
+    return add(h, mul(u, sub(n, h)))
+  }
+  const step = ([h]: readonly Tensor[], input: Tensor, t: number) => [cell(input, h!, elementAt(attention, t))]
+  return unroll(inputs, [zeroState(x, units)], step, mask)
+}
+
 /**
  * i, f, o = s(...), g = tanh(...), c' = f c + i g, h' = o tanh(c'). Parameters as in gru, with i, f, g, o side by side.
  */
@@ -132,22 +148,26 @@ function projections(x: Tensor, name: string, weights: RecurrentWeights<Tensor>)
 function unroll(
   inputs: Tensor,
   start: readonly Tensor[],
-  cell: (states: readonly Tensor[], input: Tensor) => readonly Tensor[],
+  cell: (states: readonly Tensor[], input: Tensor, t: number) => readonly Tensor[],
   mask?: Tensor,
 ): RecurrentResult {
-  const at = (x: Tensor, t: number) => reshape(slice(x, 1, t, t + 1), x.shape.toSpliced(1, 1))
   const outputs: Tensor[] = []
   let states = start
   for (let t = 0; t < Number(inputs.shape[1]); t++) {
-    const next = cell(states, at(inputs, t))
+    const next = cell(states, elementAt(inputs, t), t)
     const previous = states
-    states = mask ? next.map((state, i) => keepWhereMasked(state, previous[i]!, at(mask, t))) : next
+    states = mask ? next.map((state, i) => keepWhereMasked(state, previous[i]!, elementAt(mask, t))) : next
     outputs.push(states[0]!)
   }
   return { outputs: stack(outputs, 1), last: states[0]! }
 }
 
-/** Options of Gru and Lstm. */
+/** Element t of [B, T, ..]: [B, ..]. */
+function elementAt(x: Tensor, t: number): Tensor {
+  return reshape(slice(x, 1, t, t + 1), x.shape.toSpliced(1, 1))
+}
+
+/** Options of Gru, AuGru and Lstm. */
 export interface RecurrentLayerOptions {
   /** Columns of the operand. */
   readonly in: number
@@ -173,7 +193,7 @@ abstract class Recurrent extends Layer {
     this.#weights = recurrentWeights(width, units, gates, parameter, init)
   }
 
-  /** What runGru and runLstm ask for, in the graph of x. */
+  /** What runGru, runAuGru and runLstm ask for, in the graph of x. */
   protected options({ builder }: Tensor, mask?: Tensor) {
     const { inputWeight, stateWeight, inputBias, stateBias } = this.#weights
     const weights = {
@@ -194,6 +214,20 @@ export class Gru extends Recurrent {
 
   forward(x: Tensor, mask?: Tensor): RecurrentResult {
     return runGru(x, this.options(x, mask))
+  }
+}
+
+/**
+ * A GRU whose update gate is scaled by attention [B, T]: u' = a u, h' = (1 - u') h + u' n, so that elements that have nothing to do
+ * with the query leave the state as it was. x [B, T, in] and a mask [B, T]; parameters as in Gru, with r, u, n side by side.
+ */
+export class AuGru extends Recurrent {
+  constructor(options: RecurrentLayerOptions) {
+    super(options, GATES.gru)
+  }
+
+  forward(x: Tensor, attention: Tensor, mask?: Tensor): RecurrentResult {
+    return runAuGru(x, attention, this.options(x, mask))
   }
 }
 

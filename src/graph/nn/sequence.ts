@@ -2,8 +2,11 @@
 import { type OptionNames, refuseOptions } from '../../base/util/index.ts'
 import {
   add,
+  type Builder,
   concat,
   constant,
+  cumsum,
+  type Dim,
   div,
   expand,
   greater,
@@ -29,6 +32,11 @@ import {
 } from '../program/index.ts'
 import { linear } from './linear.ts'
 import { widthOf } from './shape.ts'
+
+/** 0, 1, .. along a dimension that may be known at run time only: float32 [length]. */
+export function positions(builder: Builder, length: Dim): Tensor {
+  return cumsum(expand(constant(builder, 1), [length]), 0, { exclusive: true })
+}
 
 /** The mean of the elements that are there: [B, d]; zeros for an empty sequence. */
 export function maskedMean(x: Tensor, mask: Tensor): Tensor {
