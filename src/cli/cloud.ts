@@ -31,11 +31,7 @@ interface ServeOptions {
 }
 
 export function cloudCommand(io: CliIo): Command {
-  const dir = [
-    '--dir <folder>',
-    'where jobs and accounts are kept',
-    join(homedir(), '.local/share/oarfish/cloud'),
-  ] as const
+  const dir = ['--dir <folder>', 'where jobs and accounts are kept', serverFolder()] as const
   const cloud = new Command('cloud').description('The job server behind `oarfish run -b`, its groups and users.')
   cloud
     .command('serve')
@@ -117,6 +113,12 @@ const INTERNAL: Readonly<Record<string, (words: readonly string[], io: CliIo) =>
 const keysText = (name: string, { ak, sk }: Keys) =>
   `user ${name}\nak: ${ak}\nsk: ${sk}\nKeep them: they are not shown again. They belong to submit.ak and submit.sk of backend.yaml.\n`
 
+/** A server of root's serves other users, whose processes cannot enter root's home. */
+function serverFolder(): string {
+  const own = join(homedir(), '.local/share/oarfish/cloud')
+  return process.getuid?.() === 0 && !existsSync(own) ? '/var/lib/oarfish/cloud' : own
+}
+
 const names = (list: string) => list.split(',').filter((name) => name !== '')
 const accountsFile = (dir: string) => join(dir, 'accounts.json')
 const QUEUE_MS = 300
@@ -145,7 +147,11 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
     store,
     executor,
     accounts,
-    supervisor: [process.execPath, join(bin, 'oarfish.js'), ...superviseWords({ executor: name, hostfile, namespace })],
+    hostfile,
+    supervisor: (hosts) => [
+      ...[process.execPath, join(bin, 'oarfish.js')],
+      ...superviseWords({ executor: name, hostfile: hosts, namespace }),
+    ],
     env: cloud.jobEnv({ ...io.env, PATH: [join(bin, 'path'), io.env['PATH']].join(delimiter) }, options.passEnv),
     warn,
   })

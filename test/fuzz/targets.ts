@@ -270,7 +270,7 @@ async function jobServerTarget(): Promise<Work> {
     store,
     accounts,
     executor,
-    supervisor: ['true'],
+    supervisor: () => ['true'],
     env: {},
     warn: () => undefined,
   })

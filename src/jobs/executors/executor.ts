@@ -16,6 +16,8 @@ export interface Executor<Facts = unknown> {
   readonly resumes: boolean
   /** Its hosts are those of a hostfile. */
   readonly needsHostfile?: boolean
+  /** No program of a user runs here, nor with what this host may do: supervisors stay the server's, whatever uid a user has. */
+  readonly runsElsewhere?: boolean
   /** Throws where no job could run: a job server asks when it starts. */
   check?(options: FactOptions): Promise<void>
   /** All that a plan depends on beside the job. Reads; changes nothing. */

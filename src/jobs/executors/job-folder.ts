@@ -25,6 +25,7 @@ export const jobFolder = (folder: string) => ({
   files: join(folder, 'files'),
   logs: join(folder, 'logs'),
   work: join(folder, 'work'),
+  hosts: join(folder, 'hosts'),
 })
 
 export const writeRequest = (folder: string, request: JobRequest) => writeWhole(join(folder, 'job.json'), request)

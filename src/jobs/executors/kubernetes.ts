@@ -34,6 +34,7 @@ export const kubernetes: Executor<KubernetesFacts> = {
   kinds: ['_K8S'],
   atOnce: Number.POSITIVE_INFINITY,
   resumes: true,
+  runsElsewhere: true,
   // A server that cannot reach its cluster says so when it is started, not when the first job comes.
   check: async ({ env, namespace }) => void (await (await connectKube({ env, namespace })).get('/version')),
   lookUp: async (job, { env, version, isServed = false }) => ({

@@ -1,10 +1,12 @@
 /** @file Groups and users of a job server: one file, changed by `oarfish cloud group` and `oarfish cloud user`, read again when it changed. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { z } from 'zod'
 import { PRIORITIES } from '../../base/config/index.ts'
 import { writePrivate } from '../../base/fs/index.ts'
 import { UserError } from '../../base/util/index.ts'
+import { makePassable } from './passable.ts'
 import { isSealed, keyFileOf, openSealer } from './seal.ts'
 
 const groupSchema = z.object({
@@ -141,6 +143,7 @@ const DIR_HINT =
 
 async function writeAccounts(file: string, accounts: Accounts): Promise<void> {
   try {
+    await makePassable(dirname(file))
     const { seal } = openSealer(keyFileOf(file))
     const users = Object.entries(accounts.users).map(([name, user]) => [
       name,

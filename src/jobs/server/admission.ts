@@ -10,7 +10,9 @@ export interface Limits {
   readonly jobBytes: number
 }
 
-export interface ExecutorTraits extends Pick<Executor, 'kinds' | 'atOnce'>, Partial<Pick<Executor, 'resumes'>> {
+export interface ExecutorTraits
+  extends Pick<Executor, 'kinds' | 'atOnce'>,
+    Partial<Pick<Executor, 'resumes' | 'runsElsewhere'>> {
   readonly name: string
   /** On Kubernetes: the one namespace in which jobs may lie. */
   readonly namespace?: string | undefined

@@ -1,10 +1,12 @@
 /** @file Jobs from the queue to their supervisors, and how they end. A job is started at most once, whatever happens to this process. */
-import { spawn } from 'node:child_process'
-import { chownSync, mkdirSync, readdirSync } from 'node:fs'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { chownSync, closeSync, constants, copyFileSync, existsSync, mkdirSync, openSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { askStop, jobFolder, readOutcome, supervisorOf, writeRequest } from '../executors/index.ts'
+import { lastLines } from '../launch/index.ts'
 import type { Accounts } from './accounts.ts'
 import { type ExecutorTraits, startable } from './admission.ts'
+import { type RunAs, runAs } from './run-as.ts'
 import { type CloudJob, isActive, type Store } from './store.ts'
 
 export interface DispatchOptions {
@@ -12,7 +14,9 @@ export interface DispatchOptions {
   readonly accounts: () => Accounts
   readonly executor: ExecutorTraits
   /** The words that run a supervisor; the job's folder is added. */
-  readonly supervisor: readonly string[]
+  readonly supervisor: (hostfile: string | undefined) => readonly string[]
+  /** Each job gets a copy: that of the server may be closed to its user. */
+  readonly hostfile?: string | undefined
   readonly env: NodeJS.ProcessEnv
   readonly warn: (message: string) => void
 }
@@ -29,7 +33,7 @@ const AGAIN_MS = 10_000 // between two supervisors of a job that goes on; only o
 
 export function createDispatcher(options: DispatchOptions): Dispatcher {
   const { store, accounts, executor } = options
-  const begun = new Map<string, number>() // when a supervisor of a job was last started
+  const begun: Begun = new Map()
   const turn = async () => {
     for (const job of store.jobs.values()) {
       if (isActive(job.phase)) await follow(job, options, begun)
@@ -62,23 +66,36 @@ async function start(job: CloudJob, options: DispatchOptions, begun: Begun): Pro
   const { store, accounts } = options
   const folder = store.folderOf(job.id)
   writeRequest(folder, job.request)
-  mkdirSync(jobFolder(folder).logs, { recursive: true })
-  const uid = accounts().users[job.user]?.uid
-  if (uid !== undefined) giveTo(folder, uid)
+  const { logs, hosts } = jobFolder(folder)
+  mkdirSync(logs, { recursive: true })
+  if (options.hostfile !== undefined) copyFileSync(options.hostfile, hosts)
+  const owner = ownerOf(job, accounts(), options)
+  if (owner) giveTo(folder, owner)
   await store.setPhase(job.id, 'starting')
   await supervise(job, options, begun)
 }
 
-type Begun = Map<string, number>
+/** Undefined: the server itself. */
+function ownerOf(job: CloudJob, { users }: Accounts, { executor }: DispatchOptions): RunAs | undefined {
+  const uid = executor.runsElsewhere ? undefined : users[job.user]?.uid
+  return uid === undefined ? undefined : runAs(uid)
+}
 
-async function supervise(
-  job: CloudJob,
-  { store, accounts, supervisor, env }: DispatchOptions,
-  begun: Begun,
-): Promise<void> {
+interface Supervisor {
+  readonly startedAt: number
+  /** How it ended, where it did while this server watched. */
+  end?: string
+}
+
+/** The supervisor of each job that was started last. */
+type Begun = Map<string, Supervisor>
+
+async function supervise(job: CloudJob, options: DispatchOptions, begun: Begun): Promise<void> {
+  const { store, accounts, supervisor, env } = options
   const known = readable(accounts)
   if (!known) return
-  begun.set(job.id, Date.now())
+  const started: Supervisor = { startedAt: Date.now() }
+  begun.set(job.id, started)
   let fsUgi: string | undefined
   try {
     fsUgi = store.secretOf(job.id) ?? env['OARFISH_FS_UGI']
@@ -86,17 +103,35 @@ async function supervise(
     return await store.setPhase(job.id, 'failed', (error as Error).message)
   }
   const folder = store.folderOf(job.id)
-  const { uid } = known.users[job.user] ?? {}
-  const [program, ...words] = supervisor as [string, ...string[]]
+  const owner = ownerOf(job, known, options)
+  const { hosts } = jobFolder(folder)
+  const [program, ...words] = supervisor(existsSync(hosts) ? hosts : options.hostfile) as [string, ...string[]]
+  const log = openSync(saidFile(folder), LOG_FLAGS, 0o644)
   const child = spawn(program, [...words, folder], {
     detached: true,
-    stdio: 'ignore',
-    env: { ...env, OARFISH_JOB_ID: job.id, OARFISH_FS_UGI: fsUgi },
-    uid,
-    gid: uid,
+    cwd: folder, // mpirun asks for it on every node, and the server's own may be closed to the user
+    stdio: ['ignore', 'ignore', log],
+    env: { ...env, ...owner?.env, OARFISH_JOB_ID: job.id, OARFISH_FS_UGI: fsUgi },
+    uid: owner?.uid,
+    gid: owner?.gid,
   })
-  child.on('error', () => undefined) // found by follow(), as any other that never claimed its job
+  closeSync(log)
+  noteEnd(child, started)
   child.unref()
+}
+
+/** What a supervisor says before it can say it in job.log. */
+const saidFile = (folder: string) => join(folder, 'supervisor.txt')
+/** The folder may be a user's, who must not lead the server elsewhere. */
+const LOG_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW
+
+function noteEnd(child: ChildProcess, started: Supervisor): void {
+  child.once('error', (error) => {
+    started.end = error.message
+  })
+  child.once('exit', (code, signal) => {
+    started.end ??= signal ? `ended by ${signal}` : `exit code ${code}`
+  })
 }
 
 async function follow(job: CloudJob, options: DispatchOptions, begun: Begun): Promise<void> {
@@ -108,7 +143,7 @@ async function follow(job: CloudJob, options: DispatchOptions, begun: Begun): Pr
   if (supervisor?.alive) {
     if (job.phase === 'starting') await store.setPhase(job.id, 'running')
   } else if (supervisor && executor.resumes) {
-    if (Date.now() - (begun.get(job.id) ?? 0) > AGAIN_MS) await supervise(job, options, begun)
+    if (Date.now() - (begun.get(job.id)?.startedAt ?? 0) > AGAIN_MS) await supervise(job, options, begun)
   } else if (supervisor) {
     // Between its outcome and its end there is a moment in which only the first look is too early.
     const late = readOutcome(folder)
@@ -120,8 +155,24 @@ async function follow(job: CloudJob, options: DispatchOptions, begun: Begun): Pr
   } else if (!begun.has(job.id)) {
     // A server that was killed between the journal and the process has left the job without one.
     await supervise(job, options, begun)
-  } else if (Date.now() - begun.get(job.id)! > START_MS)
-    await store.setPhase(job.id, 'failed', 'its supervisor could not be started')
+  } else {
+    const { end, startedAt } = begun.get(job.id)!
+    const why = end ?? (Date.now() - startedAt > START_MS ? 'it did not begin within a minute' : undefined)
+    if (why !== undefined) await store.setPhase(job.id, 'failed', notStarted(why, job, options))
+  }
+}
+
+const SAID_LINES = 12
+
+/** Also what it printed: a program or a folder that its user may not read, mostly. */
+function notStarted(why: string, job: CloudJob, options: DispatchOptions): string {
+  const folder = options.store.folderOf(job.id)
+  const said = lastLines(saidFile(folder), SAID_LINES)
+  const owner = ownerOf(job, readable(options.accounts) ?? { groups: {}, users: {} }, options)
+  const who = owner === undefined ? '' : ` as uid ${owner.uid}`
+  const hint =
+    owner === undefined ? '' : `\nThat uid must be able to read ${process.execPath}, this package and ${folder}.`
+  return `its supervisor could not be started${who}: ${[why, ...said].join('\n')}${hint}`
 }
 
 async function stop(id: string, store: Store): Promise<void> {
@@ -134,7 +185,7 @@ async function stop(id: string, store: Store): Promise<void> {
   if (supervisor?.alive) process.kill(supervisor.pid, 'SIGTERM')
 }
 
-function giveTo(folder: string, uid: number): void {
-  chownSync(folder, uid, uid)
-  for (const name of readdirSync(folder, { recursive: true }) as string[]) chownSync(join(folder, name), uid, uid)
+function giveTo(folder: string, { uid, gid }: RunAs): void {
+  chownSync(folder, uid, gid)
+  for (const name of readdirSync(folder, { recursive: true }) as string[]) chownSync(join(folder, name), uid, gid)
 }

@@ -7,6 +7,7 @@ import { claim, type JobRequest, release, supervisorOf, takeOver } from '../exec
 import { isOver, type JobPhase } from '../submit/index.ts'
 import { type JobSecrets, openJobSecrets } from './job-secrets.ts'
 import { openJournal, rewriteJournal } from './journal.ts'
+import { makePassable } from './passable.ts'
 import { openSealer } from './seal.ts'
 
 export interface Store {
@@ -25,7 +26,7 @@ export interface Store {
  */
 export async function holdStore(folder: string): Promise<() => void> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o711 })
+    await makePassable(folder)
     if (claim(folder) || takeOver(folder)) return () => release(folder)
   } catch (cause) {
     throw new UserError(`Jobs cannot be kept in ${folder}: ${(cause as Error).message}.`, {
@@ -42,7 +43,7 @@ export async function holdStore(folder: string): Promise<() => void> {
 
 /** Opens what is there. A submission that had not ended is taken back: its client has no id of it. */
 export async function openStore(folder: string, clock: () => number = Date.now): Promise<Store> {
-  await mkdir(join(folder, 'jobs'), { recursive: true, mode: 0o711 })
+  await makePassable(join(folder, 'jobs'))
   const path = join(folder, 'journal')
   const secrets = openJobSecrets(join(folder, 'secrets'), openSealer(join(folder, 'secrets.key')))
   await moveSecrets(path, secrets)
