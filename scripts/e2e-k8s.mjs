@@ -36,7 +36,7 @@ async function main() {
   if (!ready) return 1
   const seeds = at('..', 'shared', 'seeds') // the guides' own texts, where they are at hand
   if (existsSync(seeds)) process.env.OARFISH_SEEDS ??= seeds
-  process.env.OARFISH_K8S = JSON.stringify({ ...cluster, testbed, image: `oarfish/oarfish:${version}` })
+  process.env.OARFISH_K8S = JSON.stringify({ ...cluster, testbed, image: `localhost/oarfish:${version}` })
   return await node(at('node_modules', 'vitest', 'vitest.mjs'), [
     'run',
     'test/kube-real',
@@ -55,7 +55,7 @@ async function up() {
 async function load() {
   const list = join(folder, 'files')
   writeFileSync(list, `${[...base(), ...libraries(), `${image}=/`].join('\n')}\n`)
-  const name = `oarfish/oarfish:${version}`
+  const name = `localhost/oarfish:${version}`
   const { stdout, status } = run(
     ...['image', '--dir', dir, '--name', name, '--from', list],
     ...['--cmd', '["oarfish","--help"]', '--workdir', '/workspace'],

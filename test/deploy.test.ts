@@ -46,7 +46,7 @@ test('every task of the job has its token from a Secret', () => {
 test('the image of the job is that of this version', () => {
   const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
   const { tasks } = parse(JOB).spec
-  for (const task of tasks) expect(task.template.spec.containers[0].image).toBe(`oarfish/oarfish:${version}`)
+  for (const task of tasks) expect(task.template.spec.containers[0].image).toBe(`localhost/oarfish:${version}`)
 })
 
 test('every manifest is yaml with a kind and a name', () => {

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { beforeHook } from '../src/jobs/submit/folder.ts'
+import { packPackage } from '../src/jobs/submit/package.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const INSTALL_MS = 6 * 60 * 1000 // onnxruntime-node is large
@@ -28,10 +29,12 @@ describe('the packed package', () => {
 
   test('holds what runs and what is read, and nothing else', () => {
     const expected = [
-      /^(package\.json|LICENSE|README\.md|README\.zh-CN\.md|CHANGELOG\.md|docs\/config\.schema\.json|bin\/(path\/)?(oarfish|fleetrun|paddlecloud|paddle_k8s)(\.js)?|bin\/shell\/(python3?|fleetrun))$/,
+      /^(package\.json|LICENSE|README\.md|README\.zh-CN\.md|(CHANGELOG|CONTRIBUTING|SECURITY)\.md|bin\/(path\/)?(oarfish|fleetrun|paddlecloud|paddle_k8s)(\.js)?|bin\/shell\/(python3?|fleetrun))$/,
       /^dist\/(?!.*\.test(ing)?\.)[\w/-]+(\.js|\.d\.ts)$/,
       /^dist\/wasm\/\w+\.wasm$/,
       /^python\/([\w/]+\.py|README\.md)$/,
+      /^docs\/(config\.schema\.json|[\w/.-]+\.(md|svg))$/,
+      /^(deploy|examples)\/[\w/.-]+$/,
       /^models\/[\w/-]+\/(README\.md|config[\w-]*\.yaml|[\w-]+\.ts|data\/README\.md|data\/(sample_data|dict)\/.+)$/,
     ]
     const paths = packed.files.map(({ path }) => path)
@@ -40,6 +43,9 @@ describe('the packed package', () => {
       'README.md',
       'LICENSE',
       'docs/config.schema.json',
+      'docs/guide/tutorial.md',
+      'deploy/kubernetes/ctr-paddlepaddle-on-volcano.yaml',
+      'examples/ctr/train.ts',
       'dist/index.d.ts',
       'models/rank/dnn/config.yaml',
       'python/paddle/distributed/fleet/__init__.py',
@@ -50,11 +56,47 @@ describe('the packed package', () => {
     }
   })
 
+  test('every link of its pages, and every page that its help and messages name, leads to a file in it', async () => {
+    const paths = packed.files.map(({ path }) => path)
+    const isThere = (path: string) => paths.some((packed) => packed === path || packed.startsWith(`${path}/`))
+    const pages = paths.filter((path) => path.endsWith('.md'))
+    expect(pages.length).toBeGreaterThan(60)
+    const dead = await Promise.all(
+      pages.map(async (page) => {
+        const prose = (await readFile(join(ROOT, page), 'utf8'))
+          .replace(/^```[\s\S]*?^```/gm, '')
+          .replace(/`[^`\n]*`/g, '')
+        const targets = [...prose.matchAll(/\]\((?!\w+:)([^)\s#]+)/g)].map(([, target]) => join(dirname(page), target!))
+        return targets.filter((target) => !isThere(target.replace(/\/$/, ''))).map((target) => `${page}: ${target}`)
+      }),
+    )
+    expect(dead.flat()).toEqual([])
+    const code = paths.filter((path) => path.startsWith('dist/') && path.endsWith('.js'))
+    const named = await Promise.all(
+      code.map(
+        async (path) =>
+          (await readFile(join(ROOT, path), 'utf8')).match(/\b(docs|deploy|examples)\/[\w/-]+\.(md|yaml|ts)\b/g) ?? [],
+      ),
+    )
+    expect(named.flat().length).toBeGreaterThan(3)
+    expect([...new Set(named.flat())].filter((path) => !isThere(path))).toEqual([])
+  })
+
+  test('what nodes get is packed by tar alone, and is what npm installs', async () => {
+    const target = join(folder, 'nodes.tgz')
+    await packPackage(target)
+    const listed = (await run('tar', ['-tzf', target], folder)).split('\n')
+    expect(listed).toEqual(
+      expect.arrayContaining(['package/package.json', 'package/bin/oarfish.js', 'package/dist/index.js']),
+    )
+    expect(listed.filter((path) => /\.map$|_all\//.test(path))).toEqual([])
+  })
+
   test(
-    "trains in an empty folder into which the README's first line installed it",
+    "trains in an empty folder into which the README's line installed it",
     async () => {
       const [line] = /^npm install .*$/m.exec(await readFile(join(ROOT, 'README.md'), 'utf8')) ?? []
-      expect(line).toBe('npm install --ignore-scripts oarfish')
+      expect(line).toBe(`npm install --ignore-scripts ../oarfish/${packed.filename}`)
       const install = ['install', '--ignore-scripts', join(folder, packed.filename)]
       await run('npm', [...install, '--prefer-offline', '--no-audit', '--no-fund'], folder)
       const config = 'node_modules/oarfish/models/rank/dnn/config.yaml'
@@ -73,7 +115,7 @@ describe('the packed package', () => {
       const page = await readFile(join(ROOT, 'docs/reference/compatibility.md'), 'utf8')
       const [, line, megabytes] =
         /\| `(npm install [^`]+--omit=optional[^`]*)`, then `npx oarfish slim` \| (\d+) MB \|/.exec(page)!
-      expect(line).toBe('npm install --ignore-scripts --omit=optional oarfish')
+      expect(line).toBe(`npm install --ignore-scripts --omit=optional ${packed.filename}`)
       await writeFile(join(lean, 'package.json'), '{}')
       const install = [...line!.split(' ').slice(1, -1), join(folder, packed.filename), '--prefer-offline']
       await run('npm', [...install, '--no-audit', '--no-fund'], lean)
@@ -93,6 +135,17 @@ describe('the packed package', () => {
     },
     INSTALL_MS,
   )
+
+  test('before_hook.sh takes the tarball that came with the job, and never a name of a registry', async () => {
+    const hook = beforeHook({ version: '0.0.1' })
+    expect(hook).toContain('package="${OARFISH_PACKAGE:-./oarfish-0.0.1.tgz}"')
+    const node = join(folder, 'bare')
+    await mkdir(node)
+    await writeFile(join(node, 'before_hook.sh'), hook)
+    await expect(run('sh', ['before_hook.sh'], node, { PATH: SYSTEM_PATH })).rejects.toThrow(
+      'oarfish 0.0.1 is not on this node, and there is no ./oarfish-0.0.1.tgz: name a tarball of npm pack in OARFISH_PACKAGE',
+    )
+  })
 
   test(
     'before_hook.sh of a job installs it on a node where it is not, and does nothing where it is',

@@ -9,6 +9,9 @@ const ROOT = folderWith('package.json', dirname(fileURLToPath(import.meta.url)))
 /** A file or folder by its path in the package: `bin/oarfish.js`; `.` is the package. */
 export const packageFile = (path: string): string => join(ROOT, path)
 
+/** What an installation runs with: what nodes and hosts get. A clone holds more. */
+export const PACKAGE_PARTS = ['bin', 'dist', 'models', 'python', 'package.json'] as const
+
 /**
  * A module that is started or loaded by its path, named from src/: `ps/shard-thread`. What runs is always the built one. scripts/bundle.mjs
  * finds these calls in the sources, so names are written out, and gives each of them a file of its own.

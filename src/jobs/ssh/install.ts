@@ -1,12 +1,11 @@
 /** @file This package with what it needs, shipped to a host that may have no way to the internet. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
 import { basename, dirname, join, sep } from 'node:path'
-import { makeOwnFolder, packageFile, quoted, UserError } from '../../base/util/index.ts'
+import { makeOwnFolder, PACKAGE_PARTS, packageFile, quoted, shellWord, UserError } from '../../base/util/index.ts'
 import type { Channel } from './channel.ts'
 import { upload } from './upload.ts'
 
 const ROOT = packageFile('.')
-const OWN = ['bin', 'dist', 'models', 'python', 'package.json']
 
 /** To `~/.oarfish/VERSION` there, called by `~/.oarfish/bin/oarfish`. */
 export async function installPackage(channel: Channel, version: string): Promise<void> {
@@ -45,7 +44,7 @@ function stagePackage(): string {
   const stage = makeOwnFolder('package')
   const own = join(stage, 'node_modules', 'oarfish')
   mkdirSync(own, { recursive: true })
-  for (const name of OWN) if (existsSync(join(ROOT, name))) symlinkSync(join(ROOT, name), join(own, name))
+  for (const name of PACKAGE_PARTS) if (existsSync(join(ROOT, name))) symlinkSync(join(ROOT, name), join(own, name))
   for (const found of dependencies(ROOT)) {
     // Beside this package where npm put it beside, otherwise inside.
     const inside = found.startsWith(join(ROOT, 'node_modules') + sep)
@@ -93,7 +92,7 @@ function refuseOtherMachine({ host }: Channel, uname: string): void {
   if (SYSTEMS[system] === process.platform && MACHINES[machine] === process.arch) return
   throw new UserError(`${host.name} is ${uname}, this machine ${process.platform} ${process.arch}.`, {
     code: 'SSH_INSTALL',
-    hint: 'The native parts differ: install oarfish there by npm install --global --ignore-scripts oarfish',
+    hint: `The native parts differ. Here: npm pack ${shellWord(ROOT)}; there, with the file it writes: npm install --global --ignore-scripts FILE`,
   })
 }
 

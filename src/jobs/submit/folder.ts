@@ -1,6 +1,7 @@
 /** @file The scripts that PaddleRec generates in a submission folder: before_hook.sh, end_hook.sh, job.sh. Pure. */
 import { quoted, UserError } from '../../base/util/index.ts'
 import type { Job } from './job.ts'
+import { packageName } from './package.ts'
 import { renderTrainFlags } from './train-flags.ts'
 
 export interface FolderOptions {
@@ -17,14 +18,18 @@ export interface FolderOptions {
 
 export function beforeHook({ version }: Pick<FolderOptions, 'version'>): string {
   return `#!/bin/sh
-# Runs on each node before the job. It installs oarfish beside the job where the right version is not there yet.
-# OARFISH_PACKAGE may name another registry entry, a tarball of "npm pack", or a folder.
+# Runs on each node before the job. It installs oarfish beside the job where the right version is not there yet:
+# from OARFISH_PACKAGE (a tarball or folder), else the package that submitted the job, which came with its files.
 echo "Run before_hook.sh ..."
 wanted=${version}
+package="\${OARFISH_PACKAGE:-./${packageName(version)}}"
 if [ "$(oarfish --version 2>/dev/null)" = "$wanted" ]; then
     echo "oarfish $wanted is there already"
+elif [ -e "$package" ]; then
+    npm install --global --prefix "$PWD/.oarfish" --ignore-scripts --no-audit --no-fund "$package" || exit 1
 else
-    npm install --global --prefix "$PWD/.oarfish" --ignore-scripts --no-audit --no-fund "\${OARFISH_PACKAGE:-oarfish@$wanted}" || exit 1
+    echo "oarfish $wanted is not on this node, and there is no $package: name a tarball of npm pack in OARFISH_PACKAGE" >&2
+    exit 1
 fi
 echo "End before_hook.sh ..."
 `
@@ -42,7 +47,7 @@ export function checkHook(text: string): void {
   if (!/PaddleRec\.tar\.gz|PaddlePaddle\/PaddleRec|setup\.py install/.test(text)) return
   throw new UserError('before_hook.sh fetches PaddleRec, which this job does not use.', {
     code: 'SUBMIT_HOOK',
-    hint: 'Write instead: npm install --global --prefix "$PWD/.oarfish" --ignore-scripts oarfish\nWhere oarfish is on the nodes already, no before_hook.sh is needed.',
+    hint: 'Write instead: npm install --global --prefix "$PWD/.oarfish" --ignore-scripts "$OARFISH_PACKAGE" (a tarball of npm pack)\nWhere oarfish is on the nodes already, no before_hook.sh is needed.',
   })
 }
 

@@ -19,6 +19,7 @@ import { refuseSameNames, type TakenFile, takeFiles } from './files.ts'
 import { beforeHook, endHook, jobScript } from './folder.ts'
 import type { Job } from './job.ts'
 import { jobOf } from './job-of.ts'
+import { packageName } from './package.ts'
 
 export interface PrepareOptions {
   readonly config: LoadedRunConfig
@@ -43,6 +44,8 @@ export interface Prepared {
 export interface SubmissionFolder {
   readonly folder: string
   readonly files: readonly { readonly path: string; readonly text: string }[]
+  /** Tarball of this package for nodes that lack it; pods have an image instead. */
+  readonly package: string | undefined
 }
 
 /** One submission for each selected runner that belongs on a cluster. Throws with every problem of all of them. */
@@ -129,7 +132,11 @@ function planOf(job: Job, { backend, cwd, version, now }: PrepareOptions): Submi
     'end_hook.sh': endHook(),
     'job.sh': jobScript({ job, startCommand, version, server, executor: executorFor(name), hostfile }),
   }
-  return { folder, files: Object.entries(generated).map(([file, text]) => ({ path: join(folder, file), text })) }
+  return {
+    folder,
+    files: Object.entries(generated).map(([file, text]) => ({ path: join(folder, file), text })),
+    package: job.kind.endsWith('_MPI') ? join(folder, packageName(version)) : undefined,
+  }
 }
 
 /** The executor of a backend has its name in small letters; PaddleCloud is a job server, which has its own. */

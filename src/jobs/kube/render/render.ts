@@ -40,7 +40,7 @@ export function renderJob({ job, files, version, token, fsUgi, ...options }: Ren
   const name = kubeName(options.name ?? job.name)
   const maps = configMapsOf(name, [...files, describe(job)])
   const priorityClass = (options.withPriority ?? true) ? priorityClassOf(job.priority) : undefined
-  const image = job.pods?.image ?? `oarfish/oarfish:${version}`
+  const image = job.pods?.image ?? `localhost/oarfish:${version}`
   const framework = job.pods?.framework ?? 'volcano'
   const pods = job.roles.map((role) => ({ role, template: podOf({ job, name, image, maps, priorityClass }, role) }))
   const account = job.pods?.serviceAccount === undefined ? accountOf(name) : []
