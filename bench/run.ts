@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { measureModes } from './accuracy/modes.ts'
 import { measureAccuracy } from './accuracy.ts'
+import { measureDevice } from './device.ts'
 import { criteoLike } from './dataset.ts'
 import { measureLibrary } from './library.ts'
 import { type Figures, report, writeDocs } from './report.ts'
@@ -50,6 +51,7 @@ if (options.only?.includes('library')) {
   const isFast = await measureLibrary({ rows, rounds: Number(options.rounds), base: options.base })
   process.exit(isFast ? 0 : 1)
 }
+if (options.only?.includes('device')) process.exit((await measureDevice()) ? 0 : 1)
 const [TABLE_ROWS, PADDLE_ROWS] = [options['table-rows'], options['paddle-rows']]
 
 /** In the order in which they run. */

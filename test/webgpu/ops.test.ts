@@ -1,5 +1,5 @@
 /** @file Every op on WebGPU: where it runs, as docs/guide/devices.md says, and that it computes what the CPU does. */
-import { lacking, softwareAdapter } from './adapter.testing.ts'
+
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { backward } from '../../src/graph/autodiff/index.ts'
@@ -7,11 +7,14 @@ import { ortEngine } from '../../src/graph/engine/index.ts'
 import type { OpKind, Program } from '../../src/graph/program/index.ts'
 import { asFloat32, caseInputs, caseProgram, type OpCase, SIZES } from '../ops/case.ts'
 import { OP_CASES } from '../ops/op-cases.ts'
+import { lacking, softwareAdapter } from './adapter.testing.ts'
 import { apart, runOn } from './agree.testing.ts'
 
 const GUIDE = readFileSync(new URL('../../docs/guide/devices.md', import.meta.url), 'utf8')
 /** The first column of the table: ops, and of gradients those of an op. */
-const FALLS_BACK = [...GUIDE.matchAll(/^\| `(\w+)`( \(gradient\))? \|/gm)].map(([, op, gradient]) => `${op}${gradient ?? ''}`)
+const FALLS_BACK = [...GUIDE.matchAll(/^\| `([a-z_]+)`( \(gradient\))? \|/gm)].map(
+  ([, op, gradient]) => `${op}${gradient ?? ''}`,
+)
 
 /** Whether all of it runs on the device. */
 async function runsThere(program: Program): Promise<boolean> {

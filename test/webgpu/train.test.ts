@@ -1,5 +1,5 @@
 /** @file Training, evaluation and scoring on WebGPU, beside the same on the CPU; what a host without a device does. */
-import { ADAPTER_ENV, lacking } from './adapter.testing.ts'
+
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -7,9 +7,10 @@ import { loadConfig } from '../../src/base/config/index.ts'
 import { serve } from '../../src/inference/serve/index.ts'
 import { openPredictor } from '../../src/library/index.ts'
 import { infer } from '../../src/training/driver/index.ts'
-import { exported, type Exported, testLines } from '../export/exported.testing.ts'
+import { type Exported, exported, testLines } from '../export/exported.testing.ts'
 import { oarfish } from '../oarfish.testing.ts'
 import { tinyFolder, trainTiny } from '../train/tiny.testing.ts'
+import { ADAPTER_ENV, lacking } from './adapter.testing.ts'
 
 const ROWS = 192
 const ON = 'runner.device=webgpu'
@@ -74,7 +75,9 @@ describe.skipIf(lacking)('webgpu: scoring', () => {
 
   test('oarfish devices lists the adapter with its limits; --json says the same', async () => {
     const text = await oarfish(['devices'], made.folder, undefined, ADAPTER_ENV)
-    expect(text.out).toMatch(/webgpu\n {2}0 SwiftShader .* \(software, Vulkan 1\.\d\)\n {4}memory \d+ MiB, largest buffer 1024 MiB/)
+    expect(text.out).toMatch(
+      /webgpu\n {2}0 SwiftShader .* \(software, Vulkan 1\.\d\)\n {4}memory \d+ MiB, largest buffer 1024 MiB/,
+    )
     const json = await oarfish(['devices', '--json'], made.folder, undefined, ADAPTER_ENV)
     expect(JSON.parse(json.out)).toMatchObject({ webgpu: { adapters: [{ type: 'software', lacks: [] }] }, auto: 'cpu' })
   })

@@ -1,15 +1,18 @@
 /** @file The programs of every model that ships, on WebGPU beside the CPU: losses, outputs and gradients of a batch. */
-import { lacking, softwareAdapter } from './adapter.testing.ts'
+
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/base/config/index.ts'
 import { loadModel } from '../../src/model/index.ts'
+import { lacking, softwareAdapter } from './adapter.testing.ts'
 import { apart, drawnInputs, runOn } from './agree.testing.ts'
 
 const MODELS = fileURLToPath(new URL('../../models', import.meta.url))
-const CONFIGS = readdirSync(MODELS, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('/config.yaml'))
+const CONFIGS = readdirSync(MODELS, { recursive: true, encoding: 'utf8' }).filter((path) =>
+  path.endsWith('/config.yaml'),
+)
 
 describe.skipIf(lacking)('webgpu: the zoo at batch 16', () => {
   test.each(CONFIGS)('%s computes as on the CPU, to 1e-4', async (path) => {

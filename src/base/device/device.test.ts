@@ -45,10 +45,22 @@ test.each<[string, HostFacts, DeviceKeys, Record<string, string>, object]>([
   ['no visible device', TWO, { use_gpu: true }, { CUDA_VISIBLE_DEVICES: '-1' }, { ...cpu, notices: 1 }],
   ['an empty list of them', TWO, {}, { CUDA_VISIBLE_DEVICES: '' }, cpu],
   ['variables by custom of a launcher', TWO, {}, { FLAGS_selected_gpus: '0', OARFISH_DEVICE: '' }, cpu],
-  ['--gpus above use_gpu: False', TWO, { use_gpu: false }, { OARFISH_DEVICE: 'gpu' }, { on: 'webgpu', index: 0, ...here }],
+  [
+    '--gpus above use_gpu: False',
+    TWO,
+    { use_gpu: false },
+    { OARFISH_DEVICE: 'gpu' },
+    { on: 'webgpu', index: 0, ...here },
+  ],
   ['device: cpu above --gpus', TWO, { device: 'cpu' }, { OARFISH_DEVICE: 'gpu' }, cpu],
   ['device: webgpu on software', SOFTWARE, { device: 'webgpu' }, {}, { on: 'webgpu', index: 0, ...here }],
-  ['CUDA where its libraries lie', CUDA, { use_gpu: true }, { FLAGS_selected_gpus: '1' }, { on: 'cuda', index: 1, ...here }],
+  [
+    'CUDA where its libraries lie',
+    CUDA,
+    { use_gpu: true },
+    { FLAGS_selected_gpus: '1' },
+    { on: 'cuda', index: 1, ...here },
+  ],
   [
     'the second of two models',
     TWO,
@@ -77,8 +89,20 @@ test.each<[string, HostFacts, DeviceKeys, Record<string, string>, object]>([
 test.each<[string, HostFacts, DeviceKeys, Record<string, string>, string]>([
   ['DEVICE_MISSING', BARE, { device: 'webgpu' }, {}, 'device: webgpu: there is no such device here.'],
   ['DEVICE_MISSING', TWO, { device: 'cuda' }, {}, 'device: cuda: there is no such device here.'],
-  ['DEVICE_INDEX', TWO, { use_gpu: true }, { FLAGS_selected_gpus: '2' }, 'FLAGS_selected_gpus=2: there is no device 2; this host has 0 A, 1 B.'],
-  ['DEVICE_INDEX', TWO, { use_gpu: true }, { CUDA_VISIBLE_DEVICES: '7' }, 'there is no device 0; this host has 0 A, 1 B, of which CUDA_VISIBLE_DEVICES shows 7.'],
+  [
+    'DEVICE_INDEX',
+    TWO,
+    { use_gpu: true },
+    { FLAGS_selected_gpus: '2' },
+    'FLAGS_selected_gpus=2: there is no device 2; this host has 0 A, 1 B.',
+  ],
+  [
+    'DEVICE_INDEX',
+    TWO,
+    { use_gpu: true },
+    { CUDA_VISIBLE_DEVICES: '7' },
+    'there is no device 0; this host has 0 A, 1 B, of which CUDA_VISIBLE_DEVICES shows 7.',
+  ],
   [
     'DEVICE_LIMIT',
     withAdapters({ ...adapter('old', 'discrete'), lacks: ['shaderStorageBufferArrayDynamicIndexing'] }),
@@ -87,13 +111,18 @@ test.each<[string, HostFacts, DeviceKeys, Record<string, string>, string]>([
     'old cannot run WebGPU: it lacks shaderStorageBufferArrayDynamicIndexing.',
   ],
 ])('%s: %#', (code, facts, keys, env, message) => {
-  expect(() => choose(facts, keys, env)).toThrow(expect.objectContaining({ code, message: expect.stringContaining(message) }))
+  expect(() => choose(facts, keys, env)).toThrow(
+    expect.objectContaining({ code, message: expect.stringContaining(message) }),
+  )
 })
 
 test('a host without devices says what was looked for, with a way to get each', () => {
   const facts: HostFacts = { ...BARE, vulkan: { missing: 'loader' } }
   const { webgpu, cuda } = findDevices(facts)
-  expect(webgpu.missing.map(({ what }) => what)).toEqual(['the Vulkan loader (libvulkan.so.1)', 'a Vulkan driver with an adapter'])
+  expect(webgpu.missing.map(({ what }) => what)).toEqual([
+    'the Vulkan loader (libvulkan.so.1)',
+    'a Vulkan driver with an adapter',
+  ])
   expect(cuda.missing).toHaveLength(2)
   for (const { get } of [...webgpu.missing, ...cuda.missing]) expect(get).not.toBe('')
   const request = requestedDevice({ use_gpu: true }, {})

@@ -8,7 +8,11 @@ const DEVICE = { provider: 'webgpu', index: 0, name: 'A card', lock: new SharedA
 test.each([
   ['DEVICE_LOST', 'WebGPU device lost: Device was destroyed', /^A card was lost/],
   ['DEVICE_LOST', 'vkQueueSubmit failed with VK_ERROR_DEVICE_LOST', /--resume/],
-  ['DEVICE_MEMORY', 'Failed to allocate memory for requested buffer of size 8589934592', /^The memory of A card is full/],
+  [
+    'DEVICE_MEMORY',
+    'Failed to allocate memory for requested buffer of size 8589934592',
+    /^The memory of A card is full/,
+  ],
   ['DEVICE_LIMIT', 'Binding size (2147483648) is larger than maxStorageBufferBindingSize', /^A card cannot hold/],
   ['DEVICE_MISSING', 'Failed to get a WebGPU adapter: No supported adapters', /^A card could not be opened/],
 ])('%s is told with how to go on: %s', (code, said, text) => {

@@ -8,3 +8,4 @@ export { type ModelInput, type ModelSession, openModel } from './model-session.t
 export { nullEngine } from './null.ts'
 export { ortEngine } from './ort.ts'
 export { referenceEngine } from './reference.ts'
+export { openTableSession, type TableSession, type TypedView } from './table-session.ts'

@@ -48,6 +48,7 @@ function sessionOptions({
   threads = 1,
   device = CPU,
   strict = false,
+  stays = false,
 }: OrtOptions): ort.InferenceSession.SessionOptions {
   return {
     executionProviders: [providerOf(device)],
@@ -56,7 +57,8 @@ function sessionOptions({
     executionMode: 'sequential',
     graphOptimizationLevel: 'all',
     // What a device leaves to the CPU is in a table of the documentation, not in a warning a session.
-    logSeverityLevel: 3,
+    logSeverityLevel: strict ? 4 : 3,
+    ...(stays ? { preferredOutputLocation: 'gpu-buffer' as const } : {}),
     ...(strict ? { extra: { session: { disable_cpu_ep_fallback: '1' } } } : {}),
   }
 }

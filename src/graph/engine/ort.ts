@@ -14,6 +14,8 @@ export interface OrtOptions {
   readonly device?: Device | undefined
   /** Refuses programs of which the device leaves a part to the CPU. @default false */
   readonly strict?: boolean | undefined
+  /** Results stay on the device, as tensors that another session takes. @default false */
+  readonly stays?: boolean | undefined
 }
 
 export function ortEngine(options: OrtOptions = {}): Engine {

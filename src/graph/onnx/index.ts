@@ -4,3 +4,4 @@
  */
 export { toOnnx, toOnnxModel } from './lower.ts'
 export { dataType, encodeModel, type OnnxModel, type OnnxNode, type OnnxTensor, type OnnxValue } from './messages.ts'
+export { STEP_INPUTS, TABLE_STEP_RULES, type TableRule, tableInputs, tableStep, trainedTable } from './table-step.ts'

@@ -1,0 +1,108 @@
+/** @file Steps of the CTR DNN with its table on a device, small and large: `npm run bench -- --only device`. */
+import { hostDevices, openDevice, SWIFTSHADER } from '../src/base/device/index.ts'
+import { createRng } from '../src/base/util/index.ts'
+import { backward } from '../src/graph/autodiff/index.ts'
+import { openTableSession, type TypedView } from '../src/graph/engine/index.ts'
+import { embedding, linear, sigmoidCrossEntropy } from '../src/graph/nn/index.ts'
+import { STEP_INPUTS, tableInputs } from '../src/graph/onnx/index.ts'
+import { Builder, concat, mean, type Program, programInputs, type Tensor } from '../src/graph/program/index.ts'
+import { kernelRule, optimizer, stepFactors } from '../src/weights/optim/index.ts'
+
+const [SLOTS, DIM, DENSE] = [26, 9, 13]
+const SIZES = [100_000, 2_000_000]
+const SPEC = optimizer.adam({ learningRate: 0.001, lazy: true })
+/** A step with the large table takes at most so much of one with the small. */
+const AT_MOST = 1.1
+
+/** Prints the best and the median step for each table; false where the large one costs more than it may. */
+export async function measureDevice({ samples = 16, steps = 12, rounds = 3 } = {}): Promise<boolean> {
+  if (hostDevices().webgpu.adapters.length === 0) {
+    console.log(`- no WebGPU adapter: oarfish devices (in software: VK_DRIVER_FILES=${SWIFTSHADER})`)
+    return false
+  }
+  const device = openDevice({ device: 'webgpu' }, {}, console.log)
+  console.log(`# A step on ${device.name}, batch ${samples}, ${SLOTS} slots of ${DIM}, Adam on the device\n`)
+  const times = new Map<number, number[]>(SIZES.map((rows) => [rows, []]))
+  // In turns, so that what else the machine does falls on both.
+  for (let round = 0; round < rounds; round++)
+    for (const rows of SIZES) times.get(rows)!.push(...(await stepTimes(device, rows, samples, steps)))
+  console.log('| rows | table | best | median |\n| --- | --- | --- | --- |')
+  const medians = SIZES.map((rows) => {
+    const sorted = times.get(rows)!.sort((a, b) => a - b)
+    const median = sorted[sorted.length >> 1]!
+    const bytes = rows * DIM * (1 + kernelRule(SPEC).states) * 4
+    console.log(`| ${rows} | ${Math.round(bytes / 2 ** 20)} MiB | ${sorted[0]!.toFixed(1)} ms | ${median.toFixed(1)} ms |`)
+    return median
+  })
+  const ratio = medians[1]! / medians[0]!
+  console.log(`\n${ratio.toFixed(2)} times as long with ${SIZES[1]! / SIZES[0]!} times the rows (at most ${AT_MOST})`)
+  return ratio <= AT_MOST
+}
+
+async function stepTimes(device: ReturnType<typeof openDevice>, rows: number, samples: number, steps: number) {
+  const program = ctrDnn()
+  const rule = kernelRule(SPEC)
+  const session = await openTableSession({ program, device, ruleOf: () => rule })
+  try {
+    const width = DIM * (1 + rule.states)
+    await session.upload('embedding', floats([rows, width]))
+    const inputs = batch(program, rows, samples)
+    const loss = floats([])
+    for (let i = 0; i < 2; i++) await session.run(inputs, { loss }) // shaders
+    const times: number[] = []
+    for (let i = 0; i < steps; i++) {
+      const started = performance.now()
+      await session.run(inputs, { loss })
+      times.push(performance.now() - started)
+    }
+    return times
+  } finally {
+    await session.close()
+  }
+}
+
+function ctrDnn(): Program {
+  const builder = new Builder()
+  const slots = Array.from({ length: SLOTS }, (_, i) => ({ kind: 'sparse' as const, name: String(i + 1), builder }))
+  const dense = builder.feed('dense_input', ['B', DENSE], 'float32')
+  const label = builder.feed('label', ['B', 1], 'float32')
+  let x: Tensor = concat([embedding(slots, { name: 'embedding', dim: DIM }), dense], 1)
+  for (const [i, out] of [128, 64, 32].entries()) x = linear(x, { name: `fc${i}`, out, activation: 'relu' })
+  return backward(
+    builder.build({ loss: mean(sigmoidCrossEntropy(linear(x, { name: 'out', out: 1 }), label)) }),
+    'loss',
+  )
+}
+
+function batch(program: Program, rows: number, samples: number): Record<string, TypedView> {
+  const rng = createRng(1n)
+  const occurrences = Array.from({ length: samples * SLOTS }, () => rng.below(rows))
+  const unique = [...new Set(occurrences)]
+  const places = new Map(unique.map((row, i) => [row, i]))
+  const names = tableInputs('embedding')
+  const { rate, aux } = stepFactors(SPEC, 1)
+  const own = programInputs(program)
+    .filter(({ name }) => !program.rows.some((spec) => spec.name === name))
+    .map(({ name, shape }) => [name, floats(shape.map((dim) => (dim === 'B' ? samples : Number(dim))), 0.01)] as const)
+  return {
+    ...Object.fromEntries(own),
+    [names.unique]: ints(unique),
+    [names.inverse]: ints(occurrences.map((row) => places.get(row)!)),
+    [names.cell]: ints(occurrences.map((_, i) => i)),
+    [names.merged]: floats([unique.length, DIM]),
+    [names.pooled]: floats([occurrences.length, DIM]),
+    [STEP_INPUTS.rate]: floats([1], rate),
+    [STEP_INPUTS.aux]: floats([1], aux),
+  }
+}
+
+const floats = (dims: readonly number[], value = 0): TypedView => ({
+  dims,
+  dtype: 'float32',
+  data: new Float32Array(dims.reduce((a, b) => a * b, 1)).fill(value),
+})
+const ints = (values: readonly number[]): TypedView => ({
+  dims: [values.length],
+  dtype: 'int32',
+  data: Int32Array.from(values),
+})
