@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path'
 import { Command } from 'commander'
 import { UserError } from '../base/util/index.ts'
 import type { Tool } from '../jobs/launch/index.ts'
+import { gpuboxTrainerCommand } from './gpubox-trainer.ts'
 import { inferCommand } from './infer.ts'
 import { underLauncher } from './interrupt.ts'
 import type { CliIo } from './io.ts'
@@ -60,7 +61,7 @@ const RUNS: Readonly<Record<Tool, ToolRun>> = {
   static_ps_infer: { command: psInferCommand },
   static_ps_offline_infer: { command: psOfflineInferCommand },
   static_ps_online_trainer: {},
-  static_gpubox_trainer: {},
+  static_gpubox_trainer: { command: gpuboxTrainerCommand },
 }
 
 /** Whether the model of `-m FILE` exists as static_model.ts alone, which has no dynamic graph. */

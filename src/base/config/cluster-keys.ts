@@ -1,5 +1,6 @@
 /** @file The `runner` keys of parameter servers, collective training, remote file systems, and online training. */
 import { z } from 'zod'
+import { SIZE } from '../util/index.ts'
 import { choice, count, flag, group, names, optionalCount, optionalText, text } from './option.ts'
 import { EXAMPLE_COUNT_METHODS } from './runner-keys.ts'
 
@@ -54,6 +55,12 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
     'Megabytes that the tables of one server may take, beyond which new rows are refused; 90 % of the memory of its host or container unless set.',
     8192,
   ),
+  pass_memory: z.string().regex(SIZE).optional().meta({
+    description:
+      'sync_mode gpubox: memory for the passes that are in it at once, samples and rows; epochs are cut into as many passes as that takes. One pass an epoch unless set.',
+    example: '8GB',
+    expected: 'an amount like 512MB or 8GB',
+  }),
   use_fleet: flag(false, 'Collective training: one model over all processes.'),
   collective: choice(
     COLLECTIVES,

@@ -1,4 +1,5 @@
 /** @file What events hold, as people read it: counts, rates, durations, metric values, a process of a job. */
+import { sizeText } from '../util/index.ts'
 import type { EventOf } from './event.ts'
 
 /** 400000 as `400,000`. */
@@ -43,21 +44,13 @@ export function processText({ role, rank, pid, state, endpoint, log, exit, host 
   return `${name} ${state === 'done' ? 'is done' : state} (pid ${pid})${exit && state !== 'done' ? `: ${exit}` : ''}`
 }
 
-/** 1536 as `1.5 KB`, 3 * 2^30 as `3.0 GB`. */
-export function bytesText(bytes: number): string {
-  const units = ['bytes', 'KB', 'MB', 'GB', 'TB']
-  const unit = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)))
-  const scaled = bytes / 1024 ** unit
-  return `${unit === 0 ? scaled : scaled.toFixed(1)} ${units[unit]}`
-}
-
 /** What passes will take, and by table. */
 export function forecastLines({ passes, devices, samples, estimated, tables, ...sums }: EventOf<'forecast'>): string[] {
   const about = estimated ? 'about ' : ''
   const times = passes === 1 ? 'one pass' : `${passes} passes`
   const where = devices > 1 ? `on ${devices} devices` : 'on the device'
   const sizes = (own: { readonly deviceBytes: number; readonly memoryBytes: number }) =>
-    `${bytesText(own.deviceBytes)} ${where}, ${bytesText(own.memoryBytes)} in memory`
+    `${sizeText(own.deviceBytes)} ${where}, ${sizeText(own.memoryBytes)} in memory`
   return [
     `Forecast: ${times} an epoch, ${about}${countText(samples)} samples; ${sizes(sums)}.`,
     ...tables.map((own) => `  table ${own.table}: ${about}${countText(own.rows)} rows in a pass, ${sizes(own)}`),
@@ -75,6 +68,6 @@ export function passText({
   waitedSeconds,
 }: EventOf<'passEnd'>): string {
   const which = passes === 1 ? `pass of epoch ${epoch}` : `pass ${pass + 1} of ${passes} of epoch ${epoch}`
-  const counts = `${countText(rows)} rows, ${countText(newRows)} new, ${bytesText(bytesMoved)} moved`
+  const counts = `${countText(rows)} rows, ${countText(newRows)} new, ${sizeText(bytesMoved)} moved`
   return `${which} ended: ${counts}, waited ${waitedSeconds.toFixed(2)} s for its preparation`
 }

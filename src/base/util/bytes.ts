@@ -11,3 +11,12 @@ export function sizeText(bytes: number): string {
   const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3))
   return `${power === 0 ? Math.round(bytes) : (bytes / 1000 ** power).toFixed(1)} ${units[power]}`
 }
+
+/** What SIZE allows, `1.5 kB` as 1500. */
+export function sizeOf(text: string): number {
+  const [, amount, unit] = SIZE.exec(text) ?? []
+  return Math.round(Number(amount) * 1000 ** ['kb', 'mb', 'gb', 'tb'].indexOf(unit!.toLowerCase()) * 1000)
+}
+
+/** An amount of memory as people write it. */
+export const SIZE = /^(\d+(?:\.\d+)?) ?(kb|mb|gb|tb)$/i

@@ -28,3 +28,4 @@ export {
   maskedMean,
   positions,
 } from './sequence.ts'
+export { continuousValueModel, type SparseEmbeddingOptions, sparseEmbedding } from './sparse-embedding.ts'

@@ -1,9 +1,21 @@
 /** @file The GPU parameter server: training alone, pass after pass over rows that were copied out of the host's tables. */
 import { availableParallelism } from 'node:os'
 import type { LoadedConfig } from '../../base/config/index.ts'
-import { UserError } from '../../base/util/index.ts'
-import { createSides, PassCycle, type PassHandle, PassReader, PrepareThreads, slotTables } from '../passes/index.ts'
+import { sizeOf, UserError } from '../../base/util/index.ts'
+import { countPieces, type InputKind, measureFiles, openReaderPool, type ReaderPoolOptions } from '../../data/index.ts'
 import {
+  createSides,
+  PassCycle,
+  type PassHandle,
+  PassReader,
+  PrepareThreads,
+  planPasses,
+  sampleGrowth,
+  slotTables,
+} from '../passes/index.ts'
+import {
+  type Input,
+  inputKind,
   inputOf,
   type PassResult,
   type PassStart,
@@ -70,11 +82,10 @@ class PassTraining extends LocalTraining {
       threads: devices,
       pool: { sliced: devices > 1 },
     }
-    const sparse = model.slots.filter(({ kind }) => kind === 'sparse').map(({ name }) => name)
+    const slots = { groups: this.#groups, sparseSlots: this.#sparse.length }
     const tables = { host: params.handle.tables, sides }
-    const groups = slotTables(model.train, sparse)
     // Trainers come first, then this thread.
-    const threads = new PrepareThreads({ ...tables, groups, sparseSlots: sparse.length }, devices + 1, this.#preparers)
+    const threads = new PrepareThreads({ ...tables, ...slots }, devices + 1, this.#preparers)
     this.#threads = threads
     const input = { readers: { train: this.#reader } }
     this.runtime = await Runtime.open({ ...runtimeOptions(context), model, files, trainers, input })
@@ -103,11 +114,43 @@ class PassTraining extends LocalTraining {
     return this.context.rules.filesOf?.(epoch) ?? this.files.train!
   }
 
+  /** Into how many passes epochs are cut; undefined where there is so much memory that nobody need ask. */
+  async #plan(options: ReaderPoolOptions, kind: InputKind, format: Input['format']): Promise<number | undefined> {
+    const { runner } = this.context.config.config
+    const files = this.#filesOf(this.#start!.position.epoch)
+    const measured = measureFiles(files)
+    const memoryBytes = Math.floor(0.9 * process.availableMemory())
+    const bytes = measured.reduce((sum, file) => sum + file.bytes, 0)
+    if (runner.pass_memory === undefined && MEMORY_PER_TEXT * bytes < memoryBytes) return undefined
+    const pool = openReaderPool({ ...options, dropZeros: true })
+    try {
+      const reader = pool.read({ files, format, epoch: 0, batchSize: 4096 })
+      const growth = await sampleGrowth(reader, this.#groups, this.#sparse.length)
+      const passBytes = runner.pass_memory === undefined ? undefined : sizeOf(runner.pass_memory)
+      const mostPasses = countPieces(measured, kind)
+      const limits = { passBytes, memoryBytes, mostPasses }
+      const { passes, forecast } = planPasses(growth, this.params.tables, this.#devices, limits)
+      this.context.emit(forecast)
+      return passes
+    } finally {
+      await pool.close()
+    }
+  }
+
+  get #sparse(): readonly string[] {
+    return this.model.slots.filter(({ kind }) => kind === 'sparse').map(({ name }) => name)
+  }
+
+  get #groups() {
+    return slotTables(this.model.train, this.#sparse)
+  }
+
   async #readerOptions(): Promise<ConstructorParameters<typeof PassReader>[0]> {
     const { emit, config: loaded } = this.context
     const { config } = loaded
     const { runner } = config
-    const { reader, format } = inputOf(config, 'train', this.files.train!)
+    const input = inputOf(config, 'train', this.files.train!)
+    const { reader, format } = input
     const { parse_ins_id: parseInsId, parse_content: parseContent, seed } = runner
     const slots = await slotsInData(this.model.slots, this.files)
     const batchSize = runner.train_batch_size * this.#devices
@@ -115,13 +158,17 @@ class PassTraining extends LocalTraining {
     return {
       dataset: { ...reader, slots, threads, format, batchSize, seed, parseInsId, parseContent },
       shuffle: shuffleOf(runner) !== undefined,
-      passes: 1,
+      passes: (await this.#plan({ ...reader, slots, threads: 1 }, inputKind(input), format)) ?? 1,
+      counts: runner.pass_memory === undefined ? { tables: this.params.tables, devices: this.#devices } : undefined,
       epochs: runner.epochs,
       filesOf: (epoch) => this.#filesOf(epoch),
       emit,
     }
   }
 }
+
+/** Read a piece at a time, text is held in memory once and parsed beside it; rows take less than that. */
+const MEMORY_PER_TEXT = 4
 
 /** One trainer thread a device, and all of them make one step together. */
 function withTrainers(loaded: LoadedConfig, devices: number): LoadedConfig {

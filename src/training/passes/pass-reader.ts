@@ -1,6 +1,7 @@
 /** @file The batches of an epoch, pass after pass: begins each pass before its first batch and has the next one prepared meanwhile. */
 import type { Event, EventSink } from '../../base/event/index.ts'
 import { type Batch, type BatchReader, InMemoryDataset, measureFiles, type ReaderPool } from '../../data/index.ts'
+import { counted, type SizedTable } from './forecast.ts'
 import type { EndedPass, LoadedSamples, PassCycle, PassSamples } from './pass-cycle.ts'
 
 export interface PassReaderOptions {
@@ -12,6 +13,8 @@ export interface PassReaderOptions {
   readonly epochs: number
   readonly filesOf: (epoch: number) => readonly string[]
   readonly emit: EventSink
+  /** The first pass is counted, which nobody has forecast. @default false */
+  readonly counts?: { readonly tables: readonly SizedTable[]; readonly devices: number } | undefined
 }
 
 export class PassReader implements ReaderPool {
@@ -23,6 +26,7 @@ export class PassReader implements ReaderPool {
   /** The pass under way, and its last batch once that was given out. */
   #place = { epoch: 0, pass: 0 }
   #lastBatch = -1
+  #isCounted = false
 
   constructor(options: PassReaderOptions) {
     this.#options = options
@@ -81,13 +85,15 @@ export class PassReader implements ReaderPool {
   }
 
   async #begin(epoch: number, pass: number): Promise<{ readonly loaded: LoadedSamples }> {
-    const { passes, epochs, emit } = this.#options
+    const { passes, epochs, emit, counts } = this.#options
     if (this.#next?.epoch !== epoch || this.#next.pass !== pass) this.prepare(epoch, pass)
     this.#place = { epoch, pass }
     this.#lastBatch = -1
     const begun = await this.#cycle.beginPass()
     const { samples, tables, loadSeconds, collectSeconds, waitedSeconds, seconds } = begun
     const rows = tables.reduce((sum, own) => sum + own.rows, 0)
+    if (counts && !this.#isCounted) emit(counted(begun, counts.tables, passes, counts.devices))
+    this.#isCounted = true
     const spent = { loadSeconds, collectSeconds, waitedSeconds, seconds }
     emit({ kind: 'passBegin', epoch, pass, passes, samples, rows, ...spent })
     const next = pass + 1 < passes ? { epoch, pass: pass + 1 } : { epoch: epoch + 1, pass: 0 }

@@ -6,6 +6,7 @@ export {
   checkData,
   type DataFiles,
   findDataFiles,
+  type Input,
   inputKind,
   inputOf,
   readerThreads,
