@@ -1,6 +1,6 @@
-"""Samples as frames: a length, a header in JSON, then for each field its values one sample after the other.
+"""Samples as frames: a length, a header in JSON, then records of arrays, or for each field its values one sample after the other.
 
-Fields are joined by C code wherever they are arrays (or lists) of one dimension; anything else goes a slower way with the same result.
+Arrays of numpy become records by one call of C code; anything else goes a slower way with the same result.
 """
 import itertools
 import json
@@ -9,13 +9,16 @@ import struct
 import time
 
 from oarfish_dataset import rank_asked
-from oarfish_packer import sample_packer
+from oarfish_packer import END, FULL, sample_packer
 
 # A frame ends at every multiple of this, so that what was read can be compared however frames were cut between.
 BLOCK = 512
 FRAME_BYTES = 1024 * 1024
 # A slow reader's samples are not kept back for longer.
 FLUSH_SECONDS = 0.2
+# Room for some frames, so that a reader seldom waits until the other side has been woken. Linux has it; its number is no name before Python 3.10.
+F_SETPIPE_SZ = 1031
+PIPE_BYTES = 1024 * 1024
 
 
 class SampleError(Exception):
@@ -26,6 +29,7 @@ class FrameWriter(object):
     def __init__(self, output):
         self._descriptor = output.fileno()
         self._output = output
+        widen(self._descriptor)
 
     def stream(self, slots):
         return SampleStream(self, slots)
@@ -35,7 +39,7 @@ class FrameWriter(object):
         text += b" " * (-len(text) % 8)
         pieces = []
         for array in arrays:
-            data = array.tobytes()
+            data = array if isinstance(array, bytes) else array.tobytes()
             pieces.append(data)
             if len(data) % 8:
                 pieces.append(b"\0" * (-len(data) % 8))
@@ -44,6 +48,15 @@ class FrameWriter(object):
         while len(data):
             data = data[os.write(self._descriptor, data):]
         return size
+
+
+def widen(pipe):
+    try:
+        import fcntl
+
+        fcntl.fcntl(pipe, F_SETPIPE_SZ, PIPE_BYTES)
+    except (ImportError, EnvironmentError):
+        pass
 
 
 class SampleStream(object):
@@ -63,20 +76,24 @@ class SampleStream(object):
         self.samples = 0
 
     def take(self, samples):
-        kept, packer, now = self._kept, self._packer, time.perf_counter
-        append, room, until = kept.append, self._room(), now() + FLUSH_SECONDS
-        for sample in samples:
-            if packer is None or kept or not packer.add(sample):
-                # In their order: what is packed, then what is kept as it is.
-                if packer is not None and packer.packed:
-                    self._flush_packed()
-                    room = self._room()
-                if packer is not None and packer.gave_up:
-                    packer = self._packer = None
-                append(sample)
-            if len(kept) >= room or (packer is not None and len(packer.packed) >= room) or now() > until:
-                self.flush()
-                room, until = self._room(), now() + FLUSH_SECONDS
+        samples, packer, odd = iter(samples), self._packer, None
+        while odd is not END:
+            until = time.perf_counter() + FLUSH_SECONDS
+            odd = packer.fill(samples, self._room(), until) if packer is not None else next(samples, END)
+            self.flush()
+            if odd is not END and odd is not FULL:
+                self._keep(odd, samples, until)
+
+    def _keep(self, first, samples, until):
+        """A block from a sample on that is no record."""
+        kept, room = self._kept, self._room()
+        kept.append(first)
+        while len(kept) < room and time.perf_counter() <= until:
+            sample = next(samples, END)
+            if sample is END:
+                break
+            kept.append(sample)
+        self.flush()
 
     def _room(self):
         return min(self._limit, BLOCK - self.samples % BLOCK)
@@ -101,8 +118,8 @@ class SampleStream(object):
             self._limit = max(1, self._limit // 2)
 
     def _flush_packed(self):
-        count, fields, arrays = self._packer.take()
-        size = self._send_columns(count, fields, arrays)
+        count, fields, records = self._packer.take()
+        size = self._send_columns(count, fields, [records], records=True)
         self.samples += count
         if size > FRAME_BYTES:
             self._limit = max(1, self._limit // 2)
@@ -111,10 +128,11 @@ class SampleStream(object):
         fields, arrays = self._columns(samples)
         return self._send_columns(len(samples), fields, arrays)
 
-    def _send_columns(self, count, fields, arrays):
+    def _send_columns(self, count, fields, arrays, records=False):
         ignored = sorted(self._ignored - self._told)
         self._told |= self._ignored
-        header = {"kind": "samples", "samples": count, "fields": fields, "ignored": ignored, "asked": rank_asked()}
+        header = {"kind": "samples", "samples": count, "fields": fields, "ignored": ignored, "asked": rank_asked(),
+                  "records": records}
         return self._writer.send(header, arrays)
 
     def _columns(self, samples):

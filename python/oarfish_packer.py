@@ -1,10 +1,14 @@
-"""Samples of one layout, packed as they come: arrays that are kept make every later one slower to allocate."""
+"""Samples of numpy arrays as records, each made as it comes: arrays that are kept make every later one slower to allocate."""
+import marshal
 import operator
 import sys
+import time
 
 KEPT = ("int64", "uint64", "float32", "float64")
-# Layouts that change sooner than this are not worth it.
-WORTH = 64
+# A list or tuple of this version is its kind and length, then of each array "s", its bytes' number and the bytes: one call makes it.
+VERSION = 2
+
+FULL, END = object(), object()
 
 dtype_of = operator.attrgetter("dtype")
 
@@ -14,68 +18,40 @@ def sample_packer(slots):
     numpy = sys.modules.get("numpy")
     if numpy is None or getattr(numpy, "is_stand_in", False):
         return None
-    return SamplePacker(numpy, len(slots))
+    return SamplePacker(len(slots))
 
 
 class SamplePacker(object):
-    def __init__(self, numpy, fields):
-        self._numpy = numpy
+    def __init__(self, fields):
         self._fields = fields
-        self._dtypes = self._widths = None
-        # Bytes of a sample.
-        self._size = 0
-        # Samples of the layout so far.
-        self._run = 0
-        self._is_over = False
+        self._dtypes = None
         self.packed = []
-        # Samples differ too much in their lengths.
-        self.gave_up = False
 
-    def add(self, sample):
-        """False: this sample has another layout than those that are packed, or none at all."""
-        if type(sample) is not list and type(sample) is not tuple:
-            return False
-        try:
-            if self._dtypes is None and not self._begin(sample):
-                return False
-            if list(map(len, sample)) == self._widths and list(map(dtype_of, sample)) == self._dtypes:
-                # Arrays that do not lie in one piece raise; those of more dimensions have more bytes.
-                data = b"".join(sample)
-                if len(data) == self._size:
-                    self.packed.append(data)
-                    self._run += 1
-                    return True
-        except (AttributeError, TypeError, ValueError, BufferError):
-            pass
-        self._end()
-        return False
+    def fill(self, samples, room, until):
+        """Packs so many samples, or those until then: FULL; END of samples; or the first that has other types, or is none of arrays."""
+        packed, dtypes, dumps, now = self.packed, self._dtypes, marshal.dumps, time.perf_counter
+        for sample in samples:
+            if type(sample) is not list and type(sample) is not tuple:
+                return sample
+            try:
+                found = list(map(dtype_of, sample))
+                if found != dtypes:
+                    if packed or not self._begins(found):
+                        return sample
+                    dtypes = self._dtypes = found
+                # Arrays that do not lie in one piece raise.
+                packed.append(dumps(sample, VERSION))
+            except (AttributeError, TypeError, ValueError, BufferError):
+                return sample
+            if len(packed) >= room or now() > until:
+                return FULL
+        return END
 
-    def _begin(self, sample):
-        array = self._numpy.ndarray
-        if len(sample) != self._fields or not all(
-                type(value) is array and value.ndim == 1 and value.dtype.name in KEPT and value.dtype.isnative
-                for value in sample):
-            return False
-        self._dtypes, self._widths = list(map(dtype_of, sample)), list(map(len, sample))
-        self._size = sum(value.nbytes for value in sample)
-        self._run, self._is_over = 0, False
-        return True
-
-    def _end(self):
-        self.gave_up = self._dtypes is not None and self._run < WORTH
-        self._is_over = True
-        if not self.packed:
-            self._dtypes = None
+    def _begins(self, dtypes):
+        return len(dtypes) == self._fields and all(
+            getattr(dtype, "name", None) in KEPT and dtype.isnative for dtype in dtypes)
 
     def take(self):
-        """How many samples were packed, and their fields one after the other; starts again."""
-        np, packed, dtypes, widths = self._numpy, self.packed, self._dtypes, self._widths
-        record = np.dtype([("f%d" % i, dtype, (width,)) for i, (dtype, width) in enumerate(zip(dtypes, widths))])
-        rows = np.frombuffer(b"".join(packed), dtype=record)
-        self.packed = []
-        if self._is_over:
-            self._dtypes = None
-        fields = [
-            {"dtype": dtype.name, "width": width, "values": width * len(packed)} for dtype, width in zip(dtypes, widths)
-        ]
-        return len(packed), fields, [rows[name] for name in record.names]
+        """How many samples were packed, what their fields are, and their records; starts again."""
+        packed, self.packed = self.packed, []
+        return len(packed), [{"dtype": dtype.name} for dtype in self._dtypes], b"".join(packed)

@@ -3,6 +3,7 @@ import type { TextFormat } from '../base/kernel/index.ts'
 import { deriveSeed, fromPlainError } from '../base/util/index.ts'
 import { type Batch, type BufferPool, releaseBatch, releaseSamples } from './batch.ts'
 import { type Batcher, createBatcher } from './batcher.ts'
+import { createDealer, type Dealer } from './deal.ts'
 import { filesToRead } from './files.ts'
 import type { FromReaderThread, ToReaderThread } from './messages.ts'
 import { pipeChanged } from './pipes/pipe-errors.ts'
@@ -60,8 +61,8 @@ export class Reader implements BatchReader {
   /** This reader's own, in its order; with `claim`, those claimed so far. */
   readonly #chunks: Chunk[]
   /** Messages of chunks in flight, by chunk number. */
-  readonly #inFlight = new Map<number, { thread: number; messages: ChunkMessage[]; wake: () => void }>()
-  readonly #load: number[]
+  readonly #inFlight = new Map<number, { messages: ChunkMessage[]; wake: () => void }>()
+  readonly #dealer: Dealer
   #nextChunk: number
   /** Settles when every chunk asked for so far was handed to a thread. */
   #dispatched: Promise<void> = Promise.resolve()
@@ -85,7 +86,7 @@ export class Reader implements BatchReader {
     this.#chunks = this.#claim ? [] : own
     this.totalBytes = sizeOf(own)
     this.#nextChunk = start?.chunk ?? 0
-    this.#load = new Array<number>(context.threads.count).fill(0)
+    this.#dealer = createDealer(context.threads.count, context.input, (thread, chunk) => this.#give(thread, chunk))
     context.threads.listen({
       message: (message) => this.#receive(message),
       failed: (error) => this.#fail(error),
@@ -131,9 +132,11 @@ export class Reader implements BatchReader {
     const chunk = this.#chunks[this.#nextChunk]
     if (!chunk || this.#isClosed()) return
     this.#nextChunk++
-    const thread = this.#load.indexOf(Math.min(...this.#load))
-    this.#load[thread]!++
-    this.#inFlight.set(chunk.number, { thread, messages: [], wake: () => {} })
+    this.#inFlight.set(chunk.number, { messages: [], wake: () => {} })
+    this.#dealer.add(chunk)
+  }
+
+  #give(thread: number, chunk: Chunk): void {
     const { read, threads, buffers } = this.#context
     threads.post(thread, {
       kind: 'chunk',
@@ -159,7 +162,7 @@ export class Reader implements BatchReader {
   #receive(message: FromReaderThread): void {
     if (message.read !== this.#context.read) return
     if (message.kind === 'part') this.#context.buffers.lend(message.parsed)
-    else this.#load[this.#inFlight.get(message.chunk)!.thread]!--
+    else this.#dealer.done(message.chunk)
     this.#deliver(message.chunk, message)
   }
 
@@ -255,7 +258,7 @@ export class Reader implements BatchReader {
       yield message
       const entry = this.#inFlight.get(number)!
       if (entry.messages.some(({ kind }) => kind === 'end')) continue
-      threads.post(entry.thread, { kind: 'consumed', read, chunk: number, buffer: buffers.take() })
+      threads.post(this.#dealer.threadOf(number), { kind: 'consumed', read, chunk: number, buffer: buffers.take() })
     }
     this.#inFlight.delete(number)
     this.#dispatch()

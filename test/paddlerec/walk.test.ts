@@ -1,5 +1,6 @@
 /**
  * @file PaddleRec's own files, as they are: `OARFISH_PADDLEREC=DIR` names a checkout, `OARFISH_PADDLE_PYTHON` a Python with a real paddle (default python3).
+ * `OARFISH_PADDLEREC_ONLY` is a part of the names of readers, where only those are to be compared.
  * With `OARFISH_PADDLEREC_WRITE=1` what is found is written to docs/reference/paddlerec.md.
  */
 import { writeFileSync } from 'node:fs'
@@ -11,6 +12,7 @@ import { compareReader, type ModelResult, type ReaderResult, readersOf, walkMode
 
 const checkout = process.env['OARFISH_PADDLEREC']
 const python = process.env['OARFISH_PADDLE_PYTHON'] ?? 'python3'
+const only = new RegExp(process.env['OARFISH_PADDLEREC_ONLY'] ?? '')
 const page = fileURLToPath(new URL('../../docs/reference/paddlerec.md', import.meta.url))
 
 /** What a person would agree with: other tools' files, and what this build says it does not have. */
@@ -48,6 +50,7 @@ describe.skipIf(checkout === undefined)('a checkout of PaddleRec (OARFISH_PADDLE
 
   test('has readers that give here what they give in plain Python', { timeout: 1_200_000 }, async () => {
     for (const { loaded } of readersOf(results)) {
+      if (!only.test(loaded.config.runner.train_reader_path!)) continue
       let result = await compareReader(checkout!, loaded, python)
       // Those that need a real numpy say so; with one, they must give the same.
       if (result.outcome.kind === 'refused' && /numpy|tolist/.test(result.outcome.reason))

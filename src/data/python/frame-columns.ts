@@ -1,6 +1,8 @@
 /** @file The fields of a frame as columns, checked against the slots: nothing is filled in, nothing is rounded without a word. */
 import type { Columns, Slot } from '../batch.ts'
+import type { Area } from './area.ts'
 import type { Field, FieldType, Frame, SamplesHeader } from './frames.ts'
+import { columnsOfRecords, fieldsOfRecords } from './records.ts'
 
 /** A sample that does not fit the slots, by its place in the frame. */
 export class BadField extends Error {
@@ -14,6 +16,11 @@ export class BadField extends Error {
 
 type Numbers = BigInt64Array | BigUint64Array | Float32Array | Float64Array
 
+/** A frame with samples. */
+export interface SamplesFrame extends Frame {
+  readonly header: SamplesHeader
+}
+
 interface Column {
   readonly slot: Slot
   readonly dtype: FieldType
@@ -24,15 +31,42 @@ interface Column {
 
 const ARRAYS = { int64: BigInt64Array, uint64: BigUint64Array, float32: Float32Array, float64: Float64Array } as const
 
-/** Columns of the first `samples` samples of a frame; throws BadField for the first sample that does not fit. */
-export function columnsOf(slots: readonly Slot[], frame: Frame, header: SamplesHeader, samples: number): Columns {
-  const columns = fieldsOf(slots, frame.payload, header)
+/** Columns of the first `samples` samples of a frame, in the area's memory; throws BadField for the first sample that does not fit. */
+export function columnsOf(
+  slots: readonly Slot[],
+  { header, payload }: SamplesFrame,
+  samples: number,
+  area: Area,
+): Columns {
+  const dtypes = header.fields.map(({ dtype }) => dtype)
+  const straight = header.records && columnsOfRecords(payload, samples, slots, dtypes, area)
+  if (straight) return straight
+  const columns = (header.records ? recordsOf : fieldsOf)(slots, payload, header, area)
   const found = columns.map((column) => badCount(column, samples)).filter((bad) => bad !== undefined)
   const first = found.sort((a, b) => a.sample - b.sample)[0]
   if (first) throw first
   const sparse = columns.filter(({ slot }) => slot.kind === 'sparse')
-  const dense = columns.flatMap((column) => (column.slot.kind === 'dense' ? [denseValues(column, samples)] : []))
-  return { samples, ...signsOf(sparse, samples), dense }
+  const dense = columns.flatMap((column) => (column.slot.kind === 'dense' ? [denseValues(column, samples, area)] : []))
+  return { samples, ...signsOf(sparse, samples, area), dense }
+}
+
+function recordsOf(
+  slots: readonly Slot[],
+  payload: Uint8Array,
+  { fields, samples }: SamplesHeader,
+  area: Area,
+): readonly Column[] {
+  const dtypes = fields.map(({ dtype }) => dtype)
+  return fieldsOfRecords(payload, samples, dtypes, area).map(({ words, counts }, i) => {
+    const dtype = dtypes[i]!
+    return { slot: slots[i]!, dtype, counts, values: numbersIn(words, dtype) }
+  })
+}
+
+/** The same memory as numbers of a type. */
+function numbersIn({ buffer, byteOffset, byteLength }: Uint32Array<ArrayBuffer>, dtype: FieldType): Numbers {
+  const array = ARRAYS[dtype]
+  return new array(buffer, byteOffset, byteLength / array.BYTES_PER_ELEMENT)
 }
 
 function fieldsOf(slots: readonly Slot[], payload: Uint8Array, { fields, samples }: SamplesHeader): readonly Column[] {
@@ -41,7 +75,7 @@ function fieldsOf(slots: readonly Slot[], payload: Uint8Array, { fields, samples
     at += Math.ceil(bytes / 8) * 8
     return at - Math.ceil(bytes / 8) * 8
   }
-  return fields.map(({ dtype, width, values }: Field, i) => {
+  return fields.map(({ dtype, width = null, values = 0 }: Field, i) => {
     const { buffer } = payload
     const counts = width ?? new Uint32Array(buffer, take(samples * 4), samples)
     const array = ARRAYS[dtype]
@@ -69,21 +103,27 @@ function countText(slot: Slot, count: number): string {
 }
 
 /** Sample after sample, slot after slot, copied as halves: a bigint for each sign would be slow. */
-function signsOf(columns: readonly Column[], samples: number): Pick<Columns, 'counts' | 'starts' | 'signs'> {
+function signsOf(
+  columns: readonly Column[],
+  samples: number,
+  area: Area,
+): Pick<Columns, 'counts' | 'starts' | 'signs'> {
   const slots = columns.length
-  const counts = new Uint32Array(samples * slots)
-  const starts = new Uint32Array(samples + 1)
+  const counts = area.uint32(samples * slots)
+  const starts = area.uint32(samples + 1)
   for (const [s, { counts: own }] of columns.entries()) {
     if (typeof own === 'number') for (let i = s; i < counts.length; i += slots) counts[i] = own
     else for (let i = 0; i < samples; i++) counts[i * slots + s] = own[i]!
   }
+  starts[0] = 0
   for (let i = 0, at = 0; i < samples; i++) {
-    for (const end = at + slots; at < end; at++) starts[i + 1]! += counts[at]!
-    starts[i + 1]! += starts[i]!
+    let sum = starts[i]!
+    for (const end = at + slots; at < end; at++) sum += counts[at]!
+    starts[i + 1] = sum
   }
-  const signs = new BigUint64Array(starts[samples]!)
-  const halves = new Uint32Array(signs.buffer)
-  const to = starts.slice(0, samples)
+  const halves = area.uint32(starts[samples]! * 2)
+  const to = area.uint32(samples)
+  to.set(starts.subarray(0, samples))
   for (const [s, column] of columns.entries()) {
     const from = halvesOf(column, samples)
     let read = 0
@@ -94,7 +134,7 @@ function signsOf(columns: readonly Column[], samples: number): Pick<Columns, 'co
       to[i]! += count
     }
   }
-  return { counts, starts, signs }
+  return { counts, starts, signs: new BigUint64Array(halves.buffer, halves.byteOffset, halves.length / 2) }
 }
 
 /** Signs as pairs of 32-bit numbers, low half first; each is from 0 to 2^64-1 and whole. */
@@ -120,25 +160,31 @@ function halvesOf(column: Column, samples: number): Uint32Array {
   return halves
 }
 
-function denseValues(column: Column, samples: number): Float32Array | BigInt64Array {
-  const { slot, values } = column
+function denseValues(column: Column, samples: number, area: Area): Float32Array | BigInt64Array {
+  const { slot } = column
   const used = countOf(column, samples)
-  return slot.kind === 'dense' && slot.dtype === 'int64'
-    ? wholeNumbers(column, values, used)
-    : floats(column, values, used)
+  return slot.kind === 'dense' && slot.dtype === 'int64' ? wholeNumbers(column, used, area) : floats(column, used, area)
 }
 
-function floats(column: Column, values: Numbers, used: number): Float32Array {
-  const found = values instanceof Float32Array ? values.slice(0, used) : new Float32Array(used)
-  if (!(values instanceof Float32Array)) for (let i = 0; i < used; i++) found[i] = Number(values[i])
+function floats(column: Column, used: number, area: Area): Float32Array {
+  const { values } = column
+  const { buffer, byteOffset } = area.uint32(used)
+  const found = new Float32Array(buffer, byteOffset, used)
+  if (values instanceof Float32Array) found.set(values.subarray(0, used))
+  else for (let i = 0; i < used; i++) found[i] = Number(values[i])
   for (let i = 0; i < used; i++)
     if (!Number.isFinite(found[i])) throw bad(column, i, `expected a finite 32-bit number, found ${values[i]}`)
   return found
 }
 
-function wholeNumbers(column: Column, values: Numbers, used: number): BigInt64Array {
-  if (values instanceof BigInt64Array) return values.slice(0, used)
-  const found = new BigInt64Array(used)
+function wholeNumbers(column: Column, used: number, area: Area): BigInt64Array {
+  const { values } = column
+  const { buffer, byteOffset } = area.uint32(used * 2)
+  const found = new BigInt64Array(buffer, byteOffset, used)
+  if (values instanceof BigInt64Array) {
+    found.set(values.subarray(0, used))
+    return found
+  }
   for (let i = 0; i < used; i++) {
     const value = values[i]!
     const fits = typeof value === 'bigint' ? value < 2n ** 63n : Number.isSafeInteger(value)

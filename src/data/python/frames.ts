@@ -3,18 +3,20 @@ import type { ByteSource } from '../text/text-stream.ts'
 
 export type FieldType = 'int64' | 'uint64' | 'float32' | 'float64'
 
-/** One field of the samples of a frame. */
+/** One field of the samples of a frame; of records no more than its type, since each says how long its fields are. */
 export interface Field {
   readonly dtype: FieldType
   /** Values of each sample; null: `counts` says. */
-  readonly width: number | null
-  readonly values: number
+  readonly width?: number | null
+  readonly values?: number
 }
 
 export interface SamplesHeader {
   readonly kind: 'samples'
   readonly samples: number
   readonly fields: readonly Field[]
+  /** The payload is sample after sample, not field after field. */
+  readonly records: boolean
   /** Names of a sample's fields that no slot has, each once. */
   readonly ignored: readonly string[]
   /** The reader has asked which rank it is. */

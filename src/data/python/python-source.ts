@@ -5,7 +5,8 @@ import type { ReaderThreadData } from '../messages.ts'
 import type { Chunk } from '../plan.ts'
 import type { Source, SourcePart } from '../text/text-source.ts'
 import { noteAsked, rankNoted } from '../user/ranks.ts'
-import { BadField, columnsOf } from './frame-columns.ts'
+import { type Area, createArea } from './area.ts'
+import { BadField, columnsOf, type SamplesFrame } from './frame-columns.ts'
 import type { Frame, SamplesHeader } from './frames.ts'
 import { type ReaderPlace, readerEnded, readerRaised, sampleRefused } from './python-errors.ts'
 import { type PythonProcess, type PythonReaderOptions, startPython } from './python-process.ts'
@@ -23,6 +24,7 @@ const BLOCK = 512
 
 export function createPythonSource(settings: PythonSettings): (job: PythonChunk) => Source {
   const { python, slots } = settings
+  const areas = [createArea(), createArea()]
   let kept: PythonProcess | undefined
   return async function* ({ chunk, read, seed }) {
     const { file, files = [file], to } = chunk
@@ -43,7 +45,7 @@ export function createPythonSource(settings: PythonSettings): (job: PythonChunk)
         await kept.start({ files, seed })
         first = await kept.next(read)
       }
-      yield* samplesOf(kept!, first, { slots, read, place, bytes: to })
+      yield* samplesOf(kept!, first, { slots, read, place, bytes: to, areas })
       whole = true
     } finally {
       kept?.rest()
@@ -76,11 +78,19 @@ interface Reading {
   readonly place: ReaderPlace
   /** Of the chunk. */
   readonly bytes: number
+  /** Two: a part is held back while the next is made. */
+  readonly areas: readonly Area[]
+}
+
+function takingTurns<T>(items: readonly T[]): () => T {
+  let next = 0
+  return () => items[next++ % items.length]!
 }
 
 async function* samplesOf(process: PythonProcess, first: Frame | undefined, reading: Reading): Source {
-  const { slots, read, place, bytes } = reading
+  const { slots, read, place, bytes, areas } = reading
   const checksum = createChecksum()
+  const turn = takingTurns(areas)
   let [samples, before] = [0, 0]
   // Its bytes are known when it is seen to be the last.
   let held: SourcePart | undefined
@@ -94,7 +104,7 @@ async function* samplesOf(process: PythonProcess, first: Frame | undefined, read
       yield* failed(await failure(process, frame, place))
     } else {
       noteAsked(frame.header.asked)
-      const { columns, bad } = fitting(slots, frame, frame.header)
+      const { columns, bad } = fitting(slots, frame as SamplesFrame, turn())
       if (held) yield held
       if (samples % BLOCK === 0) before = checksum.value
       checksum.add(columns as ParsedChunk, 0, columns.samples)
@@ -116,12 +126,13 @@ const partOf = (columns: Columns, { ignored }: SamplesHeader, checksum: number):
 })
 
 /** The samples before the first that does not fit the slots. */
-function fitting(slots: readonly Slot[], frame: Frame, header: SamplesHeader): { columns: Columns; bad?: BadField } {
-  let { samples } = header
+function fitting(slots: readonly Slot[], frame: SamplesFrame, area: Area): { columns: Columns; bad?: BadField } {
+  let { samples } = frame.header
   let bad: BadField | undefined
   for (;;) {
     try {
-      const columns = columnsOf(slots, frame, header, samples)
+      area.clear()
+      const columns = columnsOf(slots, frame, samples, area)
       return bad ? { columns, bad } : { columns }
     } catch (error) {
       if (!(error instanceof BadField)) throw error

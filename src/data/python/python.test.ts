@@ -32,6 +32,7 @@ const form = (config: Record<string, unknown>) => ({
     ),
   options: reader(jsonReader, { config }),
   withChecksum: true,
+  cutByTime: true,
 })
 
 testReader({ name: 'a Python reader of arrays', ...form({}) })

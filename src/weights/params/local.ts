@@ -54,6 +54,8 @@ export interface LocalParamsHandle {
   /** Where threads that push together add up gradients of rows. */
   readonly rowRooms?: readonly KernelMemory[] | undefined
   readonly tables: readonly RowTableHandle[]
+  /** Adam's correction of rows counts so many steps more, as Paddle's does for sparse gradients: for comparisons with it. @default 0 */
+  readonly rowStepsAhead?: number | undefined
 }
 
 export function createLocalParams(options: LocalParamsOptions): LocalParamsHandle {
@@ -117,7 +119,7 @@ export class LocalParams implements Params {
     const { tables, gradients, dense, samples = 0, slices } = batch
     if (slices !== undefined) return this.#pushSlice(batch, slices)
     const step = this.dense.nextStep()
-    this.rows.apply(tables, { step, samples })
+    this.rows.apply(tables, { step, seen: step + (this.handle.rowStepsAhead ?? 0), samples })
     const factors = this.#denseFactors(step)
     this.#timed('push', () => this.dense.push(gradients, factors, { only: dense }))
     return step

@@ -34,6 +34,8 @@ export interface LookupOptions {
 export interface ApplyOptions {
   /** The optimizer step that is made, counted from 1. */
   readonly step: number
+  /** The steps that Adam's correction counts. @default step */
+  readonly seen?: number | undefined
   /** How many samples the gradients are the mean of. */
   readonly samples: number
   /** Where the lookup kept the addresses. @default 0 */
@@ -75,7 +77,7 @@ export class RowStore {
 
   #applyTo(
     { table, distinct, gradients, showClick, unseen = false }: Omit<BatchRows, 'rows'>,
-    { step, samples, addressList }: ApplyOptions,
+    { step, seen, samples, addressList }: ApplyOptions,
   ): void {
     const own = this.tables[table]!
     // Of several threads or servers one may have nothing of a batch, show and click included.
@@ -86,7 +88,7 @@ export class RowStore {
       return
     }
     const optimizer = this.#optimizers[table]!
-    const factors = stepFactors(optimizer, step)
+    const factors = stepFactors(optimizer, step, seen)
     if (unseen) own.lookup(distinct, undefined, true, factors, addressList)
     own.update(distinct, gradients, factors, optimizer.l2, addressList)
   }
