@@ -15,6 +15,7 @@ const ALONE = [
   'test/ps/{bad-input,busy-host,failure,staleness}.test.ts',
   'test/fleet/programs.test.ts',
   'test/ops/onnx.test.ts',
+  'test/{first-hour,tutorial}.test.ts',
 ]
 
 /** `npm run fast`, and what `npm run test:nodes` runs on each Node: test/fast-set.json, in seconds. */

@@ -54,7 +54,30 @@ function fluidTable(rounds: readonly Json[]): string {
 export function writeDocs(figures: Figures): void {
   replaceBetween(at('docs/reference/benchmarks.md'), report(figures))
   if (!figures.speed) return
-  for (const file of ['README.md', 'README.zh-CN.md']) replaceBetween(at(file), speedTable(figures.speed))
+  const table = speedTable(figures.speed)
+  replaceBetween(at('README.md'), table)
+  replaceBetween(at('README.zh-CN.md'), inChinese(table))
+}
+
+/** The words of the table; numbers stay. */
+const CHINESE = [
+  ['CTR DNN, batch 512', 'CTR DNN，batch 512'],
+  ['| threads |', '| 线程数 |'],
+  ['samples/s (median)', '样本/秒（中位数）'],
+  ['| spread |', '| 波动范围 |'],
+  ['oarfish from slot text is', 'oarfish（slot 文本）相当于'],
+  ['oarfish, slot text', 'oarfish，slot 文本'],
+  ['slot 文本, --mode dygraph', 'slot 文本，--mode dygraph'],
+  ['oarfish, MultiSlot text', 'oarfish，MultiSlot 文本'],
+  ['limit: the step graph alone', '上限：只跑计算图'],
+  ["limit: the same graph, Python's onnxruntime", '上限：同一张图，Python 的 onnxruntime'],
+  ['PyTorch, batches in memory, no reader', 'PyTorch，数据在内存中，不计读取'],
+  ['2, QueueDataset', '2，QueueDataset'],
+] as const
+
+function inChinese(table: string): string {
+  const words = CHINESE.reduce((text, [english, chinese]) => text.replaceAll(english, chinese), table)
+  return words.replaceAll(/(\d) to (\d)/g, '$1 ~ $2').replaceAll(/(\d)x \|/g, '$1 倍 |')
 }
 
 function replaceBetween(file: string, text: string): void {

@@ -22,6 +22,15 @@ test('the Chinese README has the headings and tables of the English one', () => 
   expect(shape(chinese)).toEqual(shape(english))
 })
 
+test('the Chinese pages speak to their reader as 你, and the benchmark table has the same numbers in Chinese words', () => {
+  const pages = [chinese, read('docs/guide/tutorial.zh-CN.md'), read('docs/guide/migration.zh-CN.md')]
+  expect(pages.filter((page) => page.includes('您'))).toEqual([])
+  const table = (page: string) => /<!-- bench:begin -->([\s\S]*)<!-- bench:end -->/.exec(page)![1]!
+  const numbers = (page: string) => table(page).match(/\d[\d,.]*/g)
+  expect(numbers(chinese)).toEqual(numbers(english))
+  expect(table(chinese)).not.toMatch(/median|spread|limit|threads|memory/)
+})
+
 test("the README's own model is valid, trains and learns", { timeout: 120_000 }, async () => {
   const folder = await mkdtemp(join(tmpdir(), 'oarfish-readme-'))
   try {

@@ -1,44 +1,42 @@
-/** @file docs/guide/tutorial.md: its commands are run in order, as they stand, in an empty folder; the Chinese page has the same ones. */
+/** @file docs/guide/tutorial.md: its commands are run in order, as they stand, in an empty folder with a fresh HOME; the Chinese page has the same ones. */
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { blocksOf as blocksIn, type FreshMachine, freshMachine, ROOT } from './first-hour.testing.ts'
 
-vi.setConfig({ testTimeout: 180_000 })
+vi.setConfig({ testTimeout: 400_000, hookTimeout: 400_000 })
 
-const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
-const blocksOf = (name: string) =>
-  [...readFileSync(at(`docs/guide/${name}`), 'utf8').matchAll(/^```(\w*)\n([\s\S]*?)^```/gm)].map(
-    ([, language, code]) => ({
-      language: language!,
-      code: code!,
-    }),
-  )
+const blocksOf = (name: string) => blocksIn(readFileSync(join(ROOT, 'docs/guide', name), 'utf8'))
 const blocks = blocksOf('tutorial.md')
 const codeOf = (language: string) => blocks.find((block) => block.language === language)!.code
-/** The shell block with this text in it; instead of npx, PATH leads to the commands of this repository; the port is less likely to be taken. */
+/** The shell block with this text in it; the port is less likely to be taken. */
 const shell = (part: string) => {
   const found = blocks.filter(({ language, code }) => language === 'sh' && code.includes(part))
   expect(found, part).toHaveLength(1)
-  return found[0]!.code.replaceAll(/^npx /gm, '').replace('8080', '26380')
+  return found[0]!.code.replace('8080', '26380')
 }
 
+let machine: FreshMachine
 let cwd: string
-const environment = { ...process.env, PATH: `${at('bin/path')}${delimiter}${process.env['PATH']}` }
-const run = (part: string) =>
-  promisify(execFile)('sh', ['-e', '-c', shell(part)], { cwd, env: environment, timeout: 200_000 })
+const sh = (script: string, folder: string) =>
+  promisify(execFile)('sh', ['-e', '-c', script], { cwd: folder, env: machine.env, timeout: 300_000 })
+const run = (part: string) => sh(shell(part), cwd)
 const aucOf = (out: string) => Number(/done, loss: [\d.]+, auc: ([\d.]+)(?![\s\S]*done, loss)/.exec(out)?.[1])
 
 beforeAll(async () => {
-  cwd = await mkdtemp(join(tmpdir(), 'oarfish-tutorial-'))
+  machine = freshMachine('tutorial')
+  const clone = join(machine.folder, 'oarfish')
+  await mkdir(clone)
+  await promisify(execFile)('npm', ['pack', '--pack-destination', clone], { cwd: ROOT })
+  await sh(shell('npm install'), machine.folder)
+  cwd = join(machine.folder, 'ctr')
   await writeFile(join(cwd, 'config.yaml'), codeOf('yaml'))
   await writeFile(join(cwd, 'model.ts'), codeOf('ts'))
 })
-afterAll(() => rm(cwd, { recursive: true, force: true }))
+afterAll(() => rm(machine.folder, { recursive: true, force: true }))
 
 test('the Chinese page has the code blocks of the English one', () => {
   expect(blocksOf('tutorial.zh-CN.md')).toEqual(blocks)
@@ -57,11 +55,7 @@ test('the answer to a mistyped key', async () => {
   await writeFile(join(folder, 'config.yaml'), mistyped)
   await writeFile(join(folder, 'model.ts'), codeOf('ts'))
   await symlink(join(cwd, 'data'), join(folder, 'data'))
-  const { code, stderr } = await promisify(execFile)('oarfish', ['check', '-m', 'config.yaml'], {
-    cwd: folder,
-    env: environment,
-    timeout: 60_000,
-  }).catch((error) => error)
+  const { code, stderr } = await sh('npx oarfish check -m config.yaml', folder).catch((error) => error)
   expect(code).toBe(2)
   expect(stderr.trim()).toBe(codeOf('').trim())
 })
@@ -75,13 +69,13 @@ test('two workers and two servers, evaluated by one process; two ranks', async (
 test('export, predict and serve', async () => {
   await run('oarfish export')
   expect((await readFile(join(cwd, 'scores.txt'), 'utf8')).trim().split('\n')).toHaveLength(10_000)
-  const server = spawn('sh', ['-c', `exec ${shell('oarfish serve')}`], { cwd, env: environment })
+  const server = spawn('sh', ['-c', `exec ${shell('oarfish serve')}`], { cwd, env: machine.env, detached: true })
   try {
     await serving(server)
     const { scores } = JSON.parse((await run('curl')).stdout)
     expect(scores.length).toBeGreaterThan(0)
   } finally {
-    server.kill('SIGTERM')
+    process.kill(-server.pid!, 'SIGTERM') // npx and what it runs
   }
 })
 

@@ -1,5 +1,6 @@
 /** @file The part of the WebAssembly API the kernels use: Node's types have none of it and the DOM's bring a browser along. */
 declare namespace WebAssembly {
+  function validate(bytes: ArrayBufferView): boolean
   class Module {
     constructor(bytes: ArrayBufferView)
   }

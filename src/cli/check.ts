@@ -70,12 +70,14 @@ async function checkV1({ config_yaml, opt = [] }: CheckOptions): Promise<Checked
 
 async function checkModel(loaded: LoadedConfig, mode: GraphMode): Promise<void> {
   const { loadModelAs } = await import('../model/index.ts')
-  const { checkData, findDataFiles } = await import('../training/threads/index.ts')
+  const { checkData, findDataFiles, readFirstSamples } = await import('../training/threads/index.ts')
   const { checkTables } = await import('../weights/table/index.ts')
   const model = await loadModelAs(mode, loaded)
   const { optimizer, tableOptimizers } = model
   checkTables(model.train.tables, loaded.config.table_parameters, (name) => tableOptimizers[name] ?? optimizer)
   const phases =
     loaded.config.runner.train_data_dir === undefined ? ['infer' as const] : ['train' as const, 'infer' as const]
-  await checkData(loaded, model, await findDataFiles(loaded.config, phases))
+  const files = await findDataFiles(loaded.config, phases)
+  await checkData(loaded, model, files)
+  await readFirstSamples(loaded, model, files)
 }

@@ -1,12 +1,12 @@
 /** @file How a command fails: a user's error as words (exit 2), a bug with its stack (exit 1). */
 import { CommanderError } from 'commander'
-import { formatUserError, formatWhere, isUserError, systemLimit } from '../base/util/index.ts'
+import { formatUserError, formatWhere, isUserError, packageFile, systemLimit } from '../base/util/index.ts'
 import { ExitCode } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { openOutput } from './output.ts'
 
 const ISSUES =
-  'This is a bug in oarfish, not in your files. Please report it with the text above and the command you ran.'
+  'This is a bug in oarfish, not in your files. Please report it with the text above, the command you ran, and the file that oarfish doctor --report writes.'
 
 /** Reports what a command threw and returns its exit code. With `json` the failure is an event too, the last line of the stream. */
 export function reportFailure(error: unknown, io: CliIo, { json }: { readonly json: boolean }): number {
@@ -30,6 +30,15 @@ export function reportFailure(error: unknown, io: CliIo, { json }: { readonly js
 /** The stack with the stacks of its causes. */
 function fullStack(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
-  const stack = error.stack ?? `${error.name}: ${error.message}`
+  const stack = withoutFiles(error.stack ?? `${error.name}: ${error.message}`)
   return error.cause === undefined ? stack : `${stack}\ncaused by ${fullStack(error.cause)}`
+}
+
+/** Folders and positions in place of the bundle's files, whose names mean nothing: `at createDense (weights/params 182:17)`. */
+function withoutFiles(stack: string): string {
+  const root = packageFile('dist').replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+  return stack.replaceAll(
+    new RegExp(`(?:file://)?${root}/(.*?)/?[^/():]*\\.js:(\\d+:\\d+)`, 'g'),
+    (_, folder, at) => `${folder || 'oarfish'} ${at}`,
+  )
 }

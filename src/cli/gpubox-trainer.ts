@@ -27,9 +27,6 @@ export function gpuboxTrainerCommand(io: CliIo): Command {
     .action((options: GpuboxOptions) => runGpuboxTrainer(options, io))
 }
 
-/** Where logs of a job go, as tools/run_gpubox.sh has it. */
-const LOG_FOLDER = 'log'
-
 async function runGpuboxTrainer(options: GpuboxOptions, io: CliIo): Promise<void> {
   const { config_yaml, opt = [], json = false, resume = false, digest = false } = options
   const { loadConfig } = await import('../base/config/index.ts')
@@ -39,10 +36,10 @@ async function runGpuboxTrainer(options: GpuboxOptions, io: CliIo): Promise<void
   const { trainAsAsked } = await import('../library/index.ts')
   const { printProgram } = await import('../graph/program/index.ts')
   const output = openOutput(io, { json })
-  const emit = withResultFile(output.emit, LOG_FOLDER)
+  const emit = withResultFile(output.emit)
   const onModel = (model: TracedModel) => {
     mkdirSync(LOG_FOLDER, { recursive: true })
-    writeProgramFiles(0, model, printProgram, LOG_FOLDER)
+    writeProgramFiles(0, model, printProgram)
   }
   const work = (signal: AbortSignal) =>
     trainAsAsked({ config, emit, signal, resume, digest, rules: { onModel } }, io.env)

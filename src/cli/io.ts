@@ -15,6 +15,8 @@ export interface CliIo {
   readonly isInteractive: boolean
   readonly env: Readonly<Record<string, string | undefined>>
   readonly platform: string
+  /** Events are not shown, but for warnings. @default false */
+  readonly quiet?: boolean | undefined
   /** Calls the listener at each such signal; returns how to stop listening. */
   readonly onSignal: (listener: (signal: StopSignal) => void) => () => void
   /** Leaves at once. */
@@ -23,6 +25,15 @@ export interface CliIo {
 
 export const STOP_SIGNALS = { SIGINT: 130, SIGTERM: 143 } as const
 export type StopSignal = keyof typeof STOP_SIGNALS
+
+/** Nothing on standard output; what must be known goes to standard error. */
+export function quietIo(io: CliIo): CliIo {
+  return {
+    ...io,
+    quiet: true,
+    out: { ...io.err, isTTY: false, write: () => true, on: () => undefined, off: () => undefined },
+  }
+}
 
 export function processIo(): CliIo {
   // onnxruntime reports its use to its makers unless this is set; nobody here has agreed to that.

@@ -7,6 +7,7 @@ import { ExitCode, untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import type { Flag } from './launch-flags.ts'
 import { wholeNumber } from './options.ts'
+import { showsUnicode } from './output.ts'
 
 export interface LauncherCommand<Flags> {
   readonly name: string
@@ -73,7 +74,16 @@ export async function runLauncher(
   try {
     await untilInterrupted(io, hooks, async (signal) => {
       const sampled = { sampleOutput: screen.isLive, stopMs: stopSeconds * 1000 }
-      const common = { script, logDir, jobId, env: io.env, oarfish: OARFISH, emit, signal, ...sampled }
+      const common = {
+        script,
+        logDir,
+        jobId,
+        env: screen.isLive ? { ...io.env, OARFISH_VIEW: '1' } : io.env,
+        oarfish: OARFISH,
+        emit,
+        signal,
+        ...sampled,
+      }
       const running = await (job.kind === 'collective'
         ? launchCollective({ ...common, layout: job.layout, commandFor: job.commandFor })
         : launch({ ...common, layout: job.layout }))
@@ -90,12 +100,12 @@ const STOP_SECONDS = 30
 const OARFISH = [process.execPath, packageFile('bin/oarfish.js')]
 
 /** Live rows on a terminal, plain lines elsewhere, or JSON lines. */
-export async function openScreen({ out }: CliIo, json: boolean) {
+export async function openScreen({ out, env, platform }: CliIo, json: boolean) {
   const { plainSink, rowsSink } = await import('../jobs/launch/index.ts')
   const write = (text: string) => void out.write(text)
   const close = () => undefined
   if (json) return { emit: jsonlSink(write), isLive: false, close }
   if (!out.isTTY) return { emit: plainSink(write), isLive: false, close }
-  const sink = rowsSink(out)
+  const sink = rowsSink(out, { color: false, unicode: showsUnicode(env, platform) })
   return { emit: sink, isLive: true, close: sink.close }
 }

@@ -1,9 +1,11 @@
 /** @file The `oarfish` command line: finds the command, hands over, turns its end into an exit code. Knows nothing of what commands do. */
-import { Command } from 'commander'
+import { Command, CommanderError } from 'commander'
+import { suggest } from '../base/util/index.ts'
 import { agentCommand, clusterHostCommand } from './agent.ts'
 import { checkCommand } from './check.ts'
 import { cloudCommand } from './cloud.ts'
 import { clusterCommand } from './cluster.ts'
+import { completionCommand } from './completion.ts'
 import { convertCommand } from './convert.ts'
 import { dataCommand } from './data.ts'
 import { devicesCommand } from './devices.ts'
@@ -13,11 +15,13 @@ import { exportCommand } from './export.ts'
 import { reportFailure } from './failure.ts'
 import { fleetrunCommand } from './fleetrun.ts'
 import { inferCommand } from './infer.ts'
+import { initCommand } from './init.ts'
 import { inspectCommand } from './inspect.ts'
 import { underLauncher } from './interrupt.ts'
-import { type CliIo, processIo } from './io.ts'
+import { type CliIo, processIo, quietIo } from './io.ts'
 import { jobsCommand, logsCommand, statusCommand, stopCommand } from './jobs.ts'
 import { launchPsCommand } from './launch-ps.ts'
+import { modelCommand } from './model.ts'
 import { paddleK8sCommand } from './paddle-k8s.ts'
 import { paddlecloudCommand } from './paddlecloud.ts'
 import { parityCommand } from './parity.ts'
@@ -38,6 +42,7 @@ type MakeCommand = (io: CliIo) => Command
 
 /** In the order of the help. What a command needs beyond its options, it loads when it runs: all of it takes longer than many of them run. */
 const COMMANDS: Readonly<Record<string, MakeCommand>> = {
+  init: initCommand,
   train: trainCommand,
   infer: inferCommand,
   run: runCommand,
@@ -55,6 +60,7 @@ const COMMANDS: Readonly<Record<string, MakeCommand>> = {
   cloud: cloudCommand,
   check: checkCommand,
   devices: devicesCommand,
+  model: modelCommand,
   doctor: doctorCommand,
   slim: slimCommand,
   data: dataCommand,
@@ -68,6 +74,7 @@ const COMMANDS: Readonly<Record<string, MakeCommand>> = {
   agent: agentCommand,
   reader: readerCommand,
   'shell-init': shellInitCommand,
+  completion: (io) => completionCommand(io, () => forPeople().map((name) => commandOf(name, io))),
   python: (io) => pythonCommand(io, (argv) => run(argv, io)),
   'cluster-host': clusterHostCommand,
 }
@@ -75,11 +82,37 @@ const COMMANDS: Readonly<Record<string, MakeCommand>> = {
 /** Not for people: not in the help. */
 const HIDDEN: readonly string[] = ['cluster-host', 'python']
 
+const forPeople = () => Object.keys(COMMANDS).filter((name) => !HIDDEN.includes(name))
+
+/** What follows their script or tool is not theirs, --quiet neither. */
+const PASSES_ON: readonly string[] = [
+  'launch',
+  'launch_ps',
+  'tool',
+  'exec',
+  'reader',
+  'python',
+  'trainer',
+  'pserver',
+  'agent',
+  'cluster',
+  'cluster-host',
+]
+
+/** A command with the option that all have. */
+function commandOf(name: string, io: CliIo): Command {
+  const command = COMMANDS[name]!(io)
+  const own = command.commands.length > 0 ? command.commands : [command]
+  if (!PASSES_ON.includes(name)) for (const one of own) one.option('--quiet', 'print warnings and errors alone')
+  return command
+}
+
 /** Started by a launcher as they are; `tool` and `exec` see to it by themselves. */
 const LAUNCHED: readonly string[] = ['train', 'infer']
 
 const EXAMPLES = `
 Examples
+  oarfish init clicks
   oarfish train -m models/rank/dnn/config.yaml
   oarfish train -m models/rank/dnn/config.yaml -o runner.epochs=2 runner.thread_num=2
   oarfish train -m models/rank/dnn/config.yaml --resume
@@ -98,7 +131,9 @@ Exit codes: 0 done, 1 a bug in oarfish, 2 something to mend in a file or on the 
 `
 
 /** Runs one command line and resolves to its exit code; it never rejects. */
-export async function run(argv: readonly string[], io: CliIo = processIo()): Promise<number> {
+export async function run(argv: readonly string[], given: CliIo = processIo()): Promise<number> {
+  const isQuiet = argv.includes('--quiet') && !PASSES_ON.includes(argv[0] ?? '')
+  const io = isQuiet ? quietIo(given) : given
   await setFileAccess(io.env)
   if (LAUNCHED.includes(argv[0] ?? '') && io.env['OARFISH_LIFELINE']) await underLauncher(io)
   const program = new Command('oarfish')
@@ -109,7 +144,7 @@ export async function run(argv: readonly string[], io: CliIo = processIo()): Pro
     // What follows a launcher's script or a tool's name is the script's or the tool's.
     .enablePositionalOptions()
   for (const name of namesIn(argv)) {
-    program.addCommand(COMMANDS[name]!(io), { hidden: HIDDEN.includes(name) })
+    program.addCommand(commandOf(name, io), { hidden: HIDDEN.includes(name) })
   }
   return await parse(program, argv, io)
 }
@@ -159,8 +194,24 @@ async function parse(
     await program.parseAsync(argv.length === 0 ? ['--help'] : argv, { from: 'user' })
     return 0
   } catch (error) {
+    if (error instanceof CommanderError && error.code === 'commander.missingMandatoryOptionValue')
+      for (const line of unknownOptions(program, argv)) io.err.write(`${line}\n`)
     return reportFailure(error, io, { json })
   }
+}
+
+/** commander stops at what is missing; what is mistyped may be just that. */
+function unknownOptions(program: Command, argv: readonly string[]): readonly string[] {
+  const command = program.commands.find((one) => one.name() === argv[0])
+  if (!command) return []
+  const known = command.options.flatMap(({ long }) => long ?? [])
+  return command
+    .parseOptions(argv.slice(1))
+    .unknown.filter((word) => word.startsWith('-'))
+    .map((word) => {
+      const guess = suggest(word, known)
+      return `error: unknown option '${word}'${guess ? ` (Did you mean ${guess}?)` : ''}`
+    })
 }
 
 function withChildren(command: Command): readonly Command[] {

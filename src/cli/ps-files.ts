@@ -1,36 +1,34 @@
-/** @file What static_ps_trainer leaves in the working folder: speed and AUC of each epoch, and the programs of a worker as text. */
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+/** @file What static_ps_trainer leaves in the log folder: speed and AUC of each epoch, and the programs of a worker as text. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { type EventSink, type PsSeen, psLines, psStart, trainResultDict } from '../base/event/index.ts'
 import type { Program } from '../graph/program/index.ts'
 import type { TracedModel } from '../model/index.ts'
 
-/** Passes events on; writes train_result_dict.txt at the end, to `folder`. All workers of a host write the same. */
-export function withResultFile(emit: EventSink, folder = '.'): EventSink {
+/** Passes events on; writes train_result_dict.txt at the end. All workers of a host write the same. */
+export function withResultFile(emit: EventSink): EventSink {
   let seen: PsSeen | undefined
   return (event) => {
     if (event.kind === 'start') seen = psStart(event)
     if (seen) seen = psLines(event, seen).seen
-    if (event.kind === 'done' && seen) write(join(folder, 'train_result_dict.txt'), trainResultDict(seen))
+    if (event.kind === 'done' && seen) write('train_result_dict.txt', trainResultDict(seen))
     emit(event)
   }
 }
 
 /** What is trained, as `print` says it, and what it begins with. */
-export function writeProgramFiles(
-  rank: number,
-  { train }: TracedModel,
-  print: (program: Program) => string,
-  folder = '.',
-): void {
-  write(join(folder, `${rank}_worker_main_program.prototxt`), `${print(train)}\n`)
-  write(join(folder, `${rank}_worker_startup_program.prototxt`), `${startupText(train)}\n`)
+export function writeProgramFiles(rank: number, { train }: TracedModel, print: (program: Program) => string): void {
+  write(`${rank}_worker_main_program.prototxt`, `${print(train)}\n`)
+  write(`${rank}_worker_startup_program.prototxt`, `${startupText(train)}\n`)
 }
 
-/** A working folder that cannot be written is no reason not to train, nor to lose a trained model. */
+/** A folder that cannot be written is no reason not to train, nor to lose a trained model. */
 function write(name: string, text: string): void {
+  const { OARFISH_LOG_FILE: log, PADDLE_LOG_DIR: named = 'log' } = process.env
+  const folder = log ? dirname(log) : named
   try {
-    writeFileSync(name, text)
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(join(folder, name), text)
   } catch {
     // They are for looking at; nothing reads them.
   }

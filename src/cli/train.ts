@@ -9,6 +9,7 @@ interface TrainCliOptions extends ConfigOptions {
   readonly json?: boolean
   readonly digest?: boolean
   readonly resume?: boolean
+  readonly debugNan?: boolean
   readonly engine: string
   readonly mode: string
 }
@@ -22,6 +23,10 @@ export function trainCommand(io: CliIo): Command {
     .option('--json', 'print events as JSON lines, the last one {"kind":"done",...}')
     .option('--resume', 'go on from the newest checkpoint in runner.model_save_path, also from inside an epoch')
     .option('--digest', 'end with a SHA-256 over weights, optimizer state and rows: equal for equal runs of one thread')
+    .option(
+      '--debug-nan',
+      'look at every value of every step; one that is no number names the op that made it, and its line',
+    )
     .addOption(engineOption())
     .action((options: TrainCliOptions) => runTrain(options, io))
 }
@@ -33,6 +38,8 @@ async function runTrain(options: TrainCliOptions, io: CliIo) {
   const { trainAsAsked } = await import('../library/index.ts')
   const { GRAPH_MODES } = await import('../model/index.ts')
   const { ENGINES } = await import('../training/threads/index.ts')
+  // Threads have the environment of their process, and graphs are built in several of them.
+  if (options.debugNan) process.env['OARFISH_DEBUG_NAN'] = '1'
   const config = loadConfig({ path: config_yaml, overrides: opt })
   // Of a job with servers, workers look for the data that they read.
   if (clusterFromEnv(io.env).role === 'local') checkDataDirs(config)

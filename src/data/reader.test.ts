@@ -242,7 +242,7 @@ describe('a user reader', () => {
   test('that throws is reported with its own stack and the sample', async () => {
     const said = await errorOf(json(randomSamples(3), 'throw'), jsonReader({}))
     expect(said).toMatch(
-      /json-reader\.ts RecDataset failed at sample 3 of file-\d+: Error: the user made a mistake\n +at .*json-reader\.ts/,
+      /json-reader\.ts:\d+ RecDataset failed at sample 3 of file-\d+: Error: the user made a mistake\n +at .*json-reader\.ts/,
     )
   })
 

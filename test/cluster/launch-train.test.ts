@@ -27,11 +27,15 @@ test('fleetrun --worker_num=1 --server_num=1 tools/static_ps_trainer.py trains, 
   const events = eventsOf({ out })
   expect(ofKind(events, 'notice')[0]!.message).toContain('runs as: oarfish tool static_ps_trainer -m ')
   expect(ofKind(events, 'output').some(({ line }) => /epoch: 2 done, .*auc: 0\.\d+/.test(line))).toBe(true)
-  expect(await readFile('/train_result_dict.txt', 'utf8')).toMatch(
+  expect(await readFile(join(folder, 'log/train_result_dict.txt'), 'utf8')).toMatch(
     /^\{'speed': \[[\d.]+, [\d.]+, [\d.]+\], 'auc': \[0\.\d+, 0\.\d+, 0\.\d+\]\}$/,
   )
-  expect(await readFile('/0_worker_main_program.prototxt', 'utf8')).toMatch(/^%\d+ = feed .*\n(.*\n)+fetch .*\n$/)
-  expect(await readFile('/0_worker_startup_program.prototxt', 'utf8')).toMatch(/\ntable .*, rows of 9 = \{"kind":/)
+  expect(await readFile(join(folder, 'log/0_worker_main_program.prototxt'), 'utf8')).toMatch(
+    /^%\d+ = feed .*\n(.*\n)+fetch .*\n$/,
+  )
+  expect(await readFile(join(folder, 'log/0_worker_startup_program.prototxt'), 'utf8')).toMatch(
+    /\ntable .*, rows of 9 = \{"kind":/,
+  )
   const lines = ofKind(events, 'output').map(({ line }) => line)
   expect(lines.some((line) => /File: .*part-000 has \d+ examples/.test(line))).toBe(true)
   expect(lines.some((line) => /Total example: \d+/.test(line))).toBe(true)

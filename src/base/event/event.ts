@@ -1,5 +1,7 @@
 /** @file Everything a person may want to watch, as one discriminated union. Printers, logs and tests read this stream. */
 
+import type { View } from './view.ts'
+
 /** Metric values by name; `loss` and `auc` where the model has them. */
 export type Metrics = Readonly<Record<string, number>>
 
@@ -168,6 +170,8 @@ export type Event =
       readonly rank: number
       readonly line: string
       readonly echo: boolean
+      /** How far it is, for a live view; the line is empty then. */
+      readonly view?: View | undefined
     }
   /** Worth knowing, said once. */
   | { readonly kind: 'notice'; readonly message: string }

@@ -14,9 +14,11 @@ export interface DenseKernel extends RuleKernel {
 /** First usable byte: below lie the kernel's constants. */
 export const DENSE_BASE = 64 * 1024
 
+/** What one memory holds beside that. */
+export const MOST_DENSE_BYTES = 2 ** 32 - DENSE_BASE
+
 export function createDenseMemory(bytes: number): KernelMemory {
   const pages = pagesFor(DENSE_BASE + bytes)
-  if (pages > 65536) throw new Error(`internal: ${bytes} bytes of dense weights and state exceed one memory`)
   return new WebAssembly.Memory({ initial: pages, maximum: 65536, shared: true })
 }
 

@@ -1,5 +1,5 @@
 /** @file Bindings of assembly/workspace.ts: a trainer thread's private memory, handed out region by region. */
-import { UserError } from '../util/index.ts'
+import { sizeText, UserError } from '../util/index.ts'
 import { loadKernel, pagesFor } from './load.ts'
 
 export const POOLINGS = { sum: 0, mean: 1, sqrtn: 2 } as const
@@ -59,13 +59,16 @@ export interface Workspace {
 }
 
 /** A WebAssembly memory is addressed by 32 bits; half of that is left to views that count in signed numbers. */
-const MOST_BYTES = 2 ** 31
+export const MOST_WORKSPACE_BYTES = 2 ** 31
 
-function tooLargeBatch(): UserError {
-  return new UserError('One batch needs more than 2 GiB in a trainer thread.', {
-    code: 'DATA_BATCH',
-    hint: 'Make runner.train_batch_size smaller, or leave out samples with millions of values.',
-  })
+function tooLargeBatch(bytes: number): UserError {
+  return new UserError(
+    `One batch needs ${sizeText(bytes)} in a trainer thread; ${sizeText(MOST_WORKSPACE_BYTES)} fit.`,
+    {
+      code: 'DATA_BATCH',
+      hint: 'Make runner.train_batch_size smaller, or leave out samples with millions of values.',
+    },
+  )
 }
 
 /** Adds up the regions of a workspace before its memory exists: a private memory must not grow (views would die). */
@@ -76,11 +79,15 @@ export class WorkspacePlan {
   region(bytes: number): Region {
     const at = this.#bytes
     this.#bytes = Math.ceil((at + bytes) / 64) * 64 // not by bits: sums beyond 4 GiB would wrap
-    if (this.#bytes > MOST_BYTES) throw tooLargeBatch()
     return { at, bytes }
   }
 
+  get bytes(): number {
+    return this.#bytes
+  }
+
   open(): Workspace {
+    if (!(this.#bytes <= MOST_WORKSPACE_BYTES)) throw tooLargeBatch(this.#bytes)
     const pages = pagesFor(this.#bytes)
     const memory = new WebAssembly.Memory({ initial: pages, maximum: pages })
     return { kernel: loadKernel<WorkspaceKernel>('workspace', memory), buffer: memory.buffer as ArrayBuffer }

@@ -1,4 +1,5 @@
 /** @file What the system refuses, in words: files, processes, memory and disks have limits that somebody has set, and can raise. */
+import { sizeText } from './bytes.ts'
 import { UserError } from './errors.ts'
 
 interface Refusal {
@@ -28,7 +29,7 @@ const REFUSALS: Readonly<Record<string, Refusal>> = {
   },
   ENOMEM: {
     message: () => 'The machine, or the limit of this process, has no more memory to give.',
-    hint: 'free -h and ulimit -v show it; use fewer threads or smaller batches, or raise the limit.',
+    hint: 'free -h and ulimit -v show it; use fewer threads or smaller batches (runner.thread_num, runner.train_batch_size), or raise the limit.',
   },
   EAGAIN: {
     message: (limit) =>
@@ -45,17 +46,27 @@ export function systemLimit(error: unknown): UserError | undefined {
     if (code === undefined) continue
     const { message, hint, limit } = REFUSALS[code]!
     const where = /'([^']+)'$/.exec(at.message)?.[1]
+    const wanted = /requested buffer of size (\d+)/.exec(at.message)?.[1]
     const path = where !== undefined && /ENOSPC|EDQUOT/.test(code) ? ` (${where})` : ''
-    return new UserError(`${message(limit && ownLimit(limit))}${path}`, { code: 'SYSTEM_LIMIT', hint, cause: error })
+    const bytes = wanted === undefined ? '' : ` One buffer of ${sizeText(Number(wanted))} was wanted.`
+    return new UserError(`${message(limit && ownLimit(limit))}${path}${bytes}`, {
+      code: 'SYSTEM_LIMIT',
+      hint,
+      cause: error,
+    })
   }
   return undefined
 }
+
+/** As V8, WebAssembly and onnxruntime say it. */
+const NO_MEMORY = /Array buffer allocation failed|could not allocate memory|Failed to allocate memory|bad_alloc/
 
 function codeOf(error: Error): string | undefined {
   const { code = '', syscall = '' } = error as NodeJS.ErrnoException
   const named = Object.hasOwn(REFUSALS, code)
     ? code
-    : /\b(EMFILE|ENFILE|ENOSPC|EDQUOT|ENOMEM)\b/.exec(error.message)?.[1]
+    : (/\b(EMFILE|ENFILE|ENOSPC|EDQUOT|ENOMEM)\b/.exec(error.message)?.[1] ??
+      (NO_MEMORY.test(error.message) ? 'ENOMEM' : undefined))
   // A socket or pipe that is only full says EAGAIN too.
   return named === 'EAGAIN' && !syscall.startsWith('spawn') ? undefined : named
 }

@@ -3,9 +3,10 @@ import { createRequire } from 'node:module'
 import { homedir } from 'node:os'
 import { join, relative, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { isUserError, UserError, type Where } from './errors.ts'
+import { UserError, type Where } from './errors.ts'
 import { keptTransform } from './kept-transform.ts'
 import { builtFile, packageFile } from './package-file.ts'
+import { suggest } from './suggest.ts'
 
 /** The module's exports; what it throws while loading is passed on with its own stack. */
 export async function importUserModule<T>(file: string): Promise<T> {
@@ -26,13 +27,30 @@ function loadedPackage(): Record<string, object> {
   const load = createRequire(import.meta.url)
   const loader = (file: URL) => (): object => load(fileURLToPath(file))
   const parts = Object.fromEntries(
-    ['nn', 'fleet', 'fluid', 'trainer'].map((part) => [`oarfish/${part}`, lazily({}, loader(builtFile(part)))]),
+    ['nn', 'fleet', 'fluid', 'trainer'].map((part) => {
+      const whole = loader(builtFile(part))
+      const refuse = (name: string) => {
+        throw unknownExport(name, `oarfish/${part}`, whole())
+      }
+      return [`oarfish/${part}`, lazily({}, whole, refuse)]
+    }),
   )
+  const whole = loader(builtFile('index'))
   const refuse = (name: string) => {
     const part = name === 'nn' ? 'oarfish/nn' : Object.keys(parts).find((one) => name in parts[one]!)
-    if (part) throw elsewhere(name, part)
+    throw part ? elsewhere(name, part) : unknownExport(name, 'oarfish', whole())
   }
-  return { oarfish: lazily({ ...loader(builtFile('describe'))() }, loader(builtFile('index')), refuse), ...parts }
+  return { oarfish: lazily({ ...loader(builtFile('describe'))() }, whole, refuse), ...parts }
+}
+
+function unknownExport(name: string, part: string, whole: object): UserError {
+  const guess = suggest(name, Object.keys(whole))
+  const place = userPlace(new Error().stack)
+  return new UserError(`${part} does not export "${name}"`, {
+    code: 'MODEL_NAME',
+    hint: guess ? `Did you mean ${guess}?` : `docs/reference/api/${part.split('/').at(-1)}.md lists what it exports.`,
+    where: place && { file: shown(place.file), line: place.line },
+  })
 }
 
 /** An import of what a module does not have gives undefined, and that is noticed far from where it is wrong. */
@@ -66,17 +84,6 @@ function lazily(own: object, rest: () => object, refuse: (name: string) => void 
 /** By whoever imports it, to see of what kind it is. */
 const ASKED_OF_ANY_MODULE: ReadonlySet<string | symbol> = new Set(['then', 'default', '__esModule', Symbol.toStringTag])
 
-/** Runs code of the user's `file`; what it throws becomes a UserError that shows the user's own stack. */
-export async function runUserCode<T>(file: string, what: string, run: () => T | Promise<T>): Promise<T> {
-  try {
-    return await run()
-  } catch (error) {
-    if (isUserError(error)) throw error
-    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
-    throw new UserError(`${shown(file)} ${what}:\n${stack}`, { code: 'MODEL_FAILED', cause: error })
-  }
-}
-
 /** A path as a user would type it here. */
 export function shown(path: string): string {
   const short = relative(process.cwd(), path)
@@ -86,15 +93,22 @@ export function shown(path: string): string {
 /** Where a stack comes from a user's file: the innermost such line, if there is one. */
 export function userPlace(stack = ''): Required<Where> | undefined {
   for (const frame of stack.split('\n').slice(1)) {
-    const [, path = '', line, column] = /((?:file:\/\/|[A-Za-z]:[\\/]|\/)[^()]*?):(\d+):(\d+)\)?$/.exec(frame) ?? []
-    const file = path.startsWith('file:') ? fileURLToPath(path) : path
-    if (file !== '' && isUsers(file)) return { file, line: Number(line), column: Number(column) }
+    const place = frameOf(frame)
+    if (place && isUsers(place.file)) return place
   }
   return undefined
 }
 
+/** The place that a line of a stack names. */
+export function frameOf(frame: string): Required<Where> | undefined {
+  const [, path = '', line, column] =
+    /(?:^|[\s(])((?:file:\/\/|[A-Za-z]:[\\/]|\/)[^()]*?):(\d+):(\d+)\)?$/.exec(frame) ?? []
+  if (path === '') return undefined
+  return { file: path.startsWith('file:') ? fileURLToPath(path) : path, line: Number(line), column: Number(column) }
+}
+
 /** Models that ship lie in this package, and still are models. */
-function isUsers(file: string): boolean {
+export function isUsers(file: string): boolean {
   const isIn = (folder: string) => file.startsWith(packageFile(folder) + sep)
-  return isIn('models') || !(isIn('dist') || isIn('src') || /[\\/]node_modules[\\/]/.test(file))
+  return isIn('models') || !(isIn('bin') || isIn('dist') || isIn('src') || /[\\/]node_modules[\\/]/.test(file))
 }

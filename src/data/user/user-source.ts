@@ -1,5 +1,5 @@
 /** @file A user's own reader as a source: loads reader.ts on the reader thread and turns its samples into columns. */
-import { importUserModule, isUserError, UserError } from '../../base/util/index.ts'
+import { importUserModule, isUserError, UserError, userPlace, withoutOwnLines } from '../../base/util/index.ts'
 import type { Slot } from '../batch.ts'
 import type { UserReaderOptions } from '../messages.ts'
 import type { Chunk } from '../plan.ts'
@@ -90,13 +90,13 @@ function readerError(
   if (isUserError(error) && error.where) return error
   const detail =
     error instanceof Error && !isUserError(error)
-      ? (error.stack ?? error.message)
+      ? withoutOwnLines(error.stack ?? error.message)
       : String((error as Error)?.message ?? error)
   const place = sample === 0 ? `before its first sample of ${file}` : `at sample ${sample} of ${file}`
   return new UserError(`RecDataset failed ${place}: ${detail}`, {
     code: 'DATA_READER',
-    where: { file: path },
-    hint: isUserError(error) ? error.hint : undefined,
+    where: { file: path, line: userPlace((error as Error)?.stack)?.line },
+    hint: isUserError(error) ? error.hint : 'oarfish check -m config.yaml reads the first samples through it.',
     cause: error,
   })
 }

@@ -35,7 +35,8 @@ export function rebuild(program: Program, { rewrite, fetches }: RebuildOptions):
   for (const node of program.nodes) {
     const inputs = operandsOf(node, (id) => values.get(id)!)
     const candidate = { op: node.op, inputs, uses: (operand: number) => uses.get(node.inputs[operand]!) ?? 0 }
-    values.set(node.value, rewrite?.(candidate, builder) ?? builder.emit(node.op, inputs))
+    const copy = () => rewrite?.(candidate, builder) ?? builder.emit(node.op, inputs)
+    values.set(node.value, builder.at(node.place, copy))
   }
   for (const { value, next } of program.state) {
     if (next !== undefined) builder.setState(builder.tensor(value), values.get(next)!)

@@ -1,5 +1,13 @@
 /** @file A slow engine that does what the ops mean, in float32 or float64: the yardstick of every other engine and gradient. */
-import { type DType, evaluateDim, type OpKind, operandsOf, type Program, programInputs } from '../program/index.ts'
+import {
+  type DType,
+  evaluateDim,
+  type Node,
+  type OpKind,
+  operandsOf,
+  type Program,
+  programInputs,
+} from '../program/index.ts'
 import type { DenseArray, Evaluation } from './array.ts'
 import { checkInputs, createData } from './buffers.ts'
 import type { Engine, Session, TensorView } from './engine.ts'
@@ -35,10 +43,38 @@ function referenceSession(program: Program, precision: 'float32' | 'float64'): S
   }
 }
 
+/** A value that is no number, or infinite: of an input, or of an op whose operands are all finite. */
+export interface NotFinite {
+  /** The input's name; undefined for an op. */
+  readonly input: string | undefined
+  readonly node: Node | undefined
+  readonly value: DenseArray
+  /** Where in it the first one stands. */
+  readonly at: number
+  readonly operands: readonly DenseArray[]
+}
+
+/** The first value of a program that is not finite, found by computing op by op. */
+export function firstNotFinite(program: Program, inputs: Readonly<Record<string, TensorView>>): NotFinite | undefined {
+  let found: NotFinite | undefined
+  const names = new Map(programInputs(program).map(({ name, value }) => [value, name]))
+  evaluate(program, inputs, 'float32', (id, value, node, operands) => {
+    const at = value.data.findIndex((number: number) => !Number.isFinite(number))
+    if (at < 0) return true
+    found = { input: names.get(id), node, value, at, operands }
+    return false
+  })
+  return found
+}
+
+/** Sees each value as it is known; false ends the evaluation. */
+type Look = (id: number, value: DenseArray, node: Node | undefined, operands: readonly DenseArray[]) => boolean
+
 function evaluate(
   program: Program,
   inputs: Readonly<Record<string, TensorView>>,
   precision: 'float32' | 'float64',
+  look: Look = () => true,
 ): ReadonlyMap<number, DenseArray> {
   const sizes = checkInputs(program, inputs)
   const size: Evaluation['size'] = (dim) => evaluateDim(dim, (symbol) => sizes.get(symbol)!)
@@ -51,19 +87,17 @@ function evaluate(
   const values = new Map<number, DenseArray>()
   for (const { name, value } of programInputs(program)) {
     const { dims, data } = inputs[name]!
-    values.set(value, { dims, data: Float64Array.from(data as ArrayLike<number | bigint>, Number) })
+    const own = { dims, data: Float64Array.from(data as ArrayLike<number | bigint>, Number) }
+    values.set(value, own)
+    if (!look(value, own, undefined, [])) return values
   }
   for (const node of program.nodes) {
     const run = precision === 'float32' && node.dtype === 'float32' ? singles : doubles
     const rule = REFERENCE_RULES[node.op.kind] as ReferenceRule<OpKind>
-    values.set(
-      node.value,
-      rule(
-        run,
-        operandsOf(node, (id) => values.get(id)!),
-        node.op,
-      ),
-    )
+    const operands = operandsOf(node, (id) => values.get(id)!)
+    const value = rule(run, operands, node.op)
+    values.set(node.value, value)
+    if (!look(node.value, value, node, operands as readonly DenseArray[])) return values
   }
   return values
 }

@@ -57,6 +57,7 @@ export function embedding(
       code: 'NN_EMBEDDING',
       hint: 'Pass at least one sparse slot.',
     })
+  checkSlots(list)
   return first.builder.rows({
     name: first.builder.path(name),
     table,
@@ -127,4 +128,16 @@ export function denseEmbedding(
   refuseOptions('nn.denseEmbedding', rest, DENSE_EMBEDDING)
   const weight = ids.builder.parameter({ name: `${name}.weight`, shape: [size, dim], init })
   return { x: gather(weight, ids), weight }
+}
+
+function checkSlots(list: readonly SparseSlot[]): void {
+  const other = list.find((slot) => slot?.kind !== 'sparse')
+  if (other === undefined && !list.includes(other!)) return
+  const isTensor = typeof other === 'object' && other !== null && 'shape' in other
+  throw new UserError(`It was given ${isTensor ? 'a tensor' : String(other)} in place of a sparse slot.`, {
+    code: 'NN_EMBEDDING',
+    hint: isTensor
+      ? "Declare the input as signs, inputs: ({ sparse }) => ({ user: sparse('user') }); a dense input goes into layers as it is."
+      : 'The name there has no value: check how it is spelt, and that inputs declares it.',
+  })
 }

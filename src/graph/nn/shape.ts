@@ -1,10 +1,11 @@
 /** @file What layers ask of their operand's shape. */
 
 import { UserError } from '../../base/util/index.ts'
-import { formatShape, type Tensor } from '../program/index.ts'
+import { formatShape, type Tensor, tensorOf } from '../program/index.ts'
 
 /** The last dimension: a number, since weights are shaped by it. */
-export function widthOf({ shape }: Tensor, layer: string): number {
+export function widthOf(x: Tensor, layer: string): number {
+  const { shape } = tensorOf(x, layer)
   const width = shape.at(-1)
   if (typeof width === 'number') return width
   throw new UserError(

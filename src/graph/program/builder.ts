@@ -1,5 +1,5 @@
 /** @file The builder: declares inputs, appends ops in SSA form (equal ops on equal operands are one value), freezes a Program. */
-import { UserError } from '../../base/util/index.ts'
+import { formatWhere, shown, UserError, userPlace } from '../../base/util/index.ts'
 import { checkDim, checkParameter, checkRows } from './checks.ts'
 import { type Dim, formatShape, type Shape, sameShape } from './dim.ts'
 import type { DType, Op, Operands, OpKind } from './op.ts'
@@ -43,6 +43,8 @@ export class Builder {
   readonly #names = new Map<string, string>()
   readonly #known = new Map<string, Tensor>()
   readonly #path: string[] = []
+  /** Where what is emitted now was asked for: what a rewrite puts in an op's place has that op's. */
+  #place: string | undefined
   /** What was declared and emitted, line by line. */
   readonly #trace: string[] = []
 
@@ -168,6 +170,16 @@ export class Builder {
     }
   }
 
+  /** What `body` emits was asked for at `place`. */
+  at<T>(place: string | undefined, body: () => T): T {
+    this.#place = place
+    try {
+      return body()
+    } finally {
+      this.#place = undefined
+    }
+  }
+
   /** A name under the current scopes. */
   path(name: string): string {
     return [...this.#path, name].join('.')
@@ -192,6 +204,7 @@ export class Builder {
       inputs: ids,
       shape: tensor.shape,
       dtype: tensor.dtype,
+      place: this.#place ?? currentPlace(),
     })
     this.#known.set(key, tensor)
     this.#trace.push(key)
@@ -257,6 +270,7 @@ export class Builder {
   }
 
   #claim(name: string, kind: string): void {
+    if (typeof name !== 'string' || /(^|\.)(undefined)?(\.|$)/.test(name)) throw unnamed(kind)
     const taken = this.#names.get(name)
     if (taken)
       throw new UserError(`There is already a ${taken} named "${name}".`, {
@@ -279,4 +293,17 @@ function inferType(op: Op, inputs: readonly Tensor[]): TensorType {
 
 function keyOf(op: object, inputs: readonly number[]): string {
   return JSON.stringify([op, inputs])
+}
+
+function unnamed(kind: string): UserError {
+  return new UserError(`It has no name, under which its ${kind} ${kind === 'rows' ? 'are' : 'is'} kept and saved.`, {
+    code: 'PROGRAM_NAME',
+    hint: "Give it one: { name: 'user', ... }",
+  })
+}
+
+function currentPlace(): string | undefined {
+  if (process.env['OARFISH_DEBUG_NAN'] !== '1') return undefined
+  const place = userPlace(new Error().stack)
+  return place && formatWhere({ file: shown(place.file), line: place.line })
 }

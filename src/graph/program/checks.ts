@@ -19,10 +19,10 @@ export function checkRows({ name, slots, dim, pooling }: RowsSpec): void {
 }
 
 export function checkDim(name: string, dim: Dim): void {
-  if (typeof dim === 'number' ? Number.isInteger(dim) && dim > 0 : isSymbol(dim)) return
-  throw new UserError(`Feed ${name} has the dimension ${JSON.stringify(dim)}.`, {
+  if (typeof dim === 'number' ? Number.isInteger(dim) && dim > 0 : typeof dim === 'string' && isSymbol(dim)) return
+  throw new UserError(`The input ${name} has the dimension ${String(dim)}.`, {
     code: 'PROGRAM_SHAPE',
-    hint: `Use a whole number or a symbol such as ${JSON.stringify(suggest(String(dim), ['B', 'T']) ?? 'B')}.`,
+    hint: `Say how many values a sample has of it: dense('${name}', 13). In a graph of your own a symbol such as ${JSON.stringify(suggest(String(dim), ['B', 'T']) ?? 'B')} stands for a size that varies.`,
   })
 }
 

@@ -3,12 +3,12 @@ import { UserError } from '../../base/util/index.ts'
 import type { Tensor } from './builder.ts'
 import { type Dim, formatShape, mulDims, type Shape, sameShape, subDims } from './dim.ts'
 import { cast, equal } from './elementwise.ts'
-import { axisOf, iota } from './operand.ts'
+import { axisOf, iota, tensorOf } from './operand.ts'
 import { explain, inferReshape } from './shape-checks.ts'
 
 /** Another shape of as many elements; one dimension may be -1, to be computed. */
 export function reshape(x: Tensor, shape: Shape): Tensor {
-  const full = resolveShape(x, shape)
+  const full = resolveShape(tensorOf(x, 'reshape'), shape)
   return sameShape(full, x.shape) ? x : x.builder.emit({ kind: 'reshape', shape: full }, [x])
 }
 
@@ -107,6 +107,7 @@ function resolveShape(x: Tensor, shape: Shape): Shape {
 
 function firstOf(name: string, tensors: readonly Tensor[]): Tensor {
   const [first] = tensors
+  for (const tensor of tensors) tensorOf(tensor, name)
   if (first) return first
   throw new UserError(`${name} was given no tensors.`, { code: 'PROGRAM_OPERAND', hint: 'Pass at least one.' })
 }

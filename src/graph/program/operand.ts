@@ -12,7 +12,29 @@ export type PlainKind = { [K in OpKind]: Record<never, never> extends OpAttribut
 
 /** The function of an op with one operand. */
 export function unary<K extends PlainKind>(kind: K): (x: Tensor) => Tensor {
-  return (x) => x.builder.emit({ kind } as Op<K>, [x])
+  return (x) => tensorOf(x, kind).builder.emit({ kind } as Op<K>, [x])
+}
+
+/** The operand itself; throws where it is something else, which types would have refused. */
+export function tensorOf(x: Tensor, op: string): Tensor {
+  if (typeof x === 'object' && x !== null && 'builder' in x && 'shape' in x) return x
+  const isSlot = typeof x === 'object' && x !== null && (x as { kind?: unknown }).kind === 'sparse'
+  const slot = isSlot ? (x as { readonly name: string }).name : ''
+  const shown = isSlot
+    ? `the sparse slot "${slot}"`
+    : Array.isArray(x)
+      ? 'a list'
+      : typeof x === 'object'
+        ? 'an object'
+        : String(x)
+  throw new UserError(`${op} was given ${shown}, which is no tensor.`, {
+    code: 'PROGRAM_OPERAND',
+    hint: isSlot
+      ? `Look its rows up first: nn.embedding(${slot}, { name: '${slot}', dim: 8 })`
+      : x === undefined
+        ? 'The name there has no value: check how it is spelt, and what it is taken from.'
+        : 'Give what an input, a layer or another op returned.',
+  })
 }
 
 /** The function of an op with two operands; one may be a number. */
@@ -46,6 +68,7 @@ export function iota(builder: Builder, size: number): Tensor {
 
 /** Both operands as tensors of one builder. */
 export function promote(a: Operand, b: Operand): [Tensor, Tensor] {
+  for (const operand of [a, b]) if (typeof operand !== 'number') tensorOf(operand, 'The op')
   if (typeof a !== 'number') return [a, typeof b === 'number' ? constant(a.builder, b, { dtype: a.dtype }) : b]
   if (typeof b !== 'number') return [constant(b.builder, a, { dtype: b.dtype }), b]
   throw new UserError('An op was given two numbers.', {

@@ -94,6 +94,8 @@ export type ProgramState = StateSpec & Value & { readonly next?: number | undefi
 export interface Node extends Value {
   readonly op: Op
   readonly inputs: readonly number[]
+  /** Where a user's file asked for it, `model.ts:31`; kept for --debug-nan alone, since looking takes time. */
+  readonly place?: string | undefined
 }
 
 export interface Fetch extends Value {

@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import { constants } from 'node:os'
+import { resolve } from 'node:path'
 import type { Env } from '../../base/env/index.ts'
 import { LIFELINE } from './lifeline.ts'
 import type { JobRole } from './process-env.ts'
@@ -45,7 +46,8 @@ const LEFTOVER_MS = 500
 /** Starts `command` without waiting; a command that cannot be started ends at once. */
 export function startChild(spec: ProcessSpec, command: readonly string[]): Child {
   const log = openSync(spec.log, 'w')
-  const env: NodeJS.ProcessEnv = { ...spec.env }
+  // Beside it go Paddle's side files, and what the launcher's terminal shows of the process.
+  const env: NodeJS.ProcessEnv = { ...spec.env, OARFISH_LOG_FILE: resolve(spec.log) }
   if (!spec.outlives) env[LIFELINE] = `${process.pid}:${LIFELINE_FD}`
   const fds = spec.sockets.map(({ port }, i) => `${port}:${LIFELINE_FD + 1 + i}`)
   if (fds.length > 0) env['OARFISH_LISTEN_FDS'] = fds.join(',')

@@ -1,7 +1,7 @@
 /** @file What processes write to their logs: as events while they run, and a log's last lines for a report. */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
-import type { EventSink } from '../../base/event/index.ts'
+import { type EventSink, readView, removeView } from '../../base/event/index.ts'
 import type { Child } from './child.ts'
 
 const CHUNK = 64 * 1024
@@ -82,7 +82,17 @@ export function follow(children: readonly Child[], { emit, sampleOutput = false 
   const newest = new Map<Child, string>()
   const output = ({ spec: { role, rank } }: Child, line: string, echo: boolean) =>
     emit({ kind: 'output', role, rank, line, echo })
+  const views = new Map<Child, string>()
+  const followView = (child: Child) => {
+    const { role, rank, log } = child.spec
+    const view = readView(log)
+    const text = JSON.stringify(view)
+    if (view === undefined || views.get(child) === text) return
+    views.set(child, text)
+    emit({ kind: 'output', role, rank, line: '', echo: false, view })
+  }
   const poll = (child: Child, last: boolean) => {
+    if (sampleOutput) followView(child)
     if (child === echoed) for (const line of reader!.read(last)) output(child, line, true)
     else if (sampleOutput) {
       const [line] = lastLines(child.spec.log, 1)
@@ -94,5 +104,9 @@ export function follow(children: readonly Child[], { emit, sampleOutput = false 
   const timer = setInterval(() => {
     for (const child of children) if (!child.exit) poll(child, false)
   }, POLL_MS)
-  return { drain: (child: Child) => poll(child, true), close: () => clearInterval(timer) }
+  const close = () => {
+    clearInterval(timer)
+    for (const { spec } of children) removeView(spec.log)
+  }
+  return { drain: (child: Child) => poll(child, true), close }
 }

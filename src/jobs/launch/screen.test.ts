@@ -103,6 +103,26 @@ test('rows are cut to the terminal, without what would move the cursor; more tha
   expect([many.length, many.at(-1)]).toEqual([8, '... and 23 more'])
 })
 
+test('a row shows a bar with rate, loss, AUC and ETA within 80 columns; batch lines give way, numbers are rounded', () => {
+  const { screen, stream } = terminal(80)
+  const sink = rowsSink(stream)
+  const batch: EventOf<'batch'> = {
+    ...{ kind: 'batch', phase: 'train', epoch: 0, batch: 40, samples: 20_000, fraction: 0.5 },
+    ...{ metrics: { loss: 0.523_412_34, auc: 0.701_234_56 }, samplesPerSecond: 12_345.678 },
+    ...{ readerSecondsPerBatch: 0, secondsPerBatch: 0.01, samplesPerBatch: 512 },
+  }
+  const view = { epochs: 2, begin: { atMs: Date.now() - 30_000, epoch: 0 }, batch, interrupted: false }
+  const seen: Event = { kind: 'output', role: 'worker', rank: 0, line: '', echo: false, view }
+  for (const event of [SERVER, PROCESS, seen]) sink(event)
+  sink(line('2026-11-15 22:00:12,071 - INFO - epoch: 0, batch_id: 40, loss: 0.52341234, auc: 0.70123456'))
+  sink(line('2026-11-15 22:00:13,071 - INFO - epoch: 0 done, loss: 0.52341234, auc: 0.70123456, ips: 12345.678901'))
+  sink.close()
+  expect(screen[0]).toBe('epoch: 0 done, loss: 0.5234, auc: 0.7012, ips: 12346')
+  expect(screen[2]).toMatch(/^worker 0 {2}epoch 1\/2 [━─]{6,} 50% 12\.3k\/s loss 0\.5234 auc 0\.7012 ETA 1:3\d$/)
+  expect(Math.max(...screen.map((row) => row.length))).toBeLessThan(80)
+  expect(screen).toHaveLength(4)
+})
+
 test('elsewhere every change is a plain line, and only echoed output is shown', () => {
   let text = ''
   const sink = plainSink((more) => {

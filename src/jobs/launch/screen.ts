@@ -1,5 +1,14 @@
 /** @file What a launch shows: on a terminal one live row a process with the kept lines above, elsewhere plain lines. */
-import { type Event, type EventOf, type EventSink, processText, type TerminalStream } from '../../base/event/index.ts'
+import {
+  type Event,
+  type EventOf,
+  type EventSink,
+  type ProgressStyle,
+  processText,
+  progressLine,
+  type TerminalStream,
+  type View,
+} from '../../base/event/index.ts'
 
 const REDRAW_MS = 100
 const DEFAULT_SIZE = { columns: 80, rows: 24 }
@@ -21,7 +30,7 @@ export function plainSink(write: (text: string) => void): EventSink {
   }
 }
 
-export function rowsSink(stream: RowStream): ScreenSink {
+export function rowsSink(stream: RowStream, style: ProgressStyle = { color: false, unicode: true }): ScreenSink {
   const processes = new Map<string, Row>()
   let shown: readonly string[] = []
   let timer: NodeJS.Timeout | undefined
@@ -38,7 +47,7 @@ export function rowsSink(stream: RowStream): ScreenSink {
     timer = undefined
     const { columns = DEFAULT_SIZE.columns, rows = DEFAULT_SIZE.rows } = stream
     const before = home()
-    shown = rowTexts(inOrder([...processes.values()]), { columns, rows })
+    shown = rowTexts(inOrder([...processes.values()]), { columns, rows }, style)
     const above = kept === '' ? '' : `${kept.replaceAll('\n', '\x1b[K\n')}\x1b[K\n`
     stream.write(`${before}${above}${shown.map((row) => `${row}\x1b[K`).join('\n')}\x1b[J`)
   }
@@ -52,10 +61,12 @@ export function rowsSink(stream: RowStream): ScreenSink {
     if (event.kind === 'process' || event.kind === 'output') {
       const key = `${event.role} ${event.rank}`
       processes.set(key, { ...processes.get(key), ...rowOf(event) })
+      // The bar of its row says what its batch lines say.
+      if (event.kind === 'output' && processes.get(key)?.view && BATCH_LINE.test(event.line)) return drawSoon()
     }
     const kept = event.kind === 'process' && event.state === 'failed' ? processText(event) : keptText(event)
     if (kept === undefined) drawSoon()
-    else draw(kept)
+    else draw(event.kind === 'output' ? forPeople(kept) : kept)
   }
   const close = () => {
     if (closed) return
@@ -70,10 +81,14 @@ export function rowsSink(stream: RowStream): ScreenSink {
 interface Row {
   readonly process?: EventOf<'process'>
   readonly line?: string
+  readonly view?: View
 }
 
+const BATCH_LINE = /(^|\bINFO - )(infer )?epoch: \d+, batch_id: \d+, /
+
 function rowOf(event: EventOf<'process' | 'output'>): Row {
-  return event.kind === 'process' ? { process: event } : { line: event.line }
+  if (event.kind === 'process') return { process: event }
+  return event.view ? { view: event.view } : { line: event.line }
 }
 
 /** Hosts by their lowest rank, which is their order in the job; of each its servers, then its workers. The order in which they happen to start means nothing. */
@@ -99,23 +114,46 @@ function keptText(event: Event): string | undefined {
   return undefined
 }
 
+/** Without the time before it, and with numbers that can be read: 0.58658046 is 0.5866. */
+function forPeople(line: string): string {
+  return line.replace(PREFIX, '').replaceAll(/(?<![\w.])\d+\.\d{5,}(?![\w.])/g, (number) => {
+    const value = Number(number)
+    return value >= 100 ? value.toFixed(0) : value.toFixed(4)
+  })
+}
+
 /** One row a process, cut to the terminal; when there are more than fit, the last row counts the rest. */
 export function rowTexts(
   rows: readonly Row[],
   size: { readonly columns: number; readonly rows: number },
+  style: ProgressStyle = { color: false, unicode: true },
 ): readonly string[] {
   const room = Math.max(1, size.rows - 2)
-  const texts = rows.map((row) => cut(rowText(row), size.columns - 1))
+  const texts = rows.map((row) => cut(rowText(row, size.columns - 1, style), size.columns - 1))
   if (texts.length <= room) return texts
   return [...texts.slice(0, room - 1), cut(`... and ${texts.length - room + 1} more`, size.columns - 1)]
 }
 
-function rowText({ process, line = '' }: Row): string {
+function rowText({ process, line = '', view }: Row, columns: number, style: ProgressStyle): string {
   if (!process) return plain(line)
+  const bar = view && process.state === 'running' ? barOf(process, view, columns, style) : undefined
+  if (bar !== undefined) return bar
   const { role, rank, pid, state, exit, host } = process
   const how = state === 'failed' && exit ? `failed: ${exit}` : state
   const where = host === undefined ? '' : `${host.padEnd(HOST_COLUMNS)} `
   return `${where}${`${role} ${rank}`.padEnd(10)} pid ${String(pid).padEnd(7)} ${how.padEnd(8)}  ${plain(line)}`
+}
+
+/** How far a process is: its share, rate, loss and AUC, and when it will be done. */
+function barOf(
+  { role, rank, host }: EventOf<'process'>,
+  view: View,
+  columns: number,
+  style: ProgressStyle,
+): string | undefined {
+  const who = `${host === undefined ? '' : `${host} `}${role} ${rank}  `
+  const line = progressLine(view, Date.now(), columns - who.length, style)
+  return line === undefined ? undefined : `${who}${line}`
 }
 
 const HOST_COLUMNS = 20 // `root@192.168.100.17`; what is longer takes its room

@@ -17,6 +17,7 @@ import {
   type StepBuffers,
 } from './buffers.ts'
 import { clipGradients } from './clip.ts'
+import { refuseNotFinite } from './debug-nan.ts'
 import { type PushedPart, pushedPart } from './pushed-part.ts'
 import {
   countShowClick,
@@ -122,7 +123,7 @@ export class HostStep {
     await this.#session(distinct).run()
     this.#last = distinct
     const afterRun = performance.now()
-    const measured = measureStep(this.#measure, this.#buffers, batch)
+    const measured = this.#measured(batch, distinct)
     const isLooked = training && batch.index % LOOK_AT_ROWS_EVERY === 0
     const result = isLooked ? { ...measured, rowRms: rowRms(share) } : measured
     const pushed = this.#pushed ? { ...share, ...this.#pushed(share) } : share
@@ -142,6 +143,15 @@ export class HostStep {
     this.seconds.merge += (afterMerge - afterRun) / 1000
     this.seconds.update += (performance.now() - afterMerge) / 1000
     return result
+  }
+
+  /** With --debug-nan what is not finite is traced to the op that made it, gradients too. */
+  #measured(batch: Batch, { samples, lengths }: LoadedBatch): StepResult {
+    if (process.env['OARFISH_DEBUG_NAN'] !== '1') return measureStep(this.#measure, this.#buffers, batch)
+    const { program, layout } = this.#options
+    const { inputs, outputs } = bindViews(program, this.#buffers, layout, samples, lengths)
+    refuseNotFinite(program, inputs, outputs, batch)
+    return measureStep(this.#measure, this.#buffers, batch)
   }
 
   /** The fetch `value` for a batch, which stays the caller's; nothing is updated. What a dynamic graph reads. */

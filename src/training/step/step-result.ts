@@ -149,6 +149,6 @@ Mend the data, or train with a loss for such labels (softmax for classes, square
 function lossNotFinite(loss: number, epoch: number, index: number): UserError {
   return new UserError(`the loss became ${loss} at epoch ${epoch}, batch ${index}; its gradients were not applied`, {
     code: 'LOSS_NOT_FINITE',
-    hint: 'lower hyper_parameters.optimizer.learning_rate, clip gradients, or look for extreme values in the dense features of that batch',
+    hint: 'Train again with --debug-nan: it names the op and the first values that went wrong. Often the learning rate is too high, gradients want clipping, or the dense features of that batch hold extreme values.',
   })
 }

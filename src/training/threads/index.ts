@@ -10,6 +10,7 @@ export {
   inputKind,
   inputOf,
   readerThreads,
+  readFirstSamples,
   shuffleOf,
   slotsInData,
 } from './input.ts'

@@ -19,10 +19,12 @@ import {
   inputKind as readerKind,
   readHead,
   readsFileByFile,
+  releaseBatch,
   type Slot,
 } from '../../data/index.ts'
 import { checkAgreement, type TracedModel } from '../../model/index.ts'
 import type { Phase } from './messages.ts'
+import { noSamples } from './pass.ts'
 
 export type DataFiles = Readonly<Partial<Record<Phase, readonly string[]>>>
 
@@ -63,6 +65,32 @@ export async function checkData(
       await checkAgreement(loaded, slots, list, dygraph ? 'dygraph' : 'static')
   }
 }
+
+/** Reads the first samples of each phase through the reader that training uses: what it throws is found before anything is trained. */
+export async function readFirstSamples(
+  { config }: LoadedConfig,
+  { slots }: TracedModel,
+  files: DataFiles,
+): Promise<void> {
+  for (const [phase, list] of Object.entries(files) as [Phase, readonly string[]][]) {
+    const { reader, format } = inputOf(config, phase, list)
+    const named = namedAsData(slots, await readHead(list, HEAD_BYTES))
+    const pool = openReaderPool({ ...reader, slots: named, threads: 1 })
+    try {
+      let samples = 0
+      for await (const batch of pool.read({ files: list, format, epoch: 0, batchSize: FIRST_SAMPLES })) {
+        samples += batch.size
+        releaseBatch(batch)
+        break
+      }
+      if (samples === 0) throw noSamples(phase)
+    } finally {
+      await pool.close()
+    }
+  }
+}
+
+const FIRST_SAMPLES = 256
 
 export interface ReadersOptions {
   /** The order in which the data has its slots. @default the model's */

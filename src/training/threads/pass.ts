@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import type { JobConfig } from '../../base/config/index.ts'
 import type { EventSink, Metrics } from '../../base/event/index.ts'
+import { UserError } from '../../base/util/index.ts'
 import type { BatchReader } from '../../data/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import type { MeterState, Position } from '../../weights/snapshot/index.ts'
@@ -112,6 +113,7 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
   const sum = (await hooks.sumUp?.(own)) ?? { meter: own, interrupted: signal.aborted }
   const { samples, seconds } = sum.meter
   const metrics = metricsOf(sum.meter)
+  if (samples === 0 && !signal.aborted && !from.meter) throw noSamples(phase)
   if (!signal.aborted) {
     const rates = { samples, seconds, samplesPerSecond: samples / seconds }
     for (const message of groupNotices(sum.meter)) emit({ kind: 'notice', message })
@@ -136,6 +138,14 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
     position,
     ...sum,
   }
+}
+
+/** A reader that gives nothing would end in an untrained model and exit 0. */
+export function noSamples(phase: Phase): UserError {
+  return new UserError(`The reader gave no sample of the ${phase === 'train' ? 'training' : 'test'} data.`, {
+    code: 'DATA_EMPTY',
+    hint: `Look at the files of runner.${phase === 'train' ? 'train' : 'test'}_data_dir, and at what a reader of your own yields of them.`,
+  })
 }
 
 /** The start of a pass that reads an epoch from its beginning. */

@@ -5,7 +5,9 @@ import {
   DENSE_BASE,
   type DenseKernel,
   type KernelMemory,
+  MOST_DENSE_BYTES,
 } from '../../base/kernel/index.ts'
+import { sizeText, UserError } from '../../base/util/index.ts'
 import type { Program } from '../../graph/program/index.ts'
 import { kernelRule, type OptimizerSpec, type StepFactors } from '../optim/index.ts'
 import {
@@ -66,7 +68,9 @@ export function createDense({
   const layout = slice ? sliceLayout(whole, from, to) : whole
   const { states, stateInit } = kernelRule(optimizer)
   const wholeGradients = HEADER_BYTES + 4 * layout.floats * (1 + states) + 4 * CHUNK_FLOATS * threads
-  const memory = createDenseMemory(wholeGradients + (together ? 4 * layout.floats * threads : 0))
+  const bytes = wholeGradients + (together ? 4 * layout.floats * threads : 0)
+  if (!(bytes <= MOST_DENSE_BYTES)) throw tooLarge(layout, bytes)
+  const memory = createDenseMemory(bytes)
   const values = new Float32Array(memory.buffer, DENSE_BASE + HEADER_BYTES, layout.floats * (1 + states))
   values.set(initialDense(program, whole, seed, { from, to }))
   if (states > 0) values.fill(stateInit, layout.floats, 2 * layout.floats)
@@ -318,4 +322,16 @@ function lock(header: Int32Array): void {
 function unlock(header: Int32Array): void {
   Atomics.store(header, LOCK, 0)
   Atomics.notify(header, LOCK, 1)
+}
+
+/** Names the largest weight: it is the one to make smaller. */
+function tooLarge({ entries }: DenseLayout, bytes: number): UserError {
+  const [largest] = entries.toSorted((a, b) => b.size - a.size)
+  return new UserError(
+    `The dense weights with their optimizer state need ${sizeText(bytes)}; ${sizeText(MOST_DENSE_BYTES)} fit. The largest is ${largest!.name}: ${sizeText(4 * largest!.size)}.`,
+    {
+      code: 'MODEL_SIZE',
+      hint: 'Make that layer smaller: its width, or what goes into it. What is looked up by id belongs into nn.embedding, whose tables have no such limit.',
+    },
+  )
 }

@@ -50,7 +50,7 @@ export function denseLayout(program: Program, optimizer: OptimizerSpec): DenseLa
   const entries = items.map((item) => {
     const size = item.shape.reduce((product, dim) => product * dim, 1)
     const entry = { ...item, at: floats, size }
-    floats += (size + 3) & ~3 // every entry starts at a multiple of 16 bytes
+    floats += 4 * Math.ceil(size / 4) // not by bits, which wrap; every entry starts at a multiple of 16 bytes
     return entry
   })
   const fixed = entries.find((entry) => !entry.trainable)
