@@ -1,7 +1,7 @@
 """Scores samples with an exported model, with onnxruntime and numpy alone; docs/reference/export-format.md explains each step.
 
     python3 score.py DIR                  # the folder's own samples: exits 1 unless the scores are the trainer's
-    python3 score.py DIR SAMPLES.json     # {"instances": [{"slot": [values], ...}, ...]}; one score a line
+    python3 score.py DIR SAMPLES.json     # {"instances": [{"slot": [values], ...}, ...]}, raw where the model has features; one score a line
 """
 import json, pathlib, struct, sys, zlib
 import numpy as np, onnxruntime
@@ -60,6 +60,10 @@ manifest = json.loads((folder / "manifest.json").read_text())
 for name, mark in manifest["files"].items():
     assert zlib.crc32((folder / name).read_bytes()) == int(mark["crc32"], 16), f"{name} is damaged"
 samples = json.loads(pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else folder / manifest["samples"]).read_text())
+if len(sys.argv) > 2 and any(slot.get("feature") for slot in manifest["slots"]):
+    sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "python"))
+    import oarfish_features  # copy it beside this file to use both elsewhere
+    samples = {"instances": oarfish_features.instances(manifest, samples["instances"])}
 tables = {table["name"]: open_table(folder / table["file"], table) for table in manifest["tables"]}
 inputs = {}
 for item in manifest["inputs"]:

@@ -33,6 +33,7 @@ import { runCommand } from './run.ts'
 import { serveCommand } from './serve.ts'
 import { shellInitCommand } from './shell-init.ts'
 import { slimCommand } from './slim.ts'
+import { sweepCommand } from './sweep.ts'
 import { toolCommand } from './tool.ts'
 import { trainCommand } from './train.ts'
 import { pserverCommand, trainerCommand } from './trainer.ts'
@@ -45,6 +46,7 @@ const COMMANDS: Readonly<Record<string, MakeCommand>> = {
   init: initCommand,
   train: trainCommand,
   infer: inferCommand,
+  sweep: sweepCommand,
   run: runCommand,
   export: exportCommand,
   convert: convertCommand,
@@ -117,6 +119,7 @@ Examples
   oarfish train -m models/rank/dnn/config.yaml -o runner.epochs=2 runner.thread_num=2
   oarfish train -m models/rank/dnn/config.yaml --resume
   oarfish infer -m models/rank/dnn/config.yaml
+  oarfish sweep -m models/rank/dnn/config.yaml --set hyper_parameters.optimizer.learning_rate=log:1e-4..1e-2 --runs 20
   oarfish run -m config.yaml
   oarfish export -m models/rank/dnn/config.yaml --out exported
   oarfish convert -m models/rank/dnn/config.yaml --from paddle_model --to exported --as export

@@ -1,12 +1,20 @@
 /** @file Samples in memory: slots, columns, chunks in shared memory and when that is used again, batches as views on chunks. */
 
+import type { Feature, LogFeature } from './features/feature.ts'
+
 /**
  * One input of a model, in the order the model declares them (the order MultiSlot text must have). A sample may lack any of them;
  * one that no sample has is refused, unless `required` is false: a mistyped name would train on zeros.
  */
 export type Slot =
   /** Feature signs, any number per sample; a slot missing from slot text becomes the single sign 0. */
-  | { readonly kind: 'sparse'; readonly name: string; readonly required?: boolean | undefined }
+  | {
+      readonly kind: 'sparse'
+      readonly name: string
+      readonly required?: boolean | undefined
+      /** What is made of raw values. @default nothing: they are signs */
+      readonly feature?: Feature | undefined
+    }
   /** A fixed number of values per sample; missing from slot text: zeros. int64 is for labels and ids that are fed, not looked up. */
   | {
       readonly kind: 'dense'
@@ -16,6 +24,7 @@ export type Slot =
       /** Other names that it may go by in text. */
       readonly aliases?: readonly string[] | undefined
       readonly required?: boolean | undefined
+      readonly feature?: LogFeature | undefined
     }
 
 /** Columns of `samples` samples; arrays may be longer than what is used. */

@@ -4,6 +4,9 @@
  */
 export { type Batch, batchOf, type Columns, type ParsedChunk, type Piece, releaseBatch, type Slot } from './batch.ts'
 export { batchColumns, joinColumns, sliceColumns } from './columns.ts'
+export { baseSlots, textSlots } from './features/columns.ts'
+export { rawName } from './features/encode.ts'
+export type { Feature, LogFeature } from './features/feature.ts'
 export { listDataFiles, listDataTree, measureFiles } from './files.ts'
 export { type CriteoLikeResult, generateCriteoLike } from './generate/criteo-like.ts'
 export { createHiddenModel, exactAuc } from './generate/hidden-model.ts'

@@ -44,6 +44,8 @@ export interface ReaderSettings {
 
 /** What one thread is started with. */
 export type ReaderThreadData = ReaderSettings & {
+  /** Reads tables with columns instead of text. @default false */
+  readonly table?: boolean | undefined
   readonly process: ProcessNote
   /** Where commands print to, if the system has named pipes. */
   readonly fifos?: FifoPaths | undefined

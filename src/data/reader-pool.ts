@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { builtFile, UserError } from '../base/util/index.ts'
 import { createBufferPool, type Slot } from './batch.ts'
+import { baseSlots } from './features/columns.ts'
 import type { FromReaderThread, ReaderSettings, ReaderThreadData, ToReaderThread } from './messages.ts'
 import { killTree } from './pipes/pipe.ts'
 import { type FifoFolder, makeFifos, wakeReader } from './pipes/pipe-output.ts'
@@ -39,10 +40,10 @@ export function openReaderPool(options: ReaderPoolOptions): ReaderPool {
   const { slots, onBadLine, userReader, pipe, python, table, columns, leadingFields, padding, dropZeros } = options
   const input = inputKind(options)
   checkSlots(slots, input === 'text' || input === 'pipe')
-  if (table) columnSources(slots, columns?.columns)
+  if (table) columnSources(baseSlots(slots), columns?.columns)
   // Field by field: callers' objects may hold functions too, which no thread can be given.
   const settings = { slots, onBadLine, userReader, pipe, python, columns, leadingFields, padding, dropZeros }
-  const threads = new ReaderWorkers(options.threads, settings)
+  const threads = new ReaderWorkers(options.threads, { ...settings, table: table !== undefined })
   const buffers = createBufferPool(buffersRemembered(threads.count))
   const noticed = new Set<string>()
   let read = 0
@@ -134,7 +135,7 @@ class ReaderWorkers implements ReaderThreads {
   #failure: Error | undefined
   #closing = false
 
-  constructor(threads: number, settings: ReaderSettings) {
+  constructor(threads: number, settings: ReaderSettings & Pick<ReaderThreadData, 'table'>) {
     const entry = builtFile('data/reader-thread')
     this.#processes = Array.from({ length: Math.max(1, threads) }, createNote)
     // Threads end with the process, what they started does not.

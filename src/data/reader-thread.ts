@@ -3,6 +3,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { toPlainError } from '../base/util/index.ts'
 import { type Columns, packColumns, type Shape, shapeOf } from './batch.ts'
 import { dropZeros } from './columns.ts'
+import { baseSlots, fromText, textSlots, withCrosses } from './features/columns.ts'
 import type { FromReaderThread, ReaderThreadData, ToReaderThread } from './messages.ts'
 import { killTree } from './pipes/pipe.ts'
 import { createPipeSource } from './pipes/pipe-source.ts'
@@ -36,6 +37,7 @@ class ReaderThread {
   readonly #settings: ReaderThreadData
   readonly #shape: Shape
   readonly #open: OpenSource
+  readonly #convert: (columns: Columns) => Columns
   readonly #jobs: ChunkJob[] = []
   readonly #buffers: SharedArrayBuffer[] = []
   #running: Running | undefined
@@ -45,6 +47,7 @@ class ReaderThread {
     this.#settings = settings
     this.#shape = shapeOf(settings.slots)
     this.#open = sourcesOf(settings)
+    this.#convert = converterOf(settings)
     port.on('message', (message: ToReaderThread) => this.#receive(message))
   }
 
@@ -87,7 +90,8 @@ class ReaderThread {
     try {
       for await (const { columns, ...part } of this.#open(running.job)) {
         if (running.cancelled) return
-        const kept = this.#settings.dropZeros ? dropZeros(columns, shape.sparseSlots) : columns
+        const whole = this.#convert(columns)
+        const kept = this.#settings.dropZeros ? dropZeros(whole, shape.sparseSlots) : whole
         const parsed = packColumns(kept, shape, this.#buffers.pop())
         this.#send({ kind: 'part', read, chunk: chunk.number, parsed, ...part })
         running.ahead.push(bytesOf(kept))
@@ -118,9 +122,16 @@ function bytesOf({ counts, starts, signs, dense }: Columns): number {
   return [counts, starts, signs, ...dense].reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
+/** Text has raw numbers; readers of tables and of users encode values as they come. */
+function converterOf({ slots, userReader, table }: ReaderThreadData): (columns: Columns) => Columns {
+  const [encode, cross] = [userReader || table ? undefined : fromText(slots), withCrosses(slots)]
+  return (columns) => cross(encode ? encode(columns) : columns)
+}
+
 /** Opens chunks of whatever kind the settings lead to. */
-function sourcesOf(settings: ReaderThreadData): OpenSource {
-  const { userReader, pipe, python } = settings
+function sourcesOf(own: ReaderThreadData): OpenSource {
+  const { userReader, pipe, python, table: isTable } = own
+  const settings = { ...own, slots: userReader || isTable ? baseSlots(own.slots) : textSlots(own.slots) }
   if (userReader) {
     const user = createUserSource({ slots: settings.slots, userReader })
     return ({ chunk }) => user(chunk)

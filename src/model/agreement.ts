@@ -1,7 +1,7 @@
 /** @file A model that disagrees with its data is refused before training, at the hyper-parameter that would make them agree. */
 import { configErrorAt, type LoadedConfig } from '../base/config/index.ts'
 import { formatWhere, shown, UserError } from '../base/util/index.ts'
-import { compareSlots, type Disagreement, detectFormat, readHead, type Slot } from '../data/index.ts'
+import { compareSlots, type Disagreement, detectFormat, readHead, type Slot, textSlots } from '../data/index.ts'
 import type { Feeds } from './contract.ts'
 import { loadDygraphClass } from './dygraph.ts'
 import type { GraphMode } from './forms.ts'
@@ -24,7 +24,7 @@ export async function checkAgreement(
   const format = data_format === 'auto' ? await detectFormat(files) : data_format
   for (const bytes of [HEAD_BYTES, MORE_BYTES]) {
     const head = await readHead(files, bytes)
-    const compare = (declared: readonly Slot[]) => (head ? compareSlots(declared, head, format) : [])
+    const compare = (declared: readonly Slot[]) => (head ? compareSlots(textSlots(declared), head, format) : [])
     const found = compare(slots)
     if (found.length === 0) return
     if (bytes === MORE_BYTES) throwDisagreement(loaded, await CLASSES[mode](loaded), found, compare)

@@ -4,6 +4,7 @@ import type { Layer, SparseSlot } from '../graph/nn/index.ts'
 import type { Tensor } from '../graph/program/index.ts'
 import type { OptimizerSpec } from '../weights/optim/index.ts'
 import type { RunnerSettings } from './define.ts'
+import type { DenseFeature, FeatureFunctions, SparseFeature } from './features.ts'
 import type { Metric, MetricReport } from './metrics.ts'
 
 /**
@@ -11,15 +12,25 @@ import type { Metric, MetricReport } from './metrics.ts'
  *
  * @example createFeeds({ label, sparse, dense }) { return { click: label('click'), ids: sparse('1'), x: dense('dense_feature', 13) } }
  */
-export interface Feeds {
+export interface Feeds extends FeatureFunctions {
   /** An int64 label per sample, [B, 1]. */
   label(name: string, options?: InputOptions): Tensor
-  /** Feature signs, any number per sample: for nn.embedding. */
-  sparse(name: string, options?: InputOptions): SparseSlot
+  /** Feature signs, any number per sample: for nn.embedding. With a feature, made of raw values. */
+  sparse(name: string, options?: InputOptions | SparseFeature): SparseSlot
+  /** Every combination of the signs of sparse inputs, as a number below `hash`: `cross('user', 'item', { hash: 1e6 })`. */
+  cross(...of: readonly [string, string, ...string[], CrossOptions]): SparseSlot
   /** `width` values per sample, [B, width]. float32 unless said otherwise. */
-  dense(name: string, width: number, options?: 'float32' | 'int64' | DenseOptions): Tensor
+  dense(name: string, width: number, options?: 'float32' | 'int64' | DenseOptions | DenseFeature): Tensor
   /** How much each sample counts, [B, 1]: in the loss (the mean of weight times cost) and in the metrics. A sample without it weighs 0. */
   sampleWeight(name: string, options?: InputOptions): Tensor
+}
+
+/** Options of Feeds.cross. */
+export interface CrossOptions {
+  /** How many numbers there are. */
+  readonly hash: number
+  /** @default the inputs' names with _x_ between them */
+  readonly name?: string | undefined
 }
 
 /** Options of every input. */

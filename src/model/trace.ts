@@ -1,13 +1,29 @@
 /** @file Traces a model into programs: the training step with its gradients, and the evaluation. */
 
-import { UserError, type Where } from '../base/util/index.ts'
+import { refuseOptions, shown, UserError, userPlace, type Where } from '../base/util/index.ts'
 import type { Slot } from '../data/index.ts'
 import { backward, inference } from '../graph/autodiff/index.ts'
 import type { SparseSlot } from '../graph/nn/index.ts'
 import { Builder, cast, ownFetches, type Program, type Tensor } from '../graph/program/index.ts'
 import type { MetricSpec } from '../weights/metric/index.ts'
 import type { OptimizerSpec } from '../weights/optim/index.ts'
-import type { DygraphSource, Feeds, ModelOptimizer, NetOutput, StaticModel } from './contract.ts'
+import type {
+  CrossOptions,
+  DenseOptions,
+  DygraphSource,
+  Feeds,
+  ModelOptimizer,
+  NetOutput,
+  StaticModel,
+} from './contract.ts'
+import {
+  bucketsOf,
+  checkCrosses,
+  type DeclaredCross,
+  type DenseFeature,
+  FEATURES,
+  type SparseFeature,
+} from './features.ts'
 import type { Metric } from './metrics.ts'
 import { setSampleWeight, weighedLoss } from './sample-weight.ts'
 
@@ -47,14 +63,18 @@ export function traceModel(model: StaticModel, strategy?: unknown): TracedModel 
 /** The inputs that a model declares, without building its net. */
 export function declaredSlots(model: { createFeeds(feeds: Feeds, isInfer: boolean): unknown }): readonly Slot[] {
   const slots: Slot[] = []
-  model.createFeeds(feedsOf(new Builder(), slots), false)
+  const crosses: DeclaredCross[] = []
+  model.createFeeds(feedsOf(new Builder(), slots, crosses), false)
+  checkCrosses(slots, crosses)
   return slots
 }
 
 export function traceNet(model: StaticModel, isInfer: boolean) {
   const builder = new Builder()
   const slots: Slot[] = []
-  const inputs = model.createFeeds(feedsOf(builder, slots), isInfer)
+  const crosses: DeclaredCross[] = []
+  const inputs = model.createFeeds(feedsOf(builder, slots, crosses), isInfer)
+  checkCrosses(slots, crosses)
   const { loss: own, metrics = {}, outputs = {} } = model.net(inputs, isInfer)
   const loss = weighedLoss(own)
   checkLoss(loss, 'net()')
@@ -72,9 +92,20 @@ export function checkLoss({ shape }: Tensor, from: string, where?: Where): void 
   })
 }
 
-export function feedsOf(builder: Builder, slots: Slot[]): Feeds {
+const isFeature = (value: unknown): value is Exclude<SparseFeature | DenseFeature, never> =>
+  typeof value === 'object' && value !== null && 'kind' in value
+
+export function feedsOf(builder: Builder, slots: Slot[], crosses: DeclaredCross[] = []): Feeds {
   const dense: Feeds['dense'] = (name, width, options = {}) => {
-    const { dtype = 'float32', aliases, required } = typeof options === 'string' ? { dtype: options } : options
+    if (isFeature(options)) {
+      slots.push({ kind: 'dense', name, width, dtype: 'float32', feature: { ...options, from: options.from ?? name } })
+      return builder.feed(name, ['B', width], 'float32')
+    }
+    const {
+      dtype = 'float32',
+      aliases,
+      required,
+    }: DenseOptions = typeof options === 'string' ? { dtype: options } : options
     slots.push({ kind: 'dense', name, width, dtype, aliases, required })
     return builder.feed(name, ['B', width], dtype)
   }
@@ -86,10 +117,21 @@ export function feedsOf(builder: Builder, slots: Slot[]): Feeds {
       return weight
     },
     label: (name, options) => dense(name, 1, { ...options, dtype: 'int64' }),
-    sparse(name, { required } = {}): SparseSlot {
-      slots.push({ kind: 'sparse', name, required })
+    sparse(name, options = {}): SparseSlot {
+      if (isFeature(options)) slots.push({ kind: 'sparse', name, feature: { ...options, from: options.from ?? name } })
+      else slots.push({ kind: 'sparse', name, required: options.required })
       return { kind: 'sparse', name, builder }
     },
+    cross(...given): SparseSlot {
+      const of = given.slice(0, -1) as string[]
+      const { hash, name = of.join('_x_'), ...unknown } = given.at(-1) as CrossOptions
+      refuseOptions('cross', unknown, { hash: true, name: true })
+      slots.push({ kind: 'sparse', name, feature: { kind: 'cross', of, buckets: bucketsOf('cross', hash) } })
+      const place = userPlace(new Error().stack)
+      crosses.push({ name: `cross(${of.join(', ')})`, of, place: place && { ...place, file: shown(place.file) } })
+      return { kind: 'sparse', name, builder }
+    },
+    ...FEATURES,
   }
 }
 

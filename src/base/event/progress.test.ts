@@ -34,13 +34,13 @@ test('the bar line gives up detail as the terminal narrows', () => {
     (width) => `|${(progressLine(view, NOW_MS, width, PLAIN) ?? '').padEnd(width)}|`,
   )
   expect(lines.join('\n')).toMatchInlineSnapshot(`
-    "|epoch 1/2 ━━━━━━━━━━━━━───────────────── 45% 76.8k/s loss 0.5123 auc 0.7123 ETA 0:35                |
-    |epoch 1/2 ━━━━━━━━━━───────────── 45% 76.8k/s loss 0.5123 auc 0.7123 ETA 0:35|
-    |epoch 1/2 ━━──── 45% 76.8k/s loss 0.5123 auc 0.7123 ETA 0:35|
-    |1/2 45% 76.8k/s loss 0.512 auc 0.712 ETA 0:35     |
-    |1/2 45% 76.8k/s loss 0.512 auc 0.712 |
-    |1/2 45% 76.8k/s     |
-    |1/2 45%   |
+    "|epoch 0 of 0-1 ━━━━━━━━━━━━━───────────────── 45% 76.8k/s loss 0.5123 auc 0.7123 ETA 0:35           |
+    |epoch 0 of 0-1 ━━━━━━━━────────── 45% 76.8k/s loss 0.5123 auc 0.7123 ETA 0:35|
+    |epoch 0 of 0-1 45% 76.8k/s loss 0.5123 auc 0.7123 ETA 0:35  |
+    |0 of 0-1 45% 76.8k/s loss 0.512 auc 0.712 ETA 0:35|
+    |0 of 0-1 45% 76.8k/s loss 0.512      |
+    |0 of 0-1 45% 76.8k/s|
+    |0 of 0-1  |
     |  |"
   `)
 })
@@ -83,8 +83,8 @@ test('what stays above the bar tells the run', () => {
   expect(kept.filter((text) => text !== undefined).join('\n')).toMatchInlineSnapshot(`
     "train models/rank/dnn  (train_batch_size 512, thread_num 2, epochs 2)
     warning: data/train/part-0: slot "u_x" is not in the configuration and is left out.
-    epoch 1/2  loss 0.5000  auc 0.7235  400,000 samples in 5.2 s (76.9k/s)
-    test  1/2  loss 0.5000  auc 0.7235  40,000 samples in 0.3 s (133k/s)
+    epoch 0 of 0-1  loss 0.5000  auc 0.7235  400,000 samples in 5.2 s (76.9k/s)
+    test  0 of 0-1  loss 0.5000  auc 0.7235  40,000 samples in 0.3 s (133k/s)
     saved model_output/0
     loaded model_output/0
     stopped in epoch 2 after batch 12 (6,144 samples)
@@ -108,7 +108,7 @@ test('a redraw covers the old bar in a single write', () => {
   vi.advanceTimersByTime(100)
   sink(batch({ fraction: 0.5 }))
   expect(stream.writes).toHaveLength(3)
-  const text = `epoch 1/2 ${'━'.repeat(15)}${'─'.repeat(15)} 50% 76.8k/s loss 0.5123 auc 0.7123`
+  const text = `epoch 0 of 0-1 ${'━'.repeat(13)}${'─'.repeat(14)} 50% 76.8k/s loss 0.5123 auc 0.7123`
   expect(stream.writes[2]).toBe(`\r${text}\x1b[K`)
 })
 
@@ -129,7 +129,7 @@ test('an epoch summary replaces the bar and keeps its own line', () => {
   const sink = progressSink(stream, PLAIN)
   sink(batch())
   sink(epoch())
-  expect(stream.writes.at(-1)).toBe('\r\x1b[Kepoch 1  loss 0.5000  auc 0.7235  400,000 samples in 5.2 s (76.9k/s)\n')
+  expect(stream.writes.at(-1)).toBe('\r\x1b[Kepoch 0  loss 0.5000  auc 0.7235  400,000 samples in 5.2 s (76.9k/s)\n')
 })
 
 test('a bar that a shrunken terminal has wrapped is erased from its first row', () => {
@@ -138,7 +138,7 @@ test('a bar that a shrunken terminal has wrapped is erased from its first row', 
   sink(batch())
   vi.advanceTimersByTime(200)
   stream.resize(30)
-  expect(stream.writes.at(-1)).toBe('\r\x1b[K\x1b[A\x1b[K\x1b[A\x1b[K1 45% 76.8k/s loss 0.512\x1b[K')
+  expect(stream.writes.at(-1)).toBe('\r\x1b[K\x1b[A\x1b[K\x1b[A\x1b[K0 45% 76.8k/s loss 0.512\x1b[K')
 })
 
 test('nothing is drawn and nothing is awaited after the end of a run or after close', () => {

@@ -1,6 +1,7 @@
 /** @file Which columns of a table (CSV, Parquet) fill which slot, and how their values are read. */
 import { suggest, UserError, type Where } from '../../base/util/index.ts'
 import type { Slot } from '../batch.ts'
+import { rawName } from '../features/encode.ts'
 
 export type ColumnType = 'number' | 'hash'
 
@@ -41,7 +42,7 @@ export function columnSources(slots: readonly Slot[], columns: ColumnsByName = {
       hint: `The model's slots are ${[...names].join(', ')}.`,
     })
   }
-  return slots.map((slot) => sourceOf(slot, columns[slot.name] ?? slot.name))
+  return slots.map((slot) => sourceOf(slot, columns[slot.name] ?? rawName(slot)))
 }
 
 function sourceOf(slot: Slot, written: ColumnsByName[string]): ColumnSource {
@@ -53,7 +54,8 @@ function sourceOf(slot: Slot, written: ColumnsByName[string]): ColumnSource {
       hint: 'Leave `type: hash` out, or declare the slot as sparse in the model.',
     })
   }
-  return { from: typeof from === 'string' ? [from] : from, type, split }
+  const own = slot.feature?.kind === 'ids' ? slot.feature.split : undefined
+  return { from: typeof from === 'string' ? [from] : from, type, split: split ?? own }
 }
 
 function isList(value: unknown): value is readonly string[] {

@@ -1,6 +1,7 @@
 /** @file Rows of a table written as samples: cells to slots, checked; errors name the column. */
 import { hashText, UserError } from '../../base/util/index.ts'
 import type { Slot } from '../batch.ts'
+import { type Encoder, encoderOf } from '../features/encode.ts'
 import type { SourcePart } from '../text/text-source.ts'
 import { type CellList, createCellList } from './cell-list.ts'
 import type { ColumnSource } from './column-spec.ts'
@@ -29,6 +30,7 @@ interface Filler {
   readonly names: readonly string[]
   readonly split: string | undefined
   readonly hash: ((text: string) => bigint) | undefined
+  readonly encode: Encoder | undefined
 }
 
 export function createRowWriter(slots: readonly Slot[], sources: readonly ColumnSource[]): RowWriter {
@@ -40,7 +42,15 @@ export function createRowWriter(slots: readonly Slot[], sources: readonly Column
     const { from, type, split } = sources[s]!
     const list = slot.kind === 'sparse' ? signs : dense[denseSlots++]!
     const hash = type === 'hash' ? hasher(slot.name) : undefined
-    return { slot, list, places: from.map((name) => columns.indexOf(name)), names: from, split, hash }
+    return {
+      slot,
+      list,
+      places: from.map((name) => columns.indexOf(name)),
+      names: from,
+      split,
+      hash,
+      encode: encoderOf(slot),
+    }
   })
   const sparseSlots = slots.length - dense.length
   let counts: number[] = []
@@ -94,15 +104,17 @@ export function createRowWriter(slots: readonly Slot[], sources: readonly Column
 
 /** The values of one cell; an empty one is nothing for a sparse slot and 0 for a dense one, as a slot missing from slot text. */
 function addCell(filler: Filler, cell: unknown, column: string): void {
-  const { list, slot, split, hash } = filler
+  const { list, slot, split, hash, encode } = filler
   if (cell === undefined || cell === null || cell === '') {
     if (slot.kind === 'dense') list.addNumber(0)
   } else if (typeof cell === 'string') {
     if (split !== undefined && cell.includes(split)) {
       for (const item of cell.split(split)) addCell(filler, item, column)
-    } else if (hash) list.addBigint(hash(cell))
+    } else if (encode) list.addNumber(encode(cell))
+    else if (hash) list.addBigint(hash(cell))
     else if (!list.addText(cell)) throw badCell(column, list, JSON.stringify(cell.slice(0, 40)))
-  } else if (hash && (typeof cell === 'number' || typeof cell === 'bigint')) list.addBigint(hash(String(cell)))
+  } else if (encode && (typeof cell === 'number' || typeof cell === 'bigint')) list.addNumber(encode(cell))
+  else if (hash && (typeof cell === 'number' || typeof cell === 'bigint')) list.addBigint(hash(String(cell)))
   else if (typeof cell === 'number') {
     if (!list.addNumber(cell)) throw badCell(column, list, String(cell))
   } else if (typeof cell === 'bigint') {

@@ -2,6 +2,7 @@
 import { createTextParser, type TextFormat } from '../../base/kernel/index.ts'
 import type { Columns, Slot } from '../batch.ts'
 import { joinColumns, sliceColumns } from '../columns.ts'
+import { fromText, textSlots, withCrosses } from '../features/columns.ts'
 import { badLineError } from './bad-line.ts'
 import { afterMark, formatOf } from './head.ts'
 
@@ -21,7 +22,8 @@ export type TextBlockParser = (block: TextBlock) => Columns
 const NEWLINE = 10
 const FIRST_CAPACITY = 64 * 1024
 
-export function createTextBlockParser(slots: readonly Slot[]): TextBlockParser {
+export function createTextBlockParser(all: readonly Slot[]): TextBlockParser {
+  const [slots, encode, cross] = [textSlots(all), fromText(all), withCrosses(all)]
   let parser = createTextParser(slots, FIRST_CAPACITY)
   return ({ text, format = 'auto', file, linesBefore = 0 }) => {
     if (text.length + 1 > parser.capacity) parser = createTextParser(slots, 2 * (text.length + 1))
@@ -47,6 +49,6 @@ export function createTextBlockParser(slots: readonly Slot[]): TextBlockParser {
       position = result.position
       lines += result.lines
     }
-    return joinColumns(slots, parts)
+    return cross(encode(joinColumns(slots, parts)))
   }
 }

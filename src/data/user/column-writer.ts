@@ -1,6 +1,8 @@
 /** @file Samples of a user's reader, checked and appended to columns that grow. */
 import { UserError } from '../../base/util/index.ts'
 import type { Columns, Slot } from '../batch.ts'
+import { baseSlots, withCrosses } from '../features/columns.ts'
+import { type Encoder, encoderOf, rawName } from '../features/encode.ts'
 import { absentSlot } from '../text/compare-slots.ts'
 import type { Sample, SampleValue } from './rec-dataset.ts'
 
@@ -17,7 +19,9 @@ export interface ColumnWriter {
 
 type Scalar = number | bigint | string
 
-export function createColumnWriter(slots: readonly Slot[]): ColumnWriter {
+export function createColumnWriter(all: readonly Slot[]): ColumnWriter {
+  const [slots, whole] = [baseSlots(all), withCrosses(all)]
+  const encoders = slots.map(encoderOf)
   const dense = slots.filter((slot) => slot.kind === 'dense')
   const input = createSampleInput(slots)
   let counts: number[] = []
@@ -32,7 +36,7 @@ export function createColumnWriter(slots: readonly Slot[]): ColumnWriter {
       return signs.length
     },
     add: (sample) => {
-      const parsed = input.valuesOf(sample).map((list, i) => parseSlot(slots[i]!, list))
+      const parsed = input.valuesOf(sample).map((list, i) => parseSlot(slots[i]!, list, encoders[i]))
       let denseIndex = 0
       for (const [i, list] of parsed.entries()) {
         if (slots[i]!.kind === 'dense') values[denseIndex++]!.push(...list)
@@ -58,17 +62,17 @@ export function createColumnWriter(slots: readonly Slot[]): ColumnWriter {
       starts = [0]
       signs = []
       values = dense.map(() => [])
-      return { columns, ignored: input.takeIgnored() }
+      return { columns: whole(columns), ignored: input.takeIgnored() }
     },
   }
 }
 
 /** Samples as lists of values in slot order; remembers the names that no slot has. */
 function createSampleInput(slots: readonly Slot[]) {
-  const names = new Set(slots.map((slot) => slot.name))
+  const names = new Set(slots.map(rawName))
   const reported = new Set<string>()
   /** Slots that no sample has had so far; of samples that are lists none is missing. */
-  const never = new Set(slots.filter(({ required }) => required !== false).map(({ name }) => name))
+  const never = new Set(slots.filter(({ required }) => required !== false).map(rawName))
   let ignored: string[] = []
   let seen = 0
   return {
@@ -94,7 +98,10 @@ function createSampleInput(slots: readonly Slot[]) {
       }
       const byName = sample as Readonly<Record<string, SampleValue>>
       for (const name of never) if (byName[name] !== undefined) never.delete(name)
-      return slots.map((slot) => (byName[slot.name] === undefined ? missing(slot) : listOf(byName[slot.name]!)))
+      return slots.map((slot) => {
+        const value = byName[rawName(slot)]
+        return value === undefined ? missing(slot) : itemsOf(slot, value)
+      })
     },
     takeIgnored: (): readonly string[] => {
       const taken = ignored
@@ -105,7 +112,7 @@ function createSampleInput(slots: readonly Slot[]) {
 }
 
 function inSlotOrder(sample: readonly SampleValue[], slots: readonly Slot[]): readonly (readonly Scalar[])[] {
-  if (sample.length === slots.length) return sample.map(listOf)
+  if (sample.length === slots.length) return sample.map((value, i) => itemsOf(slots[i]!, value))
   const sparse = slots.filter(({ kind }) => kind === 'sparse').length
   const kinds = `${sparse} sparse, ${slots.length - sparse} dense`
   throw bad(`A sample must have one entry per slot, ${slots.length} (${kinds}), found ${sample.length}.`)
@@ -115,17 +122,27 @@ function listOf(value: SampleValue): readonly Scalar[] {
   return typeof value === 'object' && value !== null ? Array.from(value) : [value]
 }
 
+/** Several ids may stand in one text. */
+function itemsOf({ feature }: Slot, value: SampleValue): readonly Scalar[] {
+  const list = listOf(value)
+  if (feature?.kind !== 'ids') return list
+  const { split } = feature
+  return list.flatMap((item): readonly Scalar[] => (typeof item === 'string' ? item.split(split) : [item]))
+}
+
 /** As in slot text. */
 function missing(slot: Slot): readonly Scalar[] {
   return slot.kind === 'sparse' ? [0] : new Array<number>(slot.width).fill(0)
 }
 
-function parseSlot(slot: Slot, list: readonly Scalar[]): readonly (number | bigint)[] {
+function parseSlot(slot: Slot, list: readonly Scalar[], encode: Encoder | undefined): readonly (number | bigint)[] {
   if (slot.kind === 'sparse') {
     if (list.length === 0) throw bad(`Slot "${slot.name}": the number of ids can not be zero, you need padding.`)
+    if (encode) return list.map((value) => BigInt(encode(value)))
     return list.map((value) => parseInteger(slot.name, value, 0n, 2n ** 64n - 1n))
   }
   if (list.length !== slot.width) throw bad(`Slot "${slot.name}": expected ${slot.width} values, found ${list.length}.`)
+  if (encode) return list.map((value) => Math.fround(encode(value)))
   if (slot.dtype === 'int64') return list.map((value) => parseInteger(slot.name, value, -(2n ** 63n), 2n ** 63n - 1n))
   return list.map((value) => {
     const number = typeof value === 'number' ? Math.fround(value) : Number.NaN

@@ -10,15 +10,27 @@ const whole = z.int().min(0)
 const dim = z.union([whole, z.string()])
 const dtype = z.enum(['float32', 'float64', 'int64', 'int32', 'bool'])
 
+const field = { from: z.string() }
+/** What a raw value becomes; docs/reference/export-format.md has the arithmetic. Exports of 0.1 have none. */
+const feature = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('hash'), ...field, buckets: whole }),
+  z.object({ kind: z.literal('bucketise'), ...field, boundaries: z.array(z.number()).readonly() }),
+  z.object({ kind: z.literal('vocabulary'), ...field, words: z.array(z.string()).readonly() }),
+  z.object({ kind: z.literal('ids'), ...field, split: z.string() }),
+  z.object({ kind: z.literal('cross'), of: z.array(z.string()).readonly(), buckets: whole }),
+])
+const logFeature = z.object({ kind: z.literal('log'), ...field })
+
 /** An input of the text or of a request, in the order MultiSlot text has them. What the outputs do not use is not `needed`. */
 const slot = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('sparse'), name: z.string(), needed: z.boolean() }),
+  z.object({ kind: z.literal('sparse'), name: z.string(), needed: z.boolean(), feature: feature.optional() }),
   z.object({
     kind: z.literal('dense'),
     name: z.string(),
     width: whole,
     dtype: z.enum(['float32', 'int64']),
     needed: z.boolean(),
+    feature: logFeature.optional(),
   }),
 ])
 

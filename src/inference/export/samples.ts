@@ -31,8 +31,9 @@ export function instancesOf(slots: readonly ExportSlot[], columns: Columns): Ins
   })
 }
 
+/** Samples of an export are what features made of them, so that they are taken as they are. */
 export function columnsOf(slots: readonly ExportSlot[], instances: readonly Instance[]): Columns {
-  const writer = createColumnWriter(slots)
+  const writer = createColumnWriter(slots.map((slot): ExportSlot => ({ ...slot, feature: undefined })))
   for (const instance of instances) writer.add(instance as Sample)
   return writer.take().columns
 }

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { isUserError } from '../../base/util/index.ts'
 import type { Batcher } from './batcher.ts'
+import { docsPage, openApi } from './describe.ts'
 import { bodyTooLarge, errorResponse, unknownPath, wrongContentType, wrongMethod } from './errors.ts'
 import type { BodyKind } from './messages.ts'
 import type { Metrics } from './metrics.ts'
@@ -26,6 +27,7 @@ const TYPES = {
   json: 'application/json; charset=utf-8',
   text: 'text/plain; charset=utf-8',
   prometheus: 'text/plain; version=0.0.4; charset=utf-8',
+  html: 'text/html; charset=utf-8',
 } as const
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
@@ -33,7 +35,7 @@ const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 type Route = (request: IncomingMessage, response: ServerResponse) => Answer | Promise<Answer>
 
 export function createHandler({ batcher, metrics, state, maxBodyBytes }: HandlerOptions) {
-  const requests = metrics.counter('oarfish_requests_total', 'Requests to /predict, by status.')
+  const requests = metrics.counter('oarfish_requests_total', 'Requests to /predict, by status.', ['code'])
   const samples = metrics.counter('oarfish_samples_total', 'Samples scored.')
   const seconds = metrics.histogram(
     'oarfish_request_seconds',
@@ -54,14 +56,20 @@ export function createHandler({ batcher, metrics, state, maxBodyBytes }: Handler
     const body = `${JSON.stringify({ status, model: folder, epoch: manifest.epoch, steps: manifest.steps })}\n`
     return { status: state.stopping ? 503 : 200, type: 'json', body }
   }
-  const count: Route = () => {
+  const count: Route = async () => {
     queued(batcher.queued)
-    return { status: 200, type: 'prometheus', body: metrics.text() }
+    return { status: 200, type: 'prometheus', body: await metrics.text() }
   }
+  const described: Route = () => {
+    return { status: 200, type: 'json', body: `${JSON.stringify(openApi(batcher.pool.loaded.manifest))}\n` }
+  }
+  const docs: Route = () => ({ status: 200, type: 'html', body: docsPage(batcher.pool.loaded.manifest) })
   const routes: Readonly<Record<string, { readonly method: string; readonly run: Route }>> = {
     '/predict': { method: 'POST', run: predict },
     '/healthz': { method: 'GET', run: health },
     '/metrics': { method: 'GET', run: count },
+    '/openapi.json': { method: 'GET', run: described },
+    '/docs': { method: 'GET', run: docs },
   }
   const answerTo = async (request: IncomingMessage, response: ServerResponse, path: string): Promise<Answer> => {
     const method = request.method ?? 'GET'

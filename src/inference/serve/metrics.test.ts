@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import { Metrics } from './metrics.ts'
 
-test('counters, gauges and histograms in the text format of Prometheus', () => {
+test('counters, gauges and histograms in the text format of Prometheus', async () => {
   const metrics = new Metrics()
-  const count = metrics.counter('requests_total', 'Requests.')
+  const count = metrics.counter('requests_total', 'Requests.', ['code'])
   count(1, { code: 200 })
   count(2, { code: 200 })
   count(1, { code: 'a "b"' })
   metrics.gauge('epoch', 'The epoch.')(3)
   const observe = metrics.histogram('seconds', 'Time.', [0.1, 1])
   for (const seconds of [0.05, 0.1, 0.5, 7]) observe(seconds)
-  expect(metrics.text()).toMatchInlineSnapshot(`
+  expect(await metrics.text()).toMatchInlineSnapshot(`
     "# HELP requests_total Requests.
     # TYPE requests_total counter
     requests_total{code="200"} 3

@@ -1,39 +1,56 @@
 /** @file From a body to samples: JSON instances or text, checked slot by slot. Runs where samples are scored. */
 
 import { isUserError, suggest } from '../../base/util/index.ts'
-import { type Columns, createColumnWriter, createTextBlockParser, formatOf, type Sample } from '../../data/index.ts'
+import {
+  baseSlots,
+  type Columns,
+  createColumnWriter,
+  createTextBlockParser,
+  formatOf,
+  rawName,
+  type Sample,
+} from '../../data/index.ts'
 import type { ExportSlot } from '../export/index.ts'
 import { badText, missingSlot, noSamples, notInstances, notJson, wrongValue } from './errors.ts'
 import type { BodyKind, ScoreRequest } from './messages.ts'
 
-export type RequestParser = (request: ScoreRequest) => Columns
+/** The samples of a request, and names in it that no slot goes by. */
+export interface ParsedRequest {
+  readonly columns: Columns
+  readonly ignored: readonly string[]
+}
+
+export type RequestParser = (request: ScoreRequest) => ParsedRequest
 
 /** Throws a UserError that says what is wrong and where. */
 export function createRequestParser(slots: readonly ExportSlot[], fillMissing: boolean): RequestParser {
   const parsers = { json: jsonParser(slots, fillMissing), text: textParser(slots, fillMissing) } satisfies Record<
     BodyKind,
-    (body: Uint8Array) => Columns
+    (body: Uint8Array) => ParsedRequest
   >
   return ({ kind, body }) => {
-    const columns = parsers[kind](body)
-    if (columns.samples === 0) throw noSamples()
-    return columns
+    const parsed = parsers[kind](body)
+    if (parsed.columns.samples === 0) throw noSamples()
+    return parsed
   }
 }
 
 function jsonParser(slots: readonly ExportSlot[], fillMissing: boolean) {
-  const needed = slots.filter((slot) => slot.needed)
-  return (body: Uint8Array): Columns => {
+  const needed = neededFields(slots)
+  const known = knownNames(slots)
+  return (body: Uint8Array): ParsedRequest => {
     const writer = createColumnWriter(slots)
+    const ignored = new Set<string>()
     for (const [i, instance] of instancesIn(body).entries()) {
       const place = `instance ${i + 1}`
+      if (isRecord(instance)) addUnknown(ignored, Object.keys(instance), known)
       try {
         writer.add(pickSlots(instance, needed, place, fillMissing) as Sample)
       } catch (error) {
         throw isUserError(error) && !error.code.startsWith('SERVE_') ? wrongValue(place, error.message) : error
       }
     }
-    return writer.take().columns
+    return { columns: writer.take().columns, ignored: [...ignored] }
   }
 }
 
@@ -49,16 +66,43 @@ function instancesIn(body: Uint8Array): readonly unknown[] {
   throw notInstances(isRecord(value) ? `an object with ${keysText(value)}` : `${typeof value}`)
 }
 
+/** A raw field that a sample must have, and what training makes of one that is not there. */
+export interface Field {
+  readonly name: string
+  readonly filling: readonly number[]
+}
+
+/** Once each: of the slots that are needed, and of those that needed crosses are made of. */
+export function neededFields(slots: readonly ExportSlot[]): readonly Field[] {
+  const crossed = new Set(
+    slots.flatMap(({ needed, feature }) => (needed && feature?.kind === 'cross' ? feature.of : [])),
+  )
+  const base = (baseSlots(slots) as readonly ExportSlot[]).filter(({ name, needed }) => needed || crossed.has(name))
+  const fields = base.map((slot): Field => {
+    const filling = new Array<number>(slot.kind === 'sparse' ? 1 : slot.width).fill(0)
+    return { name: rawName(slot), filling }
+  })
+  return [...new Map(fields.map((field) => [field.name, field])).values()]
+}
+
+const knownNames = (slots: readonly ExportSlot[]): ReadonlySet<string> => new Set(baseSlots(slots).map(rawName))
+
+/** Names that an answer tells at most. */
+const MOST_IGNORED = 20
+
+function addUnknown(ignored: Set<string>, names: Iterable<string>, known: ReadonlySet<string>): void {
+  for (const name of names) if (!known.has(name) && ignored.size < MOST_IGNORED) ignored.add(name.slice(0, 100))
+}
+
 /** The slots that are needed; what else an instance has is left alone. */
-function pickSlots(instance: unknown, needed: readonly ExportSlot[], place: string, fillMissing: boolean) {
+function pickSlots(instance: unknown, needed: readonly Field[], place: string, fillMissing: boolean) {
   if (!isRecord(instance)) throw wrongValue(place, 'expected an object with a list of values by slot')
   const picked: Record<string, unknown> = {}
-  for (const slot of needed) {
-    const { name } = slot
+  for (const { name, filling } of needed) {
     if (!Object.hasOwn(instance, name)) {
       if (fillMissing) continue
       const others = Object.keys(instance).filter((key) => !needed.some((other) => other.name === key))
-      throw missingSlot(place, name, JSON.stringify({ [name]: filling(slot) }), suggest(name, others))
+      throw missingSlot(place, name, JSON.stringify({ [name]: filling }), suggest(name, others))
     }
     const value = instance[name]
     const list = Array.isArray(value) ? value : [value]
@@ -75,8 +119,9 @@ function pickSlots(instance: unknown, needed: readonly ExportSlot[], place: stri
 
 function textParser(slots: readonly ExportSlot[], fillMissing: boolean) {
   const parse = createTextBlockParser(slots)
-  const needed = slots.filter((slot) => slot.needed)
-  return (body: Uint8Array): Columns => {
+  const needed = neededFields(slots)
+  const known = knownNames(slots)
+  return (body: Uint8Array): ParsedRequest => {
     const format = formatOf(body)
     let columns: Columns
     try {
@@ -87,26 +132,24 @@ function textParser(slots: readonly ExportSlot[], fillMissing: boolean) {
       throw badText(`line ${line}, column ${column}: ${error.message}`)
     }
     // MultiSlot text goes by position: there nothing can be missing.
-    if (format === 'slot' && !fillMissing) checkLines(body, needed)
-    return columns
+    const ignored = format === 'slot' ? checkLines(body, fillMissing ? [] : needed, known) : []
+    return { columns, ignored }
   }
 }
 
-function checkLines(body: Uint8Array, needed: readonly ExportSlot[]): void {
+function checkLines(body: Uint8Array, needed: readonly Field[], known: ReadonlySet<string>): readonly string[] {
+  const ignored = new Set<string>()
   for (const [i, line] of new TextDecoder().decode(body).split('\n').entries()) {
     if (line.trim() === '') continue
     const names = new Set(line.split(/\s+/).map((token) => token.slice(0, token.indexOf(':'))))
+    addUnknown(ignored, names, known)
     const missing = needed.find(({ name }) => !names.has(name))
     if (!missing) continue
     const others = [...names].filter((name) => !needed.some((slot) => slot.name === name))
-    const filler = filling(missing).map((value) => `${missing.name}:${value}`)
+    const filler = missing.filling.map((value) => `${missing.name}:${value}`)
     throw missingSlot(`line ${i + 1}`, missing.name, filler.join(' '), suggest(missing.name, others))
   }
-}
-
-/** What training makes of a slot that a sample lacks. */
-function filling(slot: ExportSlot): number[] {
-  return new Array<number>(slot.kind === 'sparse' ? 1 : slot.width).fill(0)
+  return [...ignored]
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

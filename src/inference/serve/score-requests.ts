@@ -1,11 +1,11 @@
 /** @file Scores the requests of a batch together: each is parsed for itself, so that one that is wrong spoils no other. */
 
 import { isUserError } from '../../base/util/index.ts'
-import { type Columns, joinColumns } from '../../data/index.ts'
+import { joinColumns } from '../../data/index.ts'
 import { outputRows, type Scored, type Scorer, shortNumber } from '../export/index.ts'
 import { errorResponse } from './errors.ts'
 import type { BodyKind, ScoreRequest, ScoreResponse } from './messages.ts'
-import type { RequestParser } from './request.ts'
+import type { ParsedRequest, RequestParser } from './request.ts'
 
 /** Responses in the order of the requests; blocks this thread. */
 export async function scoreRequests(
@@ -20,30 +20,42 @@ export async function scoreRequests(
   return parsed.map((result, i) => {
     if (result.kind === 'refused') return result.response
     const to = from + result.columns.samples
-    const response = { status: 200, body: ANSWERS[requests[i]!.answer](scorer, scored!, from, to), samples: to - from }
+    const response = {
+      status: 200,
+      body: ANSWERS[requests[i]!.answer](scorer, scored!, { from, to, ignored: result.ignored }),
+      samples: to - from,
+    }
     from = to
     return response
   })
 }
 
 type Parsed =
-  | { readonly kind: 'samples'; readonly columns: Columns }
+  | ({ readonly kind: 'samples' } & ParsedRequest)
   | { readonly kind: 'refused'; readonly response: ScoreResponse }
 
-function parsedOr(parse: () => Columns): Parsed {
+function parsedOr(parse: () => ParsedRequest): Parsed {
   try {
-    return { kind: 'samples', columns: parse() }
+    return { kind: 'samples', ...parse() }
   } catch (error) {
     if (!isUserError(error)) throw error
     return { kind: 'refused', response: { ...errorResponse(error), samples: 0 } }
   }
 }
 
-const ANSWERS: { readonly [K in BodyKind]: (scorer: Scorer, scored: Scored, from: number, to: number) => string } = {
-  json: ({ manifest }, scored, from, to) => {
+/** A request's samples among those scored with it, and what of it was not read. */
+interface Share {
+  readonly from: number
+  readonly to: number
+  readonly ignored: readonly string[]
+}
+
+const ANSWERS: { readonly [K in BodyKind]: (scorer: Scorer, scored: Scored, share: Share) => string } = {
+  json: ({ manifest }, scored, { from, to, ignored }) => {
     const scores = Array.from(scored.scores.subarray(from, to), shortNumber)
-    return `${JSON.stringify({ scores, outputs: outputRows(scored, from, to), epoch: manifest.epoch })}\n`
+    const answer = { scores, outputs: outputRows(scored, from, to), epoch: manifest.epoch }
+    return `${JSON.stringify(ignored.length > 0 ? { ...answer, ignored } : answer)}\n`
   },
-  text: (_, { scores }, from, to) =>
+  text: (_, { scores }, { from, to }) =>
     Array.from(scores.subarray(from, to), (score) => `${shortNumber(score)}\n`).join(''),
 }

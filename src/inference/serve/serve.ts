@@ -119,7 +119,7 @@ function reloader(
   metrics: Metrics,
 ) {
   const { emit } = options
-  const count = metrics.counter('oarfish_reloads_total', 'Newer exports found, by result.')
+  const count = metrics.counter('oarfish_reloads_total', 'Newer exports found, by result.', ['result'])
   const epoch = metrics.gauge('oarfish_model_epoch', 'Epoch of the model that is served.')
   const loadedAt = metrics.gauge('oarfish_model_loaded_timestamp_seconds', 'When the model that is served was loaded.')
   const setGauges = () => {

@@ -20,6 +20,9 @@ const RANKS: { readonly [K in Goal]: (value: number) => number } = {
   one: (value) => -Math.abs(value - 1),
 }
 
+/** By which values of a metric are compared: the larger the better. */
+export const rankOf = (metric: string, runner: JobConfig['runner']) => RANKS[goalOf(metric, runner)]
+
 /** Whether the config asks for the best epoch, so that what epochs measured is kept. */
 export function keepsHistory({ runner }: JobConfig): boolean {
   return runner.keep_best !== undefined || runner.early_stop !== undefined

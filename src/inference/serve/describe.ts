@@ -1,0 +1,144 @@
+/** @file What a server says of itself: OpenAPI made of the export's manifest, and a page to read and try it. */
+import { baseSlots, rawName } from '../../data/index.ts'
+import type { ExportManifest, ExportSlot } from '../export/index.ts'
+import { neededFields } from './request.ts'
+
+type Schema = Readonly<Record<string, unknown>>
+
+const NUMBER = { type: 'number' } as const
+const ID = {
+  type: ['integer', 'string'],
+  description: 'a whole number from 0 to 2^64-1; as text where it is above 2^53',
+} as const
+const WORD = { type: ['string', 'integer'], description: 'any text or id' } as const
+
+/** What a raw field of an instance may be. */
+function fieldSchema(slot: ExportSlot): Schema {
+  const { feature } = slot
+  if (slot.kind === 'dense' && !feature) {
+    const items = slot.dtype === 'int64' ? { type: ['integer', 'string'] } : NUMBER
+    return slot.width === 1 ? { oneOf: [items, listOf(items, 1, 1)] } : { ...listOf(items, slot.width, slot.width) }
+  }
+  if (!feature) return { oneOf: [ID, listOf(ID, 1)] }
+  const notes = { ...FEATURE_NOTES[feature.kind] }
+  return feature.kind === 'ids' ? notes : { oneOf: [notes, listOf(notes, 1)] }
+}
+
+const listOf = (items: Schema, minItems: number, maxItems = 100_000) => ({ type: 'array', items, minItems, maxItems })
+
+const FEATURE_NOTES: Readonly<Record<string, Schema>> = {
+  hash: WORD,
+  vocabulary: WORD,
+  bucketise: { ...NUMBER, description: 'put into a bucket' },
+  log: { ...NUMBER, description: 'of which the logarithm is taken' },
+  ids: { type: ['string', 'array'], description: 'ids in one text or as a list', items: ID },
+}
+
+export function openApi(manifest: ExportManifest): object {
+  const required = neededFields(manifest.slots).map(({ name }) => name)
+  const fields = (baseSlots(manifest.slots) as readonly ExportSlot[]).map((slot) => [rawName(slot), fieldSchema(slot)])
+  const instance = { type: 'object', properties: Object.fromEntries(fields), required }
+  const outputs = manifest.outputs.map(({ name, shape }) => [
+    name,
+    { type: 'array', description: `one of [${shape.slice(1).join(', ')}] a sample` },
+  ])
+  const answer = {
+    type: 'object',
+    properties: {
+      scores: { type: 'array', items: NUMBER, description: 'one a sample' },
+      outputs: { type: 'object', properties: Object.fromEntries(outputs) },
+      epoch: { type: 'integer', description: 'of the model that scored' },
+      ignored: {
+        type: 'array',
+        items: { type: 'string' },
+        description: 'names in the request that the model does not know',
+      },
+    },
+    required: ['scores', 'outputs', 'epoch'],
+  }
+  const error = { type: 'object', properties: { error: { type: 'object' } } }
+  const json = (schema: object) => ({ content: { 'application/json': { schema } } })
+  const example = exampleOf(manifest)
+  const body = {
+    type: 'object',
+    properties: { instances: { type: 'array', items: instance, minItems: 1 } },
+    required: ['instances'],
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Oarfish model',
+      version: `epoch ${manifest.epoch}`,
+      description: `Written by ${manifest.createdBy} at ${manifest.createdAt}.`,
+    },
+    paths: {
+      '/predict': {
+        post: {
+          summary: 'Score samples.',
+          requestBody: {
+            required: true,
+            content: {
+              'application/json': { schema: body, example },
+              'text/plain': { schema: { type: 'string' }, example: 'slot text or MultiSlot text, one sample a line' },
+            },
+          },
+          responses: {
+            200: { description: 'scores in the order of the samples', ...json(answer) },
+            400: { description: 'what is wrong with which sample', ...json(error) },
+            413: { description: 'the request is too large', ...json(error) },
+            503: { description: 'too many requests wait; try again', ...json(error) },
+          },
+        },
+      },
+      '/healthz': {
+        get: { summary: 'Whether it serves, and which epoch.', responses: { 200: { description: 'it serves' } } },
+      },
+      '/metrics': {
+        get: { summary: "Counts in Prometheus' text format.", responses: { 200: { description: 'text' } } },
+      },
+    },
+  }
+}
+
+/** A request with one sample of zeros. */
+function exampleOf({ slots }: ExportManifest) {
+  const fields = neededFields(slots).map(({ name, filling }) => [name, filling.length === 1 ? filling[0] : filling])
+  return { instances: [Object.fromEntries(fields)] }
+}
+
+const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
+
+/** One page without anything from elsewhere: the fields, an example, a button that sends it. */
+export function docsPage(manifest: ExportManifest): string {
+  const needed = neededFields(manifest.slots)
+  const example = exampleOf(manifest)
+  const rows = (baseSlots(manifest.slots) as readonly ExportSlot[])
+    .map((slot) => {
+      const name = rawName(slot)
+      const kind = slot.feature?.kind ?? (slot.kind === 'sparse' ? 'ids' : `${slot.width} ${slot.dtype}`)
+      const wanted = needed.some((field) => field.name === name) ? 'yes' : 'no'
+      return `<tr><td><code>${escaped(name)}</code></td><td>${escaped(kind)}</td><td>${wanted}</td></tr>`
+    })
+    .join('\n')
+  return `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Oarfish model</title>
+<style>body{font:15px system-ui;max-width:50em;margin:2em auto;padding:0 1em}table{border-collapse:collapse}td,th{border:1px solid #bbb;padding:.2em .7em;text-align:left}textarea{width:100%;height:12em;font-family:monospace}pre{background:#f3f3f3;padding:1em;overflow:auto}</style></head>
+<body><h1>Oarfish model, epoch ${manifest.epoch}</h1>
+<p>POST <a href="/predict"><code>/predict</code></a> scores samples; <a href="/openapi.json"><code>/openapi.json</code></a> describes it for programs; <a href="/healthz"><code>/healthz</code></a>, <a href="/metrics"><code>/metrics</code></a>.</p>
+<table><tr><th>field</th><th>what</th><th>required</th></tr>
+${rows}
+</table>
+<h2>Try it</h2>
+<textarea id="body">${escaped(JSON.stringify(example, null, 2))}</textarea>
+<p><button id="send">POST /predict</button></p><pre id="answer"></pre>
+<script>
+document.getElementById('send').onclick = async () => {
+  const answer = document.getElementById('answer')
+  try {
+    const response = await fetch('/predict', { method: 'POST', headers: { 'content-type': 'application/json' }, body: document.getElementById('body').value })
+    answer.textContent = response.status + '\\n' + (await response.text())
+  } catch (error) { answer.textContent = String(error) }
+}
+</script></body></html>
+`
+}

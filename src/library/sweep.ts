@@ -1,0 +1,213 @@
+/** @file A sweep: the same training with other settings, each in a process of its own; what is done is kept, so that a sweep that was killed goes on. */
+import { mkdirSync } from 'node:fs'
+import { readFile, rename, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { LoadedConfig } from '../base/config/index.ts'
+import type { EventOf } from '../base/event/index.ts'
+import { packageFile, shown, UserError } from '../base/util/index.ts'
+import { gridTrials, parseSearch, randomTrial, type Trial } from './search-space.ts'
+
+export const STRATEGIES = ['random', 'grid', 'halving'] as const
+export type Strategy = (typeof STRATEGIES)[number]
+
+export interface SweepOptions {
+  readonly config: LoadedConfig
+  /** The config's path and overrides, as every run is given them. */
+  readonly path: string
+  readonly overrides: readonly string[]
+  /** `KEY=log:1e-4..1e-2`. */
+  readonly set: readonly string[]
+  readonly runs: number
+  readonly strategy: Strategy
+  readonly parallel: number
+  readonly seed: number
+  /** Of the evaluation. @default auc, else loss */
+  readonly metric?: string | undefined
+  /** Where runs, their output and their results are kept. */
+  readonly out: string
+  readonly env: NodeJS.ProcessEnv
+  readonly signal: AbortSignal
+  readonly onRun: (run: RunResult) => void
+}
+
+/** One run that is done. */
+export interface RunResult {
+  readonly run: number
+  readonly trial: Trial
+  readonly epochs: number
+  readonly seconds: number
+  /** Undefined: it failed. */
+  readonly value?: number | undefined
+  readonly metric?: string | undefined
+  readonly error?: string | undefined
+}
+
+export interface SweepResult {
+  /** The best first; those that failed, last. */
+  readonly runs: readonly RunResult[]
+  readonly interrupted: boolean
+}
+
+/** Of a rung of halving, one in so many goes on. */
+const ETA = 3
+
+export async function sweep(options: SweepOptions): Promise<SweepResult> {
+  const { config, strategy, signal } = options
+  const keys = parseSearch(options.set)
+  if (config.config.runner.test_data_dir === undefined) throw noTestData(config.config.path)
+  const trials =
+    strategy === 'grid'
+      ? gridTrials(keys)
+      : Array.from({ length: options.runs }, (_, i) => randomTrial(keys, options.seed, i))
+  mkdirSync(options.out, { recursive: true })
+  await sameSweep(options)
+  let left = trials.map((_, run) => run)
+  const results = new Map<number, RunResult>()
+  for (const epochs of rungs(strategy, trials.length, config.config.runner.epochs)) {
+    await inParallel(left, options.parallel, signal, async (run) => {
+      const result = await runOne(options, run, trials[run]!, epochs)
+      if (!result) return
+      results.set(run, result)
+      options.onRun(result)
+    })
+    if (signal.aborted) break
+    const ranked = await byValue(
+      [...results.values()].filter(({ run }) => left.includes(run)),
+      config,
+    )
+    left = ranked
+      .filter(({ value }) => value !== undefined)
+      .slice(0, Math.max(1, Math.ceil(left.length / ETA)))
+      .map(({ run }) => run)
+  }
+  return { runs: await byValue([...results.values()], config), interrupted: signal.aborted }
+}
+
+/** Epochs that the runs of each rung have in all; alike for all runs where none is given up. */
+function rungs(strategy: Strategy, runs: number, epochs: number): readonly number[] {
+  if (strategy !== 'halving') return [epochs]
+  const count =
+    Math.min(Math.floor(Math.log(Math.max(1, runs)) / Math.log(ETA)), Math.floor(Math.log(epochs) / Math.log(ETA))) + 1
+  return Array.from({ length: count }, (_, i) => Math.max(1, Math.round(epochs / ETA ** (count - 1 - i))))
+}
+
+async function byValue(runs: readonly RunResult[], { config }: LoadedConfig): Promise<readonly RunResult[]> {
+  const { rankOf } = await import('../training/driver/index.ts')
+  const score = ({ value, metric, epochs }: RunResult) =>
+    value === undefined
+      ? ([Number.NEGATIVE_INFINITY, 0] as const)
+      : ([rankOf(metric!, config.runner)(value), epochs] as const)
+  return [...runs].sort((a, b) => {
+    const [[first, epochs], [second, others]] = [score(a), score(b)]
+    // What went further is compared among its own: fewer epochs say less.
+    return others - epochs || second - first || a.run - b.run
+  })
+}
+
+/** Undefined: it was stopped. What is in its folder already is taken as it is. */
+async function runOne(
+  options: SweepOptions,
+  run: number,
+  trial: Trial,
+  epochs: number,
+): Promise<RunResult | undefined> {
+  const folder = join(options.out, `run-${String(run).padStart(3, '0')}`)
+  const file = join(folder, 'result.json')
+  const known = await readJson<RunResult>(file)
+  if (known && known.epochs >= epochs) return known
+  mkdirSync(folder, { recursive: true })
+  const { startChild } = await import('../jobs/launch/index.ts')
+  const changed = Object.entries(trial).map(([key, value]) => `${key}=${value}`)
+  const own = [
+    `runner.epochs=${epochs}`,
+    `runner.model_save_path=${join(folder, 'model')}`,
+    'runner.keep_checkpoints=1',
+  ]
+  const log = join(folder, 'events.jsonl')
+  const command = [process.execPath, packageFile('bin/oarfish.js'), 'train', '-m', options.path, '--json', '--resume']
+  const args = [...command, '-o', ...options.overrides, ...changed, ...own]
+  const spec = { role: 'worker', rank: run, endpoint: '', env: options.env, log, sockets: [] } as const
+  const started = performance.now()
+  const child = startChild(spec, args)
+  const stop = () => child.signal('SIGTERM')
+  options.signal.addEventListener('abort', stop, { once: true })
+  const { code, text } = await child.exited
+  options.signal.removeEventListener('abort', stop)
+  if (options.signal.aborted) return undefined
+  const seconds = (performance.now() - started) / 1000 + (known?.seconds ?? 0)
+  const result = await resultOf(options, { run, trial, epochs, seconds }, log, code === 0 ? undefined : text)
+  await writeJson(file, result)
+  return result
+}
+
+/** The best value of its epochs, from what it printed. */
+async function resultOf(
+  { config, metric: asked }: SweepOptions,
+  run: RunResult,
+  log: string,
+  failure: string | undefined,
+): Promise<RunResult> {
+  const lines = (await readFile(log, 'utf8')).split('\n').filter((line) => line.startsWith('{'))
+  const events = lines.map((line) => JSON.parse(line) as { kind: string })
+  const error = events.findLast(({ kind }) => kind === 'error') as EventOf<'error'> | undefined
+  if (failure !== undefined) return { ...run, error: error?.message ?? `${failure}; see ${shown(log)}` }
+  const { epochs = [], evaluation = {} } = events.findLast(({ kind }) => kind === 'done') as EventOf<'done'>
+  const metric = asked ?? ('auc' in evaluation ? 'auc' : 'loss')
+  const { rankOf } = await import('../training/driver/index.ts')
+  const rank = rankOf(metric, config.config.runner)
+  const values = epochs.flatMap(({ test }) => (typeof test?.[metric] === 'number' ? [test[metric]] : []))
+  if (values.length === 0)
+    return { ...run, error: `its evaluation has no ${metric}, but ${Object.keys(evaluation).join(', ') || 'nothing'}` }
+  return { ...run, metric, value: values.reduce((best, value) => (rank(value) > rank(best) ? value : best)) }
+}
+
+async function inParallel(
+  items: readonly number[],
+  width: number,
+  signal: AbortSignal,
+  work: (item: number) => Promise<void>,
+): Promise<void> {
+  const waiting = [...items]
+  const lane = async () => {
+    for (let item = waiting.shift(); item !== undefined && !signal.aborted; item = waiting.shift()) await work(item)
+  }
+  await Promise.all(Array.from({ length: Math.max(1, width) }, lane))
+}
+
+/** A folder holds one sweep: results of other settings would be mixed in. */
+async function sameSweep({ out, path, overrides, set, strategy, seed }: SweepOptions): Promise<void> {
+  const file = join(out, 'sweep.json')
+  const own = { path, overrides, set, strategy, seed }
+  const known = await readJson<typeof own>(file)
+  if (!known) return writeJson(file, own)
+  const differs = Object.keys(own).find(
+    (key) => JSON.stringify(known[key as 'path']) !== JSON.stringify(own[key as 'path']),
+  )
+  if (differs === undefined) return
+  const was = JSON.stringify(known[differs as 'path'])
+  throw new UserError(`${shown(out)} holds a sweep with other settings: ${differs} was ${was}`, {
+    code: 'SWEEP_FOLDER',
+    hint: 'Repeat its command to go on with it (--runs may grow), or give another folder: --out sweep-2',
+  })
+}
+
+async function readJson<T>(file: string): Promise<T | undefined> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8')) as T
+  } catch {
+    return undefined
+  }
+}
+
+async function writeJson(file: string, value: unknown): Promise<void> {
+  await writeFile(`${file}.tmp`, `${JSON.stringify(value, null, 2)}\n`)
+  await rename(`${file}.tmp`, file)
+}
+
+function noTestData(file: string): UserError {
+  return new UserError('runner.test_data_dir: missing; a sweep compares runs by their evaluation', {
+    code: 'CONFIG_MISSING_KEY',
+    where: { file },
+    hint: 'give the folder of the test data: -o runner.test_data_dir=FOLDER',
+  })
+}

@@ -1,0 +1,211 @@
+/** @file Features declared once: the same signs and numbers from every reader, from a server and from Python. */
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterAll, describe, expect, test, vi } from 'vitest'
+import { loadConfig } from '../../src/base/config/index.ts'
+import { formatUserError, type UserError } from '../../src/base/util/index.ts'
+import { batchColumns, type Columns, openReader } from '../../src/data/index.ts'
+import { openExport, Scorer } from '../../src/inference/export/index.ts'
+import { createRequestParser } from '../../src/inference/serve/request.ts'
+import { loadModelAs } from '../../src/model/index.ts'
+import { exportCheckpoint, train } from '../../src/training/driver/index.ts'
+import { findDataFiles, inputOf } from '../../src/training/threads/index.ts'
+import { quiet } from './ways.testing.ts'
+
+vi.setConfig({ testTimeout: 240_000 })
+
+const root = mkdtempSync(join(tmpdir(), 'oarfish-features-'))
+afterAll(() => rmSync(root, { recursive: true, force: true }))
+
+const INPUTS = `
+    click: label('click'), age: sparse('age', bucketise([18, 25, 35])), price: dense('price', 1, log()),
+    city: sparse('city', vocabulary('cities.txt')), item: sparse('item', hash(1000)), user: sparse('user'),
+    both: cross('user', 'item', { hash: 1e6 }), three: cross('age', 'city', 'user', { hash: 97, name: 'three' }),`
+
+const model = (inputs = INPUTS) => `
+import { defineModel, metric, optimizer } from 'oarfish'
+import * as nn from 'oarfish/nn'
+export default defineModel({
+  inputs: ({ label, sparse, dense, cross, hash, bucketise, vocabulary, ids, log }) => ({${inputs}
+  }),
+  net({ click, price, ...slots }) {
+    const rows = nn.embedding(Object.values(slots) as never, { name: 'rows', dim: 4 })
+    const logit = nn.linear(nn.concat([rows, price], 1), { name: 'fc', out: 1 })
+    return { loss: nn.mean(nn.sigmoidCrossEntropy(logit, click)), outputs: { predict: nn.sigmoid(logit) } }
+  },
+  metrics: ({ outputs: { predict } }, { click }) => ({ auc: metric.auc(predict, click) }),
+  optimizer: optimizer.adam({ learningRate: 0.05 }),
+})
+`
+
+/** Cities are numbers, so that text can have them too. */
+const RECORDS = Array.from({ length: 60 }, (_, i) => ({
+  click: Number(i % 3 === 0),
+  age: [17, 18, 24.5, 25, 34, 35, 80][i % 7]!,
+  price: [0, 1.5, -3, 1000, 0.001][i % 5]!,
+  city: 100 + (i % 4),
+  item: 7 * i,
+  user: i % 11,
+}))
+type Field = keyof (typeof RECORDS)[number]
+const FIELDS = Object.keys(RECORDS[0]!) as Field[]
+
+const FORMS = {
+  'part-0.txt': RECORDS.map((own) => FIELDS.map((name) => `${name}:${own[name]}`).join(' ')).join('\n'),
+  'part-0.csv': [FIELDS.join(','), ...RECORDS.map((own) => FIELDS.map((name) => own[name]).join(','))].join('\n'),
+  'part-0.json': RECORDS.map((own) => JSON.stringify(own)).join('\n'),
+}
+const READER = `import { BaseRecDataset } from 'oarfish'
+export class RecDataset extends BaseRecDataset {
+  async *[Symbol.asyncIterator]() { for await (const line of this.lines()) yield JSON.parse(line) }
+}
+`
+
+function folderOf(file: string, text: string, own = model()): string {
+  const folder = mkdtempSync(join(root, 'job-'))
+  mkdirSync(join(folder, 'data'))
+  writeFileSync(join(folder, 'data', file), `${text}\n`)
+  writeFileSync(join(folder, 'cities.txt'), '102\n100\n7\n')
+  writeFileSync(join(folder, 'model.ts'), own)
+  if (file.endsWith('.json')) writeFileSync(join(folder, 'reader.ts'), READER)
+  writeFileSync(
+    join(folder, 'config.yaml'),
+    'runner:\n  train_data_dir: data\n  test_data_dir: data\n  train_batch_size: 16\n  model_save_path: saved\n',
+  )
+  return folder
+}
+
+const load = (folder: string) => loadConfig({ path: join(folder, 'config.yaml'), cwd: folder })
+
+async function columnsOf(folder: string): Promise<Columns> {
+  const config = load(folder)
+  const { slots } = await loadModelAs('static', config)
+  const files = (await findDataFiles(config.config, ['train'])).train!
+  const { reader, format } = inputOf(config.config, 'train', files)
+  for await (const batch of openReader({ ...reader, slots, threads: 1, files, format, batchSize: 1000, epoch: 0 }))
+    return batchColumns(slots, batch)
+  throw new Error('nothing was read')
+}
+
+/** The sign of one slot of one sample; every slot here has one sign. */
+const SPARSE = ['age', 'city', 'item', 'user', 'user_x_item', 'three']
+const signOf = ({ signs }: Columns, sample: number, slot: string) =>
+  Number(signs[sample * SPARSE.length + SPARSE.indexOf(slot)])
+
+test('every reader makes the same of raw records', async () => {
+  const [text, csv, user] = await Promise.all(
+    Object.entries(FORMS).map(([file, content]) => columnsOf(folderOf(file, content))),
+  )
+  expect(text!.samples).toBe(60)
+  for (const other of [csv!, user!]) {
+    expect([...other.signs]).toEqual([...text!.signs])
+    expect([...other.counts.subarray(0, 360)]).toEqual([...text!.counts.subarray(0, 360)])
+    expect(other.dense).toEqual(text!.dense)
+  }
+  // 17, 18, 24.5, 25, 34, 35, 80 in years; 102 is the first city, 100 the second, others are unknown.
+  expect([0, 1, 2, 3, 4, 5, 6].map((i) => signOf(text!, i, 'age'))).toEqual([0, 1, 1, 2, 2, 3, 3])
+  expect([0, 1, 2, 3].map((i) => signOf(text!, i, 'city'))).toEqual([2, 0, 1, 0])
+  expect([...text!.dense[1]!.subarray(0, 4)]).toEqual(
+    [0, Math.log1p(1.5), -Math.log1p(3), Math.log1p(1000)].map(Math.fround),
+  )
+  const items = RECORDS.map((_, i) => signOf(text!, i, 'item'))
+  expect(Math.max(...items)).toBeLessThan(1000)
+  expect(new Set(items).size).toBeGreaterThan(50)
+  expect(new Set(RECORDS.map((_, i) => signOf(text!, i, 'user_x_item'))).size).toBe(60)
+})
+
+test('words and lists of ids are taken from CSV; each combination is crossed', async () => {
+  const inputs = `
+    click: label('click'), price: dense('price', 1), city: sparse('city', vocabulary('cities.txt')),
+    seen: sparse('seen', ids('|')), both: cross('city', 'seen', { hash: 1e6 }), age: sparse('years', bucketise([18], { from: 'age' })),`
+  const folder = folderOf('part-0.csv', 'click,price,city,seen,age\n1,2,Lima,5|6|7,17\n0,3,Oslo,9,18', model(inputs))
+  writeFileSync(join(folder, 'cities.txt'), 'Paris\nLima\n')
+  const { counts, signs } = await columnsOf(folder)
+  expect([...counts.subarray(0, 8)]).toEqual([1, 3, 3, 1, 1, 1, 1, 1])
+  expect([...signs.subarray(0, 4)]).toEqual([2n, 5n, 6n, 7n])
+  expect([signs[7], signs[8], signs[9], signs[11]]).toEqual([0n, 0n, 9n, 1n])
+})
+
+describe('an export', () => {
+  const folder = folderOf('part-0.csv', FORMS['part-0.csv'])
+  const out = join(folder, 'out')
+  test('scores raw records as the trainer does, in the server and in Python', async () => {
+    const config = load(folder)
+    await train({ config, emit: quiet })
+    const manifest = await exportCheckpoint({ config, out, emit: quiet })
+    expect(manifest.slots.find(({ name }) => name === 'age')).toMatchObject({
+      feature: { kind: 'bucketise', from: 'age', boundaries: [18, 25, 35] },
+    })
+    const scorer = await Scorer.open(await openExport(out))
+    const trained = await scorer.score(await columnsOf(folder))
+    const raw = RECORDS.map(({ click: _, ...own }) => own)
+    const parse = createRequestParser(scorer.manifest.slots, false)
+    const body = Buffer.from(JSON.stringify({ instances: raw }))
+    const served = await scorer.score(parse({ kind: 'json', body, answer: 'json' }).columns)
+    expect([...served.scores]).toEqual([...trained.scores])
+    const text = Buffer.from(FORMS['part-0.txt'].replaceAll(/click:\d /g, ''))
+    const lines = await scorer.score(parse({ kind: 'text', body: text, answer: 'json' }).columns)
+    expect([...lines.scores]).toEqual([...trained.scores])
+    await scorer.close()
+
+    writeFileSync(join(folder, 'raw.json'), JSON.stringify({ instances: raw }))
+    const features = fileURLToPath(new URL('../../python/oarfish_features.py', import.meta.url))
+    const printed = execFileSync('python3', [features, out, join(folder, 'raw.json')], { encoding: 'utf8' })
+    const { instances } = JSON.parse(printed) as { instances: Record<string, string[]>[] }
+    const columns = await columnsOf(folder)
+    for (const [i, instance] of instances.entries())
+      expect(SPARSE.map((slot) => Number(instance[slot]![0]))).toEqual(SPARSE.map((slot) => signOf(columns, i, slot)))
+    expect(instances.map(({ price }) => Math.fround(Number(price![0])))).toEqual([...columns.dense[1]!])
+  })
+
+  test('a request without a raw field is refused by that name, one with a wrong value too', () => {
+    const { slots } = JSON.parse(readFileSync(join(out, 'manifest.json'), 'utf8'))
+    const parse = createRequestParser(slots, false)
+    const asked = (instance: object) => () =>
+      parse({ kind: 'json', body: Buffer.from(JSON.stringify([instance])), answer: 'json' })
+    const { click: _, ...good } = RECORDS[0]!
+    const { user: __, ...less } = good
+    expect(asked(less)).toThrow(/user/)
+    expect(asked({ ...good, age: 'old' })).toThrow(/"age": bucketise needs a number, found "old"/)
+    expect(asked({ ...good, nation: 3 })().ignored).toEqual(['nation'])
+  })
+})
+
+describe('what does not fit is refused where it stands', () => {
+  const refusal = async (inputs: string, csv = FORMS['part-0.csv']) => {
+    const folder = folderOf('part-0.csv', csv, model(`click: label('click'), price: dense('price', 1), ${inputs}`))
+    const error = await (async () => train({ config: load(folder), emit: quiet }))().then(
+      () => expect.fail('it was trained'),
+      (error: UserError) => error,
+    )
+    return formatUserError(error).replaceAll(/\S*oarfish-features-\w+\/job-\w+\//g, '')
+  }
+  test.each([
+    [
+      "a: sparse('age', bucketise([18, 35, 25]))",
+      /model\.ts:5.*bucketise: boundaries are not ascending.*25 is not above 35/s,
+    ],
+    ["a: sparse('age', bucketise([]))", /model\.ts:5.*not ascending numbers: \[\]/s],
+    ["a: sparse('city', vocabulary('none.txt'))", /model\.ts:5.*none\.txt cannot be read \(ENOENT\)/s],
+    [
+      "u: sparse('user'), a: cross('usr', 'user', { hash: 10 })",
+      /model\.ts:5.*no sparse input "usr".*Did you mean user\?/s,
+    ],
+    ["u: sparse('user'), a: cross('user', 'price', { hash: 10 })", /no sparse input "price"/],
+    ["a: sparse('user', hash(0))", /model\.ts:5.*buckets is 0/s],
+    ["a: sparse('user', ids(''))", /model\.ts:5.*split is ""/s],
+    ["a: sparse('user', hash(10, { form: 'x' } as never))", /no option "form".*Did you mean from/s],
+  ])('%s', async (inputs, expected) => {
+    expect(await refusal(inputs)).toMatch(expected)
+  })
+
+  test('text where a number is needed, with its line', async () => {
+    const csv = 'click,price,age\n1,2,30\n0,3,old\n'
+    expect(await refusal("a: sparse('age', bucketise([18]))", csv)).toMatch(
+      /part-0\.csv:3 .*"age": bucketise needs a number, found "old"/s,
+    )
+  })
+})
