@@ -14,6 +14,12 @@ const MODELS = {
   'rank/din': shoppers,
   'recall/gru4rec': sessions,
   'recall/word2vec': sentences,
+  'rank/autoint': fields,
+  'rank/bst': visitors,
+  'rank/dien': drifters,
+  'recall/sasrec': histories,
+  'recall/mind': collectors,
+  'recall/youtube_dnn': viewers,
 }
 
 const root = process.argv[2] ?? fileURLToPath(new URL('../models', import.meta.url))
@@ -125,6 +131,95 @@ function sentences(random) {
     'dict/word_count_dict.txt': counts.map((count, word) => `${name(word)} ${count}`),
     'dict/word_id_dict.txt': counts.map((_, word) => `${name(word)} ${word}`),
   }
+}
+
+/** Impressions with 12 fields of a feature and its value, the first 3 of them numbers; features of two fields act together. */
+function fields(random) {
+  const vectors = Array.from({ length: 12 * 20 }, () => [normal(random), normal(random)])
+  return split([1600, 300], () => {
+    const values = Array.from({ length: 12 }, (_, field) => (field < 3 ? Math.round(random() * 100) / 100 : 1))
+    const features = Array.from({ length: 12 }, (_, field) => field * 20 + (field < 3 ? 0 : below(random, 20)))
+    const dot = (a, b) =>
+      vectors[features[a]][0] * vectors[features[b]][0] + vectors[features[a]][1] * vectors[features[b]][1]
+    const score = dot(3, 4) + dot(5, 6) + vectors[features[7]][0] + 2 * values[0] - 1
+    const pairs = [...features.map((id) => `feat_index:${id + 1}`), ...values.map((value) => `feat_value:${value}`)]
+    return `label:${chance(random, 1.5 * score)} ${pairs.join(' ')}`
+  })
+}
+
+/** Visitors who take what is of the kind they looked at last, the more so the less time has passed since. */
+function visitors(random) {
+  return split([2000, 400], () => {
+    const kinds = [below(random, 10), below(random, 10)]
+    const history = Array.from({ length: 1 + below(random, 8) }, () => kinds[below(random, 2)])
+    const ages = history.map(() => below(random, 8)).sort((a, b) => b - a)
+    const target = below(random, 2) === 0 ? history[below(random, history.length)] : below(random, 10)
+    const item = (kind) => 1 + kind * 20 + below(random, 20)
+    const nearest = Math.min(...history.map((kind, i) => (kind === target ? ages[i] : 9)))
+    return [
+      `userid:${1 + below(random, 200)}`,
+      ...history.map((kind) => `history:${item(kind)}`),
+      ...history.map((kind) => `cate:${1 + kind}`),
+      ...ages.map((age) => `position:${1 + age}`),
+      `target:${item(target)} target_cate:${1 + target} target_position:0 label:${chance(random, nearest === 9 ? -2 : 2.5 - 0.3 * nearest)}`,
+    ].join(' ')
+  })
+}
+
+/** Shoppers whose interest moves from one kind to the next: they take what is of the kind they came to last. */
+function drifters(random) {
+  return split([1400, 300], () => {
+    let kind = below(random, 10)
+    const history = Array.from({ length: 2 + below(random, 9) }, () => {
+      if (random() < 0.4) kind = (kind + 1) % 10
+      return kind
+    })
+    const item = (own) => 1 + own * 20 + below(random, 20)
+    const others = history.map(() => below(random, 10))
+    const target = [kind, (kind + 1) % 10, history[0], below(random, 10)][below(random, 4)]
+    const near = target === kind || target === (kind + 1) % 10
+    return [
+      ...history.map((own) => `hist_item_seq:${item(own)}`),
+      ...history.map((own) => `hist_cat_seq:${1 + own}`),
+      ...others.map((own) => `neg_hist_item_seq:${item(own)}`),
+      ...others.map((own) => `neg_hist_cat_seq:${1 + own}`),
+      `target_item:${item(target)} target_cat:${1 + target} label:${chance(random, near ? 2 : -2)}`,
+    ].join(' ')
+  })
+}
+
+/** Histories over 100 items, numbered from 1: four times of five the next item is one of the two after the last in a circle. */
+function histories(random) {
+  return split([1500, 300], () => {
+    let item = below(random, 100)
+    return Array.from({ length: 5 + below(random, 10) }, () => {
+      const taken = 1 + item
+      item = random() < 0.8 ? (item + 1 + below(random, 2)) % 100 : below(random, 100)
+      return taken
+    }).join(' ')
+  })
+}
+
+/** Collectors of two or three kinds among 12, 15 items each: what they take is of one of their kinds. */
+function collectors(random) {
+  return split([3000, 500], () => {
+    const kinds = Array.from({ length: 2 + below(random, 2) }, () => below(random, 12))
+    const item = () => 1 + kinds[below(random, kinds.length)] * 15 + below(random, 15)
+    const history = Array.from({ length: 4 + below(random, 6) }, () => `hist_item:${item()}`)
+    return `${history.join(' ')} target_item:${item()}`
+  })
+}
+
+/** Viewers of 100 films of 10 kinds who watched one to six of a kind, searched for it or not, and watch one more. */
+function viewers(random) {
+  return split([3000, 500], () => {
+    const kind = below(random, 10)
+    const film = () => kind * 10 + Math.floor(10 * random() ** 2)
+    const watched = Array.from({ length: 1 + below(random, 6) }, () => `watch:${film()}`)
+    const searched = random() < 0.5 ? [`search:${kind}`] : []
+    const other = Array.from({ length: 3 }, () => `other_feat:${Math.round(random() * 100) / 100}`)
+    return [...watched, ...searched, ...other, `label:${film()}`].join(' ')
+  })
 }
 
 function split([train, test], line) {

@@ -1,5 +1,4 @@
 /** @file static_gpubox_trainer: the GPU parameter server, with PaddleRec's arguments; its side files go to the log folder. */
-import { mkdirSync } from 'node:fs'
 import { Command } from 'commander'
 import { UserError } from '../base/util/index.ts'
 import type { TracedModel } from '../model/index.ts'
@@ -37,10 +36,7 @@ async function runGpuboxTrainer(options: GpuboxOptions, io: CliIo): Promise<void
   const { printProgram } = await import('../graph/program/index.ts')
   const output = openOutput(io, { json })
   const emit = withResultFile(output.emit)
-  const onModel = (model: TracedModel) => {
-    mkdirSync(LOG_FOLDER, { recursive: true })
-    writeProgramFiles(0, model, printProgram)
-  }
+  const onModel = (model: TracedModel) => writeProgramFiles(0, model, printProgram)
   const work = (signal: AbortSignal) =>
     trainAsAsked({ config, emit, signal, resume, digest, rules: { onModel } }, io.env)
   await untilDone(io, output, work)

@@ -12,6 +12,8 @@ import { infer, type TrainResult, train } from '../../src/training/driver/index.
 const MODELS = [
   ...['rank/dnn', 'rank/wide_deep', 'rank/deepfm', 'rank/fm', 'rank/logistic_regression', 'rank/dcn_v2', 'rank/din'],
   ...['multitask/mmoe', 'multitask/esmm', 'match/dssm', 'recall/ncf', 'recall/gru4rec', 'recall/word2vec'],
+  // Layers that the others do not have: batch norm and pairs, attention, AUGRU, capsules.
+  ...['rank/dlrm', 'rank/bst', 'rank/dien', 'recall/mind'],
 ]
 
 let scratch: string

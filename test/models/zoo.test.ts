@@ -58,11 +58,12 @@ describe('every config.yaml', () => {
   })
 })
 
-test('models are short: their TypeScript stays under 60 % of the 2352 lines it had as three files a model', () => {
+test('models are short: their TypeScript is below 90 lines a model, readers included', () => {
   const files = readdirSync(join(ROOT, 'models'), { recursive: true, encoding: 'utf8' })
   const sources = files.filter((path) => path.endsWith('.ts'))
   const lines = sources.map((path) => readFileSync(join(ROOT, 'models', path), 'utf8').split('\n').length - 1)
-  expect(lines.reduce((sum, count) => sum + count)).toBeLessThanOrEqual(0.6 * 2352)
+  const models = sources.filter((path) => path.endsWith('model.ts'))
+  expect(lines.reduce((sum, count) => sum + count)).toBeLessThan(90 * models.length)
 })
 
 describe('on criteo-like data, after one pass,', () => {

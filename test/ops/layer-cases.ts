@@ -69,6 +69,7 @@ export const LAYER_CASES = {
   },
   layer_norm: layer((x) => nn.layerNorm(x, { name: 'norm' }), sequence),
   batch_norm: layer((x) => nn.batchNorm(x, { name: 'norm', epsilon: 0.01 }), sequence),
+  field_norm: layer((x) => nn.fieldNorm(x, { name: 'norm' }), unrolled),
   l2_normalize: layer((x) => nn.l2Normalize(x)),
   cosine_similarity: { shapes: two, build: ([a, b]) => nn.cosineSimilarity(a!, b!) },
   dropout: layer((x) => nn.dropout(x, { name: 'drop', rate: 0.3 }), sequence),

@@ -132,6 +132,8 @@ def batch_norm(x0, norm__weight, norm__bias, x0__mask):
 
 
 case("batch_norm", batch_norm, x0=BTN, **AFFINE, **MASKED)
+field_norm = lambda x0, norm__weight, norm__bias, x0__mask: F.layer_norm(x0, (N,)) * norm__weight + norm__bias
+case("field_norm", field_norm, x0=BTN, norm__weight=(T, N), norm__bias=(T, N), **MASKED)
 unary("l2_normalize", lambda x: F.normalize(x, dim=-1))
 case("cosine_similarity", lambda x0, x1: F.cosine_similarity(x0, x1, dim=-1).unsqueeze(-1), x0=BN, x1=BN)
 case("masked_mean", lambda x0, x0__mask: (x0 * x0__mask.unsqueeze(-1)).sum(1) / x0__mask.sum(1, keepdim=True), x0=BTN, **MASKED)

@@ -65,6 +65,7 @@ export class SelfAttention extends Layer {
   readonly #parts: readonly [Linear, Linear, Linear]
   readonly #out: Linear | undefined
   readonly #heads: number
+  readonly #width: number
   readonly #causal: boolean
   readonly #scale: number
 
@@ -80,6 +81,7 @@ export class SelfAttention extends Layer {
     this.#parts = [part('query'), part('key'), part('value')]
     this.#out = project ? this.addSublayer('out', new Linear({ in: out, out })) : undefined
     this.#heads = heads
+    this.#width = out
     this.#causal = causal
     this.#scale = scaled ? 1 / Math.sqrt(out / heads) : 1
   }
@@ -91,7 +93,7 @@ export class SelfAttention extends Layer {
     const scores = bias ? add(products, bias) : products
     const visible = this.#visible(x, mask)
     const mixed = matmul(visible ? maskedSoftmax(scores, visible) : softmax(scores), v!)
-    const joined = reshape(transpose(mixed, [0, 2, 1, 3]), [...x.shape.slice(0, 2), -1])
+    const joined = reshape(transpose(mixed, [0, 2, 1, 3]), [...x.shape.slice(0, 2), this.#width])
     return this.#out ? this.#out.forward(joined) : joined
   }
 

@@ -58,6 +58,13 @@ export function layerNorm(x: Tensor, { name, epsilon = 1e-5, ...rest }: LayerNor
   return scaleAndShift(standardize(x, mean(x, -1, true), variance(x, -1, true), epsilon), name)
 }
 
+/** Each field's vector by itself, with weights of its own for each: [B, fields, d], `<name>.weight` and `<name>.bias` [fields, d]. */
+export function fieldNorm(x: Tensor, { name, epsilon = 1e-5, ...rest }: LayerNormOptions): Tensor {
+  refuseOptions('nn.fieldNorm', rest, LAYER_NORM)
+  const shape = x.shape.slice(1).map(Number)
+  return scaleAndShift(standardize(x, mean(x, -1, true), variance(x, -1, true), epsilon), name, shape)
+}
+
 /** Options of batchNorm. */
 export interface BatchNormOptions extends LayerNormOptions {
   /** The share of the old statistics kept at each step. @default 0.9 */
@@ -114,8 +121,7 @@ export function standardize(x: Tensor, center: Tensor, spread: Tensor, epsilon: 
   return div(sub(x, center), sqrt(add(spread, epsilon)))
 }
 
-function scaleAndShift(x: Tensor, name: string): Tensor {
-  const shape = [widthOf(x, name)]
+function scaleAndShift(x: Tensor, name: string, shape: readonly number[] = [widthOf(x, name)]): Tensor {
   const weight = x.builder.parameter({ name: `${name}.weight`, shape, init: { kind: 'constant', value: 1 } })
   const bias = x.builder.parameter({ name: `${name}.bias`, shape, init: { kind: 'zeros' } })
   return add(mul(x, weight), bias)
