@@ -31,7 +31,9 @@ export async function measureDevice({ samples = 16, steps = 12, rounds = 3 } = {
     const sorted = times.get(rows)!.sort((a, b) => a - b)
     const median = sorted[sorted.length >> 1]!
     const bytes = rows * DIM * (1 + kernelRule(SPEC).states) * 4
-    console.log(`| ${rows} | ${Math.round(bytes / 2 ** 20)} MiB | ${sorted[0]!.toFixed(1)} ms | ${median.toFixed(1)} ms |`)
+    console.log(
+      `| ${rows} | ${Math.round(bytes / 2 ** 20)} MiB | ${sorted[0]!.toFixed(1)} ms | ${median.toFixed(1)} ms |`,
+    )
     return median
   })
   const ratio = medians[1]! / medians[0]!
@@ -68,10 +70,7 @@ function ctrDnn(): Program {
   const label = builder.feed('label', ['B', 1], 'float32')
   let x: Tensor = concat([embedding(slots, { name: 'embedding', dim: DIM }), dense], 1)
   for (const [i, out] of [128, 64, 32].entries()) x = linear(x, { name: `fc${i}`, out, activation: 'relu' })
-  return backward(
-    builder.build({ loss: mean(sigmoidCrossEntropy(linear(x, { name: 'out', out: 1 }), label)) }),
-    'loss',
-  )
+  return backward(builder.build({ loss: mean(sigmoidCrossEntropy(linear(x, { name: 'out', out: 1 }), label)) }), 'loss')
 }
 
 function batch(program: Program, rows: number, samples: number): Record<string, TypedView> {
@@ -83,7 +82,16 @@ function batch(program: Program, rows: number, samples: number): Record<string, 
   const { rate, aux } = stepFactors(SPEC, 1)
   const own = programInputs(program)
     .filter(({ name }) => !program.rows.some((spec) => spec.name === name))
-    .map(({ name, shape }) => [name, floats(shape.map((dim) => (dim === 'B' ? samples : Number(dim))), 0.01)] as const)
+    .map(
+      ({ name, shape }) =>
+        [
+          name,
+          floats(
+            shape.map((dim) => (dim === 'B' ? samples : Number(dim))),
+            0.01,
+          ),
+        ] as const,
+    )
   return {
     ...Object.fromEntries(own),
     [names.unique]: ints(unique),

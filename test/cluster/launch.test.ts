@@ -48,6 +48,7 @@ describe('fleetrun', () => {
       FLAGS_selected_xpus: '0',
       CUDA_VISIBLE_DEVICES: '0',
       XPU_VISIBLE_DEVICES: '0',
+      OARFISH_DEVICE: '',
       OARFISH_JOB_ID: expect.stringMatching(/^[0-9a-f]{12}$/),
       OARFISH_JOB_TOKEN: expect.stringMatching(/^[0-9a-f]{64}$/),
       OARFISH_LISTEN_FDS: `${worker.PADDLE_PORT}:4`,

@@ -49,9 +49,9 @@ describe('what a config means', () => {
       table_segments: 4,
       sync_mode: 'async',
       use_auc: false,
-      use_gpu: false,
       custom: {},
     })
+    expect(config.runner.use_gpu).toBeUndefined()
     expect(config.runner.test_data_dir).toBeUndefined()
     expect(config.runner.train_reader_path).toBeUndefined()
     expect(config.hyper_parameters).toEqual({})

@@ -1,5 +1,5 @@
 /** @file The device of this process. Looks at the host only when one is asked for. */
-import type { Env } from '../env/index.ts'
+import { type Env, processEnv } from '../env/index.ts'
 import { type DeviceKeys, requestedDevice } from './ask.ts'
 import { chooseDevice } from './choose.ts'
 import { CPU, type Device } from './device.ts'
@@ -12,7 +12,7 @@ export function openDevice(keys: DeviceKeys, env: Env, onNotice: (message: strin
   if (request.device === 'cpu') return CPU
   const choice = chooseDevice(request, hostDevices())
   for (const message of choice.notices) onNotice(message)
-  Object.assign(process.env, choice.env)
+  Object.assign(processEnv(), choice.env)
   return choice.device.provider === 'webgpu' ? { ...choice.device, lock: LOCK } : choice.device
 }
 

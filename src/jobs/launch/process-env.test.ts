@@ -42,7 +42,10 @@ test('a worker of fleetrun gets the same, its rank and its device', () => {
     FLAGS_selected_xpus: '0',
     CUDA_VISIBLE_DEVICES: '0',
     XPU_VISIBLE_DEVICES: '0',
+    OARFISH_DEVICE: '', // nobody asked for one
   })
+  const asked = fleetrunEnv({ CUDA_VISIBLE_DEVICES: '1' }, JOB, own, GLOO)
+  expect(asked['OARFISH_DEVICE']).toBeUndefined()
 })
 
 test("launch_ps sets Paddle 1.x's variables; a worker does not see a server's port", () => {
