@@ -34,11 +34,11 @@ fi
 
 # Oarfish: the package that this file belongs to, else the one of this folder, else the one of the PATH.
 home=$(cd "$(dirname "$0")/.." && pwd)
-oarfish() {
-  if [ -f "$home/bin/oarfish.js" ]; then "${OARFISH_NODE:-node}" "$home/bin/oarfish.js" "$@"
-  elif [ -x ./node_modules/.bin/oarfish ]; then ./node_modules/.bin/oarfish "$@"
-  else command oarfish "$@"
-  fi
+# It takes the place of the background shell, whose number is then its own: ending that ends it.
+become_oarfish() {
+  if [ -f "$home/bin/oarfish.js" ]; then exec "${OARFISH_NODE:-node}" "$home/bin/oarfish.js" "$@"; fi
+  if [ -x ./node_modules/.bin/oarfish ]; then exec ./node_modules/.bin/oarfish "$@"; fi
+  exec oarfish "$@"
 }
 
 # SC is a tool and its arguments; a yaml that is not in this folder may be one that ships with the package.
@@ -55,7 +55,7 @@ run() {
     set -- "$@" "$word"
     count=$((count - 1))
   done
-  oarfish tool "$tool" "$@"
+  become_oarfish tool "$tool" "$@"
 }
 
 server=
@@ -63,8 +63,6 @@ trainer=
 ended() {
   trap - EXIT INT TERM
   for pid in $trainer $server; do
-    # A background job is a shell of its own: what it runs is ended, not it alone.
-    for child in $(ps -o pid= --ppid "$pid" 2>/dev/null); do kill "$child" 2>/dev/null; done
     kill "$pid" 2>/dev/null
     wait "$pid" 2>/dev/null
   done

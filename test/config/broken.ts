@@ -276,10 +276,17 @@ const VALUES: readonly Broken[] = [
     'half_async',
   ]),
   bad('sync_mode heter', swap('"async"', '"heter"'), 'heter is not part of Oarfish', ['runner.sync_mode', 'async']),
-  bad('sync_mode gpubox', swap('"async"', '"gpubox"'), 'this build does not have gpubox yet', [
-    'runner.sync_mode',
-    'async',
-  ]),
+  bad(
+    'sync_mode gpubox with another reader',
+    swap('"async"', '"gpubox"'),
+    'cannot feed sync_mode gpubox, whose passes are loaded into memory before they train',
+    ['runner.reader_type', 'InmemoryDataset'],
+  ),
+  bad(
+    'an amount of memory without its unit',
+    addRunner('  pass_memory: "8"\n'),
+    'expected an amount like 512MB or 8GB',
+  ),
   bad('no epochs at all', swap('epochs: 3', 'epochs: 0'), 'expected a whole number from 1 on, got 0', [
     'runner.epochs',
     1,
@@ -434,7 +441,7 @@ const ARGUMENTS: readonly Broken[] = [
   override('epochs=2', 'did you mean "runner.epochs"?', ['runner.epochs', 2]),
   override('runner.epochs=two', '-o runner.epochs=two: expected a whole number from 1 on, got "two"'),
   override('runner.sync_mode=asyn', 'did you mean "async"?', ['runner.sync_mode', 'async']),
-  override('runner.sync_mode=gpubox', 'this build does not have gpubox yet', ['runner.sync_mode', 'async']),
+  override('runner.sync_mode=gpubox', 'cannot feed sync_mode gpubox', ['runner.reader_type', 'InmemoryDataset']),
   override('runner.epochs', 'expected key=value'),
   override('runner.epochs:2', 'expected key=value', ['runner.epochs', 2]),
   override('hyper_parameters.sparse_feature_dims=8', 'did you mean "hyper_parameters.sparse_feature_dim"?', [

@@ -1,6 +1,6 @@
 /** @file runner.pipe_command as the shell runs it: the two arguments behind it, the folder, the way to Python's stand-ins. */
 import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { dirname, resolve } from 'node:path'
 import { packageFile, shellWord } from '../../base/util/index.ts'
 import type { PipeOptions } from './pipe.ts'
 
@@ -36,9 +36,17 @@ export function pipeCommand({ command, yaml, dir, cwd }: PipeCommandOptions): Pi
   }
 }
 
-/** Beside the yaml, where reader names belong, unless the command names a file that is there only from the working folder. */
+/**
+ * Beside the yaml, where reader names belong, unless the command names a file that is there only from the working folder or from one
+ * above the yaml: the root of a checkout of PaddleRec.
+ */
 function folderOf(command: string, dir: string, cwd: string): string {
   const files = command.split(/\s+/).filter((word) => /\.\w+$/.test(word))
-  const inDir = files.some((file) => existsSync(join(dir, file)))
-  return !inDir && files.some((file) => existsSync(resolve(cwd, file))) ? cwd : dir
+  const has = (folder: string) => files.some((file) => existsSync(resolve(folder, file)))
+  return [dir, cwd, ...above(dir)].find(has) ?? dir
+}
+
+function above(folder: string): string[] {
+  const parent = dirname(folder)
+  return parent === folder ? [] : [parent, ...above(parent)]
 }

@@ -1,8 +1,9 @@
 /** @file The GPU parameter server: training alone, pass after pass over rows that were copied out of the host's tables. */
 import { availableParallelism } from 'node:os'
 import type { LoadedConfig } from '../../base/config/index.ts'
-import { sizeOf, UserError } from '../../base/util/index.ts'
+import { isUserError, sizeOf, UserError } from '../../base/util/index.ts'
 import { countPieces, type InputKind, measureFiles, openReaderPool, type ReaderPoolOptions } from '../../data/index.ts'
+import type { Position } from '../../weights/snapshot/index.ts'
 import {
   createSides,
   PassCycle,
@@ -28,6 +29,13 @@ import {
 import { LocalTraining } from './alone.ts'
 import { runtimeOptions, type TrainingContext, type TrainingJob } from './job.ts'
 
+/** Dense weights as they were at the end of a pass. */
+interface EndedPlace {
+  readonly position: Position
+  readonly dense: Uint8Array
+  readonly steps: number
+}
+
 export interface PassesOptions {
   /** Devices that train together: a batch each, rows owned by sign, dense weights averaged. @default 1 */
   readonly devices?: number | undefined
@@ -45,6 +53,8 @@ class PassTraining extends LocalTraining {
   #threads: PrepareThreads | undefined
   #reader: PassReader | undefined
   #start: PassStart | undefined
+  /** Where the last pass ended, inside the epoch under way. */
+  #ended: EndedPlace | undefined
 
   constructor(context: TrainingContext, devices: number) {
     super({ ...context, config: withTrainers(context.config, devices) })
@@ -95,14 +105,50 @@ class PassTraining extends LocalTraining {
     if (epoch < context.config.config.runner.epochs) this.#reader.prepare(epoch, chunk)
   }
 
-  override pass(phase: Phase, epoch: number, from?: PassStart): Promise<PassResult> {
+  override async pass(phase: Phase, epoch: number, from?: PassStart): Promise<PassResult> {
     if (phase === 'infer') return super.pass(phase, epoch, from)
     const reader = this.#reader!
+    const end = async (batch: number) => {
+      await reader.end()
+      this.#ended = this.#mark({ epoch, batch: batch + 1, chunk: reader.pass + 1, sample: 0 })
+    }
     const hooks = {
-      afterBatch: (index: number) => (reader.endsPass(index) ? () => reader.end() : undefined),
+      afterBatch: (batch: number) => (reader.endsPass(batch) ? () => end(batch) : undefined),
       settle: () => reader.end(),
     }
-    return this.runtime!.pass(phase, epoch, { from, hooks, input: { files: this.#filesOf(epoch) } })
+    this.#ended = undefined
+    try {
+      return await this.runtime!.pass(phase, epoch, { from, hooks, input: { files: this.#filesOf(epoch) } })
+    } catch (error) {
+      throw isUserError(error) && /^DEVICE_/.test(error.code) ? await this.#saveEnded(error, epoch) : error
+    }
+  }
+
+  /** The host's tables are as the last pass left them; dense weights have gone on since. */
+  #mark(position: Position): EndedPlace {
+    const { dense } = this.params
+    return { position, dense: dense.bytes().slice(), steps: dense.steps }
+  }
+
+  /** A device failed inside a pass: everything up to the pass before it is kept. */
+  async #saveEnded(error: UserError, epoch: number): Promise<UserError> {
+    const ended = this.#ended
+    if (!ended) return goOn(error, `the pass of epoch ${epoch} begins anew; epochs before it are saved`)
+    const { dense } = this.params
+    dense.bytes().set(ended.dense)
+    dense.restoreSteps(ended.steps)
+    const { position } = ended
+    const meter = { samples: 0, batches: position.batch, seconds: 0, sums: {}, histograms: {} }
+    const nothing = { samples: 0, seconds: 0, metrics: {}, breakdown: {}, readerSeconds: 0 }
+    const { path } = await this.saveInterrupted({
+      ...nothing,
+      lastBatch: position.batch - 1,
+      interrupted: true,
+      position,
+      meter,
+    })
+    if (path === undefined) return goOn(error, 'nothing is saved, since runner.model_save_path is empty')
+    return goOn(error, `the passes before it are saved in ${path}`)
   }
 
   override async close(): Promise<void> {
@@ -174,6 +220,11 @@ const MEMORY_PER_TEXT = 4
 function withTrainers(loaded: LoadedConfig, devices: number): LoadedConfig {
   const { config } = loaded
   return { ...loaded, config: { ...config, runner: { ...config.runner, thread_num: devices, thread_mode: 'sync' } } }
+}
+
+function goOn({ message, code, hint }: UserError, what: string): UserError {
+  const advice = `Training stopped inside a pass: ${what}; the same command with --resume goes on from there.`
+  return new UserError(message, { code, hint: hint === undefined ? advice : `${hint} ${advice}` })
 }
 
 function dynamic(): UserError {

@@ -49,6 +49,11 @@ export class PassReader implements ReaderPool {
     return { totalBytes, close: async () => undefined, [Symbol.asyncIterator]: batches }
   }
 
+  /** The pass under way, or the one that ended last. */
+  get pass(): number {
+    return this.#place.pass
+  }
+
   /** Whether another pass begins behind this batch. */
   endsPass(batch: number): boolean {
     return batch === this.#lastBatch && this.#place.pass + 1 < this.#options.passes
