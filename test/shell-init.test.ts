@@ -35,7 +35,15 @@ echo "real python: $*"
 }
 const withPaddle = recorder('with-paddle', true)
 const without = recorder('without-paddle', false)
-const places = { none: tools, without: `${without}:${tools}`, paddle: `${withPaddle}:${tools}` }
+/** As Debian has it. */
+const three = recorder('python3-alone', false)
+rmSync(join(three, 'python'))
+const places = {
+  none: tools,
+  without: `${without}:${tools}`,
+  paddle: `${withPaddle}:${tools}`,
+  three: `${three}:${tools}`,
+}
 
 interface Said {
   readonly code: number | null
@@ -96,6 +104,7 @@ describe('after eval "$(oarfish shell-init)"', () => {
   test('Python that has no paddle runs everything else', () => {
     expect(type('python own.py 1 2', 'without').text).toBe('real python: own.py 1 2\n')
     expect(type('python3 -V', 'without').text).toBe('real python: -V\n')
+    expect(type('python own.py 1', 'three').text).toBe('real python: own.py 1\n')
   })
 
   test('without Python it says what it can do', () => {

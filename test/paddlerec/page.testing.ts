@@ -48,6 +48,10 @@ ${table(
   ['reader', 'why'],
   readers.flatMap(({ reader, outcome }) => (outcome.kind === 'same' ? [] : [[`\`${reader}\``, reasonOf(outcome)]])),
 )}
+
+Under paddlepaddle readers of din and dien work because DataLoader stacks the samples of one batch, which the reader has padded to one length; samples of different length in a batch it refuses
+("all input arrays must have the same shape"). A dense slot here has as many values in every sample, so the run stops with the slot's name. The id fields beside it may be of any length:
+\`models/rank/din\` here takes those and needs no mask.
 `
 }
 

@@ -109,13 +109,16 @@ export async function compareReader(root: string, loaded: LoadedConfig, python: 
   const found = { reader: relative(root, path), yaml: relative(root, yaml) }
   const config = { ...written, config_abs_dir: dir, yaml_path: yaml }
   const folder = runner.train_data_dir as string
+  if (!readdirSync(folder, { withFileTypes: true }).some((entry) => entry.isFile()))
+    return { ...found, outcome: { kind: 'fails', reason: 'its data lies in folders below train_data_dir' } }
   const real = spawnSync(python, [SCRIPT, path, JSON.stringify(config), folder, String(MOST), String(SEED)], {
     cwd: dir,
     encoding: 'utf8',
     maxBuffer: 2 ** 30,
     timeout: 300_000,
   })
-  if (real.status !== 0) return { ...found, outcome: { kind: 'fails', reason: lastLine(real.stderr) } }
+  if (real.status !== 0)
+    return { ...found, outcome: { kind: 'fails', reason: real.error?.message ?? lastLine(real.stderr) } }
   const expected = JSON.parse(real.stdout) as Expected
   const together = !readsFileByFile(readFileSync(path, 'utf8'))
   const slots = slotsOf(expected)
@@ -125,7 +128,10 @@ export async function compareReader(root: string, loaded: LoadedConfig, python: 
   if (uneven)
     return {
       ...found,
-      outcome: { kind: 'fails', reason: `field ${uneven.name} is dense and has another length in each sample` },
+      outcome: {
+        kind: 'fails',
+        reason: `field ${uneven.name} has numbers that are no ids, and as many as the longest sample of its batch`,
+      },
     }
   const files = await listDataFiles(folder)
   const options = { files, slots, threads: 2, batchSize: 16, epoch: 0, onNotice: () => undefined }

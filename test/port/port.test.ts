@@ -169,6 +169,7 @@ test(
     expect(missing.err).toContain('there is no /nonexistent/python3 on this host')
     await writeFile(join(folder, 'broken.py'), 'class A(nn.Layer):\n    def forward(self:\n')
     expect((await port('broken.py', '--force')).err).toMatch(/broken\.py:2:\d+ Python cannot read it: /)
+    expect((await port('slots_reader.py', '--force')).err).toContain('slots_reader.py: no class in it is a layer')
     await writeFile(join(folder, 'plain.py'), 'def net(x):\n    return x\n')
     await rm(join(folder, 'static_model.py'))
     expect((await port('plain.py', '--force')).err).toContain('no class in it is a layer')

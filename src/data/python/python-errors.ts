@@ -36,6 +36,10 @@ function missingHint(name: string, python: string): string {
   return `Python ${python} has no ${top}: install it with python3 -m pip install ${known}, or write the reader as reader.ts.`
 }
 
+const ORDER = 'Fields are taken in the order of the model’s slots, or by name where a sample is a dict.'
+const WIDTH =
+  'A dense slot has as many values in every sample. A reader that pads to the longest sample of each batch, as din’s does, pads to one width for all, or gives ids, of which a sparse slot takes any number.'
+
 /** A sample that does not fit the model's slots; samples count from 1. */
 export function sampleRefused({ path, file }: ReaderPlace, sample: number, message: string): UserError {
   return new UserError(
@@ -43,7 +47,7 @@ export function sampleRefused({ path, file }: ReaderPlace, sample: number, messa
     {
       code: 'DATA_SAMPLE',
       where: { file: path },
-      hint: 'Fields are taken in the order of the model’s slots, or by name where a sample is a dict.',
+      hint: /expected \d+ values/.test(message) ? `${ORDER} ${WIDTH}` : ORDER,
     },
   )
 }

@@ -11,7 +11,7 @@ import { evaluate } from './expression.ts'
 import { dygraphClass, followDygraph, followModel, modelClass } from './model.ts'
 import { parsePython } from './parse.ts'
 import type { Turns } from './recursion.ts'
-import { Again, type Gap, type Kinds, Session } from './session.ts'
+import { Again, type Gap, isLayerName, type Kinds, Session } from './session.ts'
 import { follow } from './statement.ts'
 
 export interface PortOptions {
@@ -50,7 +50,7 @@ export async function portModel(options: PortOptions): Promise<Draft> {
   const beside = (name: string) => existing(join(folder, name))
   const model = options.model ?? (await beside('static_model.py')) ?? (await beside('dygraph_model.py'))
   const parsed = await parsePython(model ? [net, model] : [net], options.python)
-  if (!parsed.some(({ tree }) => tree.body.some(isLayer))) throw noLayer(net)
+  if (!parsed[0]!.tree.body.some(isLayer)) throw noLayer(net)
   const config = options.config ?? (await configIn(folder))
   const yaml = config ? ((parse(await readFile(config, 'utf8')) ?? {}) as Yaml) : {}
   const slots = await slotsOf(folder, yaml, options.python)
@@ -103,7 +103,7 @@ function draftOf(session: Session, files: readonly PythonFile[], slots: readonly
 }
 
 function isLayer(node: Statement): boolean {
-  return node._ === 'ClassDef' && node.bases.length > 0
+  return node._ === 'ClassDef' && isLayerName(node.bases[0])
 }
 
 async function netOf(source: string): Promise<{ net: string; folder: string }> {

@@ -205,6 +205,6 @@ export class Session {
   }
 }
 
-function isLayerName(base: Expression | undefined): boolean {
+export function isLayerName(base: Expression | undefined): boolean {
   return (base?._ === 'Attribute' && base.attr === 'Layer') || (base?._ === 'Name' && base.id === 'Layer')
 }
