@@ -1,7 +1,7 @@
 /** @file What is no data, and what the system does not give: each told as what it is, soon, with exit code 2. */
 import { execFileSync, spawn } from 'node:child_process'
-import { createWriteStream, symlinkSync } from 'node:fs'
-import { appendFile, rm } from 'node:fs/promises'
+import { createWriteStream, readFileSync, symlinkSync } from 'node:fs'
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -59,6 +59,20 @@ describe('data', () => {
     expect([code, err]).toEqual([2, expect.stringMatching(/A label click is 7; this loss takes labels from 0 to 1/)])
     expect(err).toContain("grep -nE '(^| )click:7( |$)'")
   })
+})
+
+test('a label of 7 where there are two classes is named, and not the learning rate', async () => {
+  const dnn = fileURLToPath(new URL('../../models/rank/dnn', import.meta.url))
+  const [line] = readFileSync(join(dnn, 'data/sample_data/train/part-000'), 'utf8').split('\n')
+  const seven = await mkdtemp(join(folder, 'seven-'))
+  await writeFile(join(seven, 'part-0'), `${line}\n${line!.replace(/^click:\d/, 'click:7')}\n`)
+  const overrides = [`runner.train_data_dir=${seven}`, `runner.test_data_dir=${seven}`, 'runner.model_save_path=']
+  const { code, err } = await oarfish(['train', '-m', join(dnn, 'config.yaml'), '-o', ...overrides], folder)
+  expect([code, err]).toEqual([
+    2,
+    expect.stringMatching(/A label click is 7; this loss takes labels from 0 to 1\. It is sample 1 of batch 0/),
+  ])
+  expect(err).not.toContain('learning_rate')
 })
 
 test('64 open files: the limit is named, and how to raise it', async () => {

@@ -2,7 +2,7 @@
 import { connect as connectSocket, createServer, type Socket } from 'node:net'
 import { byteLengthOf, encodeHead, FrameReader, HEAD_BYTES } from './frame.ts'
 import { PieceWriter } from './piece-writer.ts'
-import { bindingOf, connectTls, tlsAcceptor, tlsProblem } from './tls-socket.ts'
+import { bindingOf, connectTls, Inlet, tlsAcceptor, tlsProblem } from './tls-socket.ts'
 import {
   type Connection,
   type ConnectionListener,
@@ -44,8 +44,9 @@ export const socketTransport: Transport = {
   connect(endpoint, { timeoutMs, tls }): Promise<Connection> {
     return new Promise((resolve, reject) => {
       const isTls = tls !== undefined && !isPath(endpoint)
-      const socket = isTls
-        ? connectTls(splitEndpoint(endpoint), tls)
+      const inlet = isTls ? new Inlet() : undefined
+      const socket = inlet
+        ? connectTls(splitEndpoint(endpoint), tls!, inlet)
         : connectSocket({ ...address(endpoint), noDelay: true })
       const timer = setTimeout(
         () => socket.destroy(new Error(`no connection to ${endpoint} in ${timeoutMs} ms`)),
@@ -58,7 +59,7 @@ export const socketTransport: Transport = {
       socket.once(isTls ? 'secureConnect' : 'connect', () => {
         clearTimeout(timer)
         socket.removeAllListeners('error')
-        resolve(new SocketConnection(socket, endpoint, bindingOf(socket)))
+        resolve(new SocketConnection(socket, endpoint, bindingOf(socket), inlet))
       })
     })
   },
@@ -100,13 +101,15 @@ class SocketConnection implements Connection {
   #early: Frame[] = []
   #failure: Error | undefined
 
-  constructor(socket: Socket, remote: string, binding: string | undefined) {
+  constructor(socket: Socket, remote: string, binding: string | undefined, inlet?: Inlet) {
     this.#socket = socket
     this.remote = remote
     this.binding = binding
     this.#writer = binding === undefined ? undefined : new PieceWriter(socket)
     this.#reader = new FrameReader(MAX_HELLO_BYTES, (frame) => this.#deliver(frame), this.#isChecked)
-    socket.on('data', (piece) => this.#read(piece as Buffer))
+    const read = (piece: Uint8Array) => this.#read(piece)
+    if (inlet) inlet.open(read)
+    else socket.on('data', read)
     socket.on('error', (error) => {
       this.#failure ??= tlsProblem(remote, error) ?? error
     })
@@ -181,7 +184,7 @@ class SocketConnection implements Connection {
     setTimeout(() => this.#socket.destroy(), LINGER_MS).unref()
   }
 
-  #read(piece: Buffer): void {
+  #read(piece: Uint8Array): void {
     try {
       this.#reader.push(piece)
     } catch (error) {

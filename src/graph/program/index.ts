@@ -2,7 +2,7 @@
  * @file The graph as data: ops, symbolic dimensions, builder, shape rules, verifier, printer.
  * Knows nothing of weights, threads or files, nor of how a graph is run: imports util/ only.
  */
-export * from './binary-labels.ts'
+export * from './labels.ts'
 export * from './builder.ts'
 export * from './dim.ts'
 export * from './elementwise.ts'

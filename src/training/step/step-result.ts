@@ -1,7 +1,7 @@
 /** @file What a step gives: its loss, its metrics, where its time went. */
 import { UserError } from '../../base/util/index.ts'
 import type { Batch } from '../../data/index.ts'
-import type { Feed, Program } from '../../graph/program/index.ts'
+import { classLabels, type Feed, type Program } from '../../graph/program/index.ts'
 import { AUC_THRESHOLDS, type AucHistogram, type MetricSpec, ratioSums } from '../../weights/metric/index.ts'
 import { isPlainAuc, type StepBuffers } from './buffers.ts'
 import type { SampleCounts } from './sample-counts.ts'
@@ -63,11 +63,15 @@ export function measureStep(
   { epoch, index, size }: Batch,
 ): StepResult {
   const { fetches, histograms, workspace } = buffers
-  for (const label of labels) checkLabels(label, buffers, { epoch, index, size })
+  for (const label of labels) checkLabels(label, buffers, { epoch, index, size }, 1)
   const scalar = (name: string) => new Float32Array(workspace.buffer, fetches.get(name)!.at, 1)[0]!
   // A graph without a loss is only evaluated.
   const loss = fetches.has('loss') ? scalar('loss') : 0
-  if (!Number.isFinite(loss)) throw lossNotFinite(loss, epoch, index)
+  if (!Number.isFinite(loss)) {
+    for (const { feed, classes } of classLabels(program))
+      checkLabels(feed, buffers, { epoch, index, size }, classes - 1)
+    throw lossNotFinite(loss, epoch, index)
+  }
   const means: Record<string, number> = {}
   for (const spec of metrics) {
     if (spec.kind === 'mean') means[spec.name] = scalar(spec.value)
@@ -115,11 +119,12 @@ function nested(values: readonly number[], dims: readonly number[]): unknown {
   return Array.from({ length: dims[0]! }, (_, i) => nested(values.slice(i * step, (i + 1) * step), inner))
 }
 
-/** One comparison a sample; what is not 0 to 1 makes the loss fall without end. */
+/** One comparison a sample; what is not 0 to 1 makes the loss fall without end, what is no class makes it no number. */
 function checkLabels(
   { name, shape, dtype }: Feed,
   { feeds, workspace }: StepBuffers,
   { epoch, index, size }: Pick<Batch, 'epoch' | 'index' | 'size'>,
+  most: number,
 ): void {
   const region = feeds.get(name)
   const width = shape
@@ -127,21 +132,22 @@ function checkLabels(
     .reduce<number>((product, dim) => product * (typeof dim === 'number' ? dim : Number.NaN), 1)
   if (!region || !(width > 0) || (dtype !== 'float32' && dtype !== 'int64')) return
   const values = new (dtype === 'int64' ? BigInt64Array : Float32Array)(workspace.buffer, region.at, size * width)
-  const at = values.findIndex((value: number | bigint) => !(value >= 0 && value <= 1))
-  if (at >= 0) throw labelOutside(name, Number(values[at]), { epoch, index, sample: Math.floor(at / width) })
+  const at = values.findIndex((value: number | bigint) => !(value >= 0 && value <= most))
+  if (at >= 0) throw labelOutside(name, Number(values[at]), most, { epoch, index, sample: Math.floor(at / width) })
 }
 
 function labelOutside(
   name: string,
   value: number,
+  most: number,
   { epoch, index, sample }: { readonly epoch: number; readonly index: number; readonly sample: number },
 ): UserError {
   return new UserError(
-    `A label ${name} is ${value}; this loss takes labels from 0 to 1. It is sample ${sample} of batch ${index}, epoch ${epoch}, from 0.`,
+    `A label ${name} is ${value}; this loss takes labels from 0 to ${most}. It is sample ${sample} of batch ${index}, epoch ${epoch}, from 0.`,
     {
       code: 'DATA_LABEL',
       hint: `In slot text find it with: grep -nE '(^| )${name}:${value}( |$)' FILES
-Mend the data, or train with a loss for such labels (softmax for classes, square error for ratings).`,
+Mend the data, or train with a loss for such labels (softmax for as many classes, square error for ratings).`,
     },
   )
 }
