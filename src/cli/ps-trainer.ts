@@ -1,5 +1,6 @@
 /** @file static_ps_trainer: a server or a worker of a job by the environment of its process; trains alone without one. */
 import { Command } from 'commander'
+import { setDebugNan } from '../base/util/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { untilDone } from './interrupt.ts'
 import type { CliIo } from './io.ts'
@@ -43,6 +44,7 @@ async function runPsTrainer(options: PsTrainerOptions, io: CliIo): Promise<void>
     await trainCommand(io).exitOverride().parseAsync(args, { from: 'user' })
     return
   }
+  setDebugNan(io.env['OARFISH_DEBUG_NAN'] === '1')
   const config = loadConfig({ path: config_yaml, overrides: opt })
   const flags = psFlags(io.env)
   const work = async (signal: AbortSignal) => {

@@ -1,5 +1,6 @@
 /** @file `oarfish train`: trains as a config says and evaluates after each epoch. */
 import { Command } from 'commander'
+import { setDebugNan } from '../base/util/index.ts'
 import { untilDone } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { addConfigOptions, type ConfigOptions, engineOption, modeOption, oneOf } from './options.ts'
@@ -38,8 +39,7 @@ async function runTrain(options: TrainCliOptions, io: CliIo) {
   const { trainAsAsked } = await import('../library/index.ts')
   const { GRAPH_MODES } = await import('../model/index.ts')
   const { ENGINES } = await import('../training/threads/index.ts')
-  // Threads have the environment of their process, and graphs are built in several of them.
-  if (options.debugNan) process.env['OARFISH_DEBUG_NAN'] = '1'
+  setDebugNan(options.debugNan === true || io.env['OARFISH_DEBUG_NAN'] === '1')
   const config = loadConfig({ path: config_yaml, overrides: opt })
   // Of a job with servers, workers look for the data that they read.
   if (clusterFromEnv(io.env).role === 'local') checkDataDirs(config)

@@ -53,6 +53,7 @@ describe('fleetrun', () => {
       OARFISH_JOB_TOKEN: expect.stringMatching(/^[0-9a-f]{64}$/),
       OARFISH_LISTEN_FDS: `${worker.PADDLE_PORT}:4`,
       OARFISH_LIFELINE: expect.stringMatching(/^\d+:3$/),
+      OARFISH_LOG_FILE: expect.stringMatching(/workerlog\.1$/),
       OARFISH_TEST_MARK: mark,
     })
     expect(server).toMatchObject({ TRAINING_ROLE: 'PSERVER', OARFISH_JOB_TOKEN: worker.OARFISH_JOB_TOKEN })

@@ -3,6 +3,7 @@
  * Knows nothing of the product.
  */
 export * from './bytes.ts'
+export * from './debug-nan.ts'
 export * from './defined.ts'
 export * from './errors.ts'
 export * from './koffi.ts'

@@ -162,7 +162,7 @@ describe('a mistake says which op, which operands and what to change:', () => {
     [
       'a dimension',
       () => b.feed('y', ['batch size', 2], 'float32'),
-      'Feed y has the dimension "batch size".\n  Use a whole number or a symbol such as "B".',
+      `The input y has the dimension batch size.\n  Say how many values a sample has of it: dense('y', 13). In a graph of your own a symbol such as "B" stands for a size that varies.`,
     ],
   ])('%s', (_, mistake, message) => {
     expect(messageOf(mistake)).toBe(message)

@@ -1,6 +1,6 @@
 /** @file The builder: declares inputs, appends ops in SSA form (equal ops on equal operands are one value), freezes a Program. */
-import { formatWhere, shown, UserError, userPlace } from '../../base/util/index.ts'
-import { checkDim, checkParameter, checkRows } from './checks.ts'
+import { UserError } from '../../base/util/index.ts'
+import { checkDim, checkParameter, checkRows, currentPlace, unnamed } from './checks.ts'
 import { type Dim, formatShape, type Shape, sameShape } from './dim.ts'
 import type { DType, Op, Operands, OpKind } from './op.ts'
 import type {
@@ -293,17 +293,4 @@ function inferType(op: Op, inputs: readonly Tensor[]): TensorType {
 
 function keyOf(op: object, inputs: readonly number[]): string {
   return JSON.stringify([op, inputs])
-}
-
-function unnamed(kind: string): UserError {
-  return new UserError(`It has no name, under which its ${kind} ${kind === 'rows' ? 'are' : 'is'} kept and saved.`, {
-    code: 'PROGRAM_NAME',
-    hint: "Give it one: { name: 'user', ... }",
-  })
-}
-
-function currentPlace(): string | undefined {
-  if (process.env['OARFISH_DEBUG_NAN'] !== '1') return undefined
-  const place = userPlace(new Error().stack)
-  return place && formatWhere({ file: shown(place.file), line: place.line })
 }

@@ -1,5 +1,5 @@
 /** @file What a user may get wrong when declaring inputs, and what to do about it. */
-import { suggest, UserError } from '../../base/util/index.ts'
+import { formatWhere, isDebugNan, shown, suggest, UserError, userPlace } from '../../base/util/index.ts'
 import { type Dim, formatShape, isSymbol } from './dim.ts'
 import type { ParameterSpec, RowsSpec } from './program.ts'
 
@@ -32,4 +32,19 @@ export function checkParameter(name: string, { shape }: ParameterSpec): void {
     code: 'PROGRAM_SHAPE',
     hint: 'A weight needs whole, positive dimensions; reshape a symbolic one away.',
   })
+}
+
+/** A layer or input without a name. */
+export function unnamed(kind: string): UserError {
+  return new UserError(`It has no name, under which its ${kind} ${kind === 'rows' ? 'are' : 'is'} kept and saved.`, {
+    code: 'PROGRAM_NAME',
+    hint: "Give it one: { name: 'user', ... }",
+  })
+}
+
+/** The line of a user's file that is being run; looked for with --debug-nan alone, since it takes time. */
+export function currentPlace(): string | undefined {
+  if (!isDebugNan()) return undefined
+  const place = userPlace(new Error().stack)
+  return place && formatWhere({ file: shown(place.file), line: place.line })
 }

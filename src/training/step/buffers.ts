@@ -1,13 +1,13 @@
 /** @file A trainer thread's buffers for one program: where in the workspace every input and output of a step lies. */
 
 import { MOST_WORKSPACE_BYTES, type Region, type Workspace, WorkspacePlan } from '../../base/kernel/index.ts'
-import { sizeText, UserError } from '../../base/util/index.ts'
 import type { Slot } from '../../data/index.ts'
 import { DATA_ARRAYS, type TensorData, type TensorView } from '../../graph/engine/index.ts'
 import { type DType, evaluateDim, type Program, type ProgramRows, type Shape } from '../../graph/program/index.ts'
 import { AUC_BUCKETS, type MetricSpec } from '../../weights/metric/index.ts'
 import type { DenseLayout, DenseWindow } from '../../weights/params/index.ts'
 import { type DistinctRoom, planDistinct } from '../../weights/table/index.ts'
+import { tooLargeBatch } from './batch-room.ts'
 import type { ShowClickSlots } from './show-click.ts'
 
 /** The largest batch the buffers can hold. `lengths` are padded sequence lengths by symbol (T_<slot>). */
@@ -98,31 +98,9 @@ export interface BufferOptions {
 /** Lays out and opens a workspace. Called again, for a larger capacity, when a batch does not fit. */
 export function openBuffers(options: BufferOptions): StepBuffers {
   const { plan, ...laidOut } = layOut(options)
-  if (!(plan.bytes <= MOST_WORKSPACE_BYTES)) throw tooLargeBatch(options, plan.bytes)
+  if (!(plan.bytes <= MOST_WORKSPACE_BYTES))
+    throw tooLargeBatch(options.capacity, plan.bytes, (capacity) => layOut({ ...options, capacity }).plan.bytes)
   return { workspace: plan.open(), ...laidOut }
-}
-
-/** The batch that would fit is found by laying out smaller ones: what a sample takes depends on the model. */
-function tooLargeBatch(options: BufferOptions, bytes: number): UserError {
-  const { samples, signs, lengths } = options.capacity
-  const needs = (n: number) =>
-    layOut({ ...options, capacity: { samples: n, signs: Math.ceil((signs / samples) * n), lengths } }).plan.bytes
-  let [fits, not] = [0, samples]
-  while (not - fits > 1) {
-    const middle = Math.floor((fits + not) / 2)
-    if (needs(middle) <= MOST_WORKSPACE_BYTES) fits = middle
-    else not = middle
-  }
-  return new UserError(
-    `A batch of ${samples.toLocaleString('en-US')} samples needs ${sizeText(bytes)} in each trainer thread; ${sizeText(MOST_WORKSPACE_BYTES)} fit.`,
-    {
-      code: 'DATA_BATCH',
-      hint:
-        fits > 0
-          ? `The largest that fits is ${fits}: set runner.train_batch_size (or runner.infer_batch_size) to that or less.`
-          : 'Not even one sample fits: leave out samples with millions of values, or make the embeddings smaller.',
-    },
-  )
 }
 
 function layOut(options: BufferOptions): Omit<StepBuffers, 'workspace'> & { readonly plan: WorkspacePlan } {

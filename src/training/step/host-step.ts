@@ -1,6 +1,6 @@
 /** @file One step on the host: load a batch, pull, run the graph, push. It does not know where the weights live. */
 import { performance } from 'node:perf_hooks'
-import { deriveSeed } from '../../base/util/index.ts'
+import { deriveSeed, isDebugNan } from '../../base/util/index.ts'
 import { type Batch, releaseBatch, type Slot } from '../../data/index.ts'
 import type { BoundSession, Session, TensorData, TensorView } from '../../graph/engine/index.ts'
 import { binaryLabels, type Program, RANDOM_SEED } from '../../graph/program/index.ts'
@@ -147,7 +147,7 @@ export class HostStep {
 
   /** With --debug-nan what is not finite is traced to the op that made it, gradients too. */
   #measured(batch: Batch, { samples, lengths }: LoadedBatch): StepResult {
-    if (process.env['OARFISH_DEBUG_NAN'] !== '1') return measureStep(this.#measure, this.#buffers, batch)
+    if (!isDebugNan()) return measureStep(this.#measure, this.#buffers, batch)
     const { program, layout } = this.#options
     const { inputs, outputs } = bindViews(program, this.#buffers, layout, samples, lengths)
     refuseNotFinite(program, inputs, outputs, batch)
