@@ -9,6 +9,7 @@ import { completionCommand } from './completion.ts'
 import { convertCommand } from './convert.ts'
 import { dataCommand } from './data.ts'
 import { devicesCommand } from './devices.ts'
+import { diffCommand } from './diff.ts'
 import { doctorCommand } from './doctor.ts'
 import { execCommand } from './exec.ts'
 import { exportCommand } from './export.ts'
@@ -53,6 +54,7 @@ const COMMANDS: Readonly<Record<string, MakeCommand>> = {
   port: portCommand,
   parity: parityCommand,
   predict: predictCommand,
+  diff: diffCommand,
   serve: serveCommand,
   inspect: inspectCommand,
   jobs: jobsCommand,

@@ -9,6 +9,8 @@ interface PredictCliOptions {
   readonly format: string
   readonly json?: boolean
   readonly device: string
+  readonly config_yaml?: string
+  readonly opt?: readonly string[]
 }
 
 export function predictCommand(io: CliIo): Command {
@@ -20,6 +22,8 @@ export function predictCommand(io: CliIo): Command {
     .requiredOption('--model <folder>', 'an export, or a folder that holds exports by epoch: the last one is taken')
     .option('--format <form>', 'auto, slot or multislot', 'auto')
     .addOption(deviceOption())
+    .option('-m, --config_yaml <file>', 'read the file as this config does: its reader.ts, its columns')
+    .option('-o, --opt <key=value...>', 'change keys of that configuration')
     .option('--json', 'print {"score":...,"outputs":{...}} for each line')
     .action((file: string, options: PredictCliOptions) => runPredict(file, options, io))
 }
@@ -28,6 +32,7 @@ async function runPredict(file: string, options: PredictCliOptions, io: CliIo): 
   const { model, format, json = false } = options
   const { DEVICE_NAMES } = await import('../base/device/index.ts')
   const device = oneOf('--device', DEVICE_NAMES, options.device)
+  const reader = options.config_yaml === undefined ? undefined : await readerOf(options.config_yaml, options.opt, file)
   const { outputRows, PREDICT_FORMATS, predict, shortNumber } = await import('../inference/export/index.ts')
   const known = oneOf('--format', PREDICT_FORMATS, format)
   const onNotice = (message: string) => io.err.write(`${message}\n`)
@@ -40,6 +45,14 @@ async function runPredict(file: string, options: PredictCliOptions, io: CliIo): 
     })
   }
   const input = file === '-' ? io.input() : file
-  for await (const scored of predict({ model, input, format: known, device, onNotice }))
+  for await (const scored of predict({ model, input, format: known, device, reader, onNotice }))
     io.out.write((json ? jsonLines(scored) : scoreLines(scored)).join(''))
+}
+
+/** How a config reads this file; data of an evaluation. */
+export async function readerOf(path: string, overrides: readonly string[] = [], file = '') {
+  const { loadConfig } = await import('../base/config/index.ts')
+  const { inputOf } = await import('../training/threads/index.ts')
+  const { config } = loadConfig({ path, overrides })
+  return inputOf(config, 'infer', [file]).reader
 }

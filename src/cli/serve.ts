@@ -1,8 +1,10 @@
 /** @file `oarfish serve`: a model behind HTTP until a signal stops it. */
 import { Command } from 'commander'
+import { UserError } from '../base/util/index.ts'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
 import { deviceOption, oneOf, wholeNumber } from './options.ts'
 import { openOutput } from './output.ts'
+import { readerOf } from './predict.ts'
 
 interface ServeCliOptions {
   readonly model: string
@@ -14,6 +16,7 @@ interface ServeCliOptions {
   readonly maxBodyBytes: number
   readonly pollMs: number
   readonly fillMissing?: boolean
+  readonly config_yaml?: string
   readonly tlsCert?: string
   readonly tlsKey?: string
   readonly json?: boolean
@@ -23,7 +26,7 @@ interface ServeCliOptions {
 export function serveCommand(io: CliIo): Command {
   return new Command('serve')
     .description(
-      'Score over HTTP: POST /predict with slot text or JSON; GET /healthz and /metrics. A newer export is taken up without a gap.',
+      'Score over HTTP: POST /predict with slot text or JSON; GET /docs, /openapi.json, /healthz and /metrics. A newer export is taken up without a gap.',
     )
     .requiredOption('--model <folder>', 'an export that may be replaced, or a folder that holds exports by epoch')
     .requiredOption('--port <n>', 'where to listen; 0 for any free port', wholeNumber)
@@ -35,15 +38,18 @@ export function serveCommand(io: CliIo): Command {
     .option('--poll-ms <n>', 'how often to look for a newer export', wholeNumber, 1000)
     .option('--fill-missing', 'fill slots that a request lacks as in training, instead of refusing it')
     .addOption(deviceOption())
+    .option('-m, --config_yaml <file>', "read text of requests with this config's reader.ts")
     .option('--tls-cert <file>', 'serve HTTPS: a certificate, PEM, with those between it and its authority')
     .option('--tls-key <file>', 'its private key, PEM')
     .option('--json', 'print events as JSON lines')
     .action((options: ServeCliOptions) => runServe(options, io))
 }
 
-async function runServe({ json = false, device: typed, ...options }: ServeCliOptions, io: CliIo): Promise<void> {
+async function runServe(typed: ServeCliOptions, io: CliIo): Promise<void> {
+  const { json = false, device: name, config_yaml, ...options } = typed
   const { DEVICE_NAMES } = await import('../base/device/index.ts')
-  const device = oneOf('--device', DEVICE_NAMES, typed)
+  const device = oneOf('--device', DEVICE_NAMES, name)
+  const reader = config_yaml === undefined ? undefined : await ownReader(config_yaml)
   const { serve } = await import('../inference/serve/index.ts')
   const output = openOutput(io, { json })
   let asked: () => void = () => {}
@@ -57,11 +63,22 @@ async function runServe({ json = false, device: typed, ...options }: ServeCliOpt
     asked()
   })
   try {
-    const served = await serve({ ...options, device, emit: output.emit })
+    const served = await serve({ ...options, device, reader, emit: output.emit })
     await stopped
     await served.close()
   } finally {
     stopListening()
     output.close()
   }
+}
+
+/** The reader.ts of a config; one without has nothing to add to text. */
+async function ownReader(path: string) {
+  const { userReader } = await readerOf(path)
+  if (userReader) return userReader
+  throw new UserError('there is no reader.ts for this config, so requests are read as text without it', {
+    code: 'CLI_OPTION',
+    where: { file: path },
+    hint: 'leave -m out, or set runner.infer_reader_path',
+  })
 }

@@ -15,6 +15,7 @@ export { GENERATED_FORMATS, type GeneratedFormat } from './generate/row-format.t
 export { InMemoryDataset } from './memory/in-memory-dataset.ts'
 export { openMemoryPool } from './memory/memory-pool.ts'
 export type { Exchange } from './memory/shuffles.ts'
+export type { UserReaderOptions } from './messages.ts'
 export { pipeCommand } from './pipes/pipe-command.ts'
 export { blockOf, countPieces, type InputKind, type Part } from './plan.ts'
 export { readsFileByFile } from './python/reader-shape.ts'
@@ -50,3 +51,4 @@ export {
   type Sample,
   type SampleValue,
 } from './user/rec-dataset.ts'
+export { createUserSource } from './user/user-source.ts'

@@ -14,6 +14,6 @@ export {
 } from './open.ts'
 export { type ExportPlan, planExport } from './plan.ts'
 export { PREDICT_FORMATS, predict, scoreText } from './predict.ts'
-export { columnsOf, type Instance } from './samples.ts'
-export { outputRows, type Scored, Scorer, shortNumber } from './scorer.ts'
+export { columnsOf, type Instance, trainerOutputs } from './samples.ts'
+export { outputRows, type Scored, Scorer, scoresOf, shortNumber } from './scorer.ts'
 export { refuseToReplace, writeExport } from './write.ts'

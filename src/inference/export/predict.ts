@@ -10,6 +10,7 @@ import {
   formatOf,
   listDataFiles,
   openReader,
+  type ReaderPoolOptions,
   type ReadOptions,
   releaseBatch,
 } from '../../data/index.ts'
@@ -26,7 +27,11 @@ export interface TextOptions {
   /** @default 'auto' */
   readonly format?: Format | undefined
   readonly onNotice?: ((message: string) => void) | undefined
+  /** How files are read, where not as text: a reader.ts, columns of a table. @default text */
+  readonly reader?: FileReader | undefined
 }
+
+export type FileReader = Omit<ReaderPoolOptions, 'slots' | 'threads'>
 
 export interface PredictOptions extends TextOptions {
   /** A folder that findExport understands. */
@@ -53,23 +58,31 @@ export async function* predict({ model, device = 'cpu', ...text }: PredictOption
 /** Scores in the order of the lines. What a line lacks is filled as in training: sign 0, zeros. */
 export async function* scoreText(
   scorer: Pick<Scorer, 'manifest' | 'score'>,
-  { input, format = 'auto', onNotice = () => {} }: TextOptions,
+  { input, format = 'auto', onNotice = () => {}, reader }: TextOptions,
 ): AsyncGenerator<Scored> {
   const { slots } = scorer.manifest
   try {
     const samples =
-      typeof input === 'string' ? fileColumns(input, slots, format, onNotice) : pipeColumns(input, slots, format)
+      typeof input === 'string'
+        ? fileColumns(input, slots, { ...reader, format, onNotice })
+        : pipeColumns(input, slots, format)
     for await (const columns of samples) if (columns.samples > 0) yield await scorer.score(columns)
   } catch (error) {
     throw withoutSkipping(error)
   }
 }
 
-async function* fileColumns(path: string, slots: readonly ExportSlot[], format: Format, onNotice: (m: string) => void) {
+async function* fileColumns(
+  path: string,
+  all: readonly ExportSlot[],
+  options: FileReader & Pick<ReadOptions, 'format' | 'onNotice'>,
+) {
+  // The label and whatever else the scores do not need may be missing.
+  const slots = all.map((slot) => ({ ...slot, required: slot.needed ? undefined : false }))
   const found = isRemotePath(path) ? undefined : statSync(path, { throwIfNoEntry: false })
   if (found?.isFile() && found.size === 0) return
   const files = found?.isDirectory() || isRemotePath(path) ? await listDataFiles(path, 'the folder to predict') : [path]
-  for await (const batch of openReader({ slots, threads: 1, files, format, batchSize: BATCH, epoch: 0, onNotice })) {
+  for await (const batch of openReader({ ...options, slots, threads: 1, files, batchSize: BATCH, epoch: 0 })) {
     const columns = batchColumns(slots, batch)
     releaseBatch(batch)
     yield columns

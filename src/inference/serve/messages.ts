@@ -2,6 +2,7 @@
 
 import type { Device } from '../../base/device/index.ts'
 import type { PlainError } from '../../base/util/index.ts'
+import type { UserReaderOptions } from '../../data/index.ts'
 import type { LoadedExport } from '../export/index.ts'
 
 export const BODY_KINDS = ['json', 'text'] as const
@@ -29,6 +30,8 @@ export interface ScorerSettings {
   /** What a request lacks is filled as in training, instead of being refused. */
   readonly fillMissing: boolean
   readonly device: Device
+  /** Reads text as the model's own reader does. */
+  readonly reader?: UserReaderOptions | undefined
 }
 
 /** What a scoring thread is sent. */

@@ -15,9 +15,11 @@ test('counters, gauges and histograms in the text format of Prometheus', async (
     # TYPE requests_total counter
     requests_total{code="200"} 3
     requests_total{code="a \\"b\\""} 1
+
     # HELP epoch The epoch.
     # TYPE epoch gauge
     epoch 3
+
     # HELP seconds Time.
     # TYPE seconds histogram
     seconds_bucket{le="0.1"} 2

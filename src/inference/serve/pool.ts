@@ -12,6 +12,7 @@ export interface PoolOptions {
   readonly threads: number
   readonly fillMissing: boolean
   readonly device: Device
+  readonly reader?: ScorerSettings['reader']
   /** Called with the error of a thread that ended by itself; another one takes its place. */
   readonly onLost: (error: Error) => void
 }
@@ -94,8 +95,8 @@ export class ScorerPool {
   }
 
   async #start(model: ScorerSettings['model']): Promise<LoadedExport> {
-    const { fillMissing, device } = this.#options
-    const workerData: ScorerSettings = { model, fillMissing, device }
+    const { fillMissing, device, reader } = this.#options
+    const workerData: ScorerSettings = { model, fillMissing, device, reader }
     const worker = new Worker(builtFile('inference/serve/thread'), { workerData })
     const thread: Thread = { worker, scoring: [] }
     return new Promise((resolve, reject) => {

@@ -5,15 +5,16 @@ import { joinColumns } from '../../data/index.ts'
 import { outputRows, type Scored, type Scorer, shortNumber } from '../export/index.ts'
 import { errorResponse } from './errors.ts'
 import type { BodyKind, ScoreRequest, ScoreResponse } from './messages.ts'
-import type { ParsedRequest, RequestParser } from './request.ts'
+import type { ParsedRequest } from './request.ts'
 
 /** Responses in the order of the requests; blocks this thread. */
 export async function scoreRequests(
   scorer: Scorer,
-  parse: RequestParser,
+  parse: (request: ScoreRequest) => ParsedRequest | Promise<ParsedRequest>,
   requests: readonly ScoreRequest[],
 ): Promise<ScoreResponse[]> {
-  const parsed = requests.map((request) => parsedOr(() => parse(request)))
+  const parsed: Parsed[] = []
+  for (const request of requests) parsed.push(await parsedOr(() => parse(request)))
   const good = parsed.flatMap((result) => (result.kind === 'samples' ? [result.columns] : []))
   const scored = good.length > 0 ? await scorer.score(joinColumns(scorer.manifest.slots, good)) : undefined
   let from = 0
@@ -34,9 +35,9 @@ type Parsed =
   | ({ readonly kind: 'samples' } & ParsedRequest)
   | { readonly kind: 'refused'; readonly response: ScoreResponse }
 
-function parsedOr(parse: () => ParsedRequest): Parsed {
+async function parsedOr(parse: () => ParsedRequest | Promise<ParsedRequest>): Promise<Parsed> {
   try {
-    return { kind: 'samples', ...parse() }
+    return { kind: 'samples', ...(await parse()) }
   } catch (error) {
     if (!isUserError(error)) throw error
     return { kind: 'refused', response: { ...errorResponse(error), samples: 0 } }

@@ -9,6 +9,7 @@ import { processEnv } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import { readServerKeys } from '../../base/net/index.ts'
 import { formatUserError, isUserError, UserError } from '../../base/util/index.ts'
+import type { UserReaderOptions } from '../../data/index.ts'
 import { type FoundExport, locateExport } from '../export/index.ts'
 import { Batcher } from './batcher.ts'
 import { createHandler } from './handler.ts'
@@ -32,6 +33,8 @@ export interface ServingOptions {
   readonly maxBodyBytes?: number | undefined
   /** Fills slots that a request lacks as in training, instead of refusing it. @default false */
   readonly fillMissing?: boolean | undefined
+  /** Reads text of requests as the model's own reader does. @default slot or MultiSlot text */
+  readonly reader?: UserReaderOptions | undefined
   /** PEM file of a certificate: serves HTTPS. With `tlsKey`. @default HTTP */
   readonly tlsCert?: string | undefined
   /** PEM file of its private key. */
@@ -145,7 +148,7 @@ function reloader(
 }
 
 function openPool(
-  { threads, fillMissing = false, emit }: ServeOptions,
+  { threads, fillMissing = false, reader, emit }: ServeOptions,
   folder: string,
   device: Device,
 ): Promise<ScorerPool> {
@@ -154,6 +157,7 @@ function openPool(
     threads: threads ?? Math.max(1, availableParallelism() - 1),
     fillMissing,
     device,
+    reader,
     onLost: (error) =>
       emit({ kind: 'warning', message: `A scoring thread was lost and is replaced: ${error.message}` }),
   }

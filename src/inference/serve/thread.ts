@@ -3,18 +3,22 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { toPlainError } from '../../base/util/index.ts'
 import { readExport, Scorer } from '../export/index.ts'
 import { errorResponse } from './errors.ts'
-import type { ScoreBatch, ScorerMessage, ScorerSettings } from './messages.ts'
+import type { ScoreBatch, ScoreRequest, ScorerMessage, ScorerSettings } from './messages.ts'
 import { createRequestParser } from './request.ts'
 import { scoreRequests } from './score-requests.ts'
+import { userRequestParser } from './user-request.ts'
 
 await run(parentPort!, workerData as ScorerSettings)
 
-async function run(port: MessagePort, { model, fillMissing, device }: ScorerSettings): Promise<void> {
+async function run(port: MessagePort, { model, fillMissing, device, reader }: ScorerSettings): Promise<void> {
   const send = (message: ScorerMessage) => port.postMessage(message)
   try {
     const loaded = model.kind === 'loaded' ? model.loaded : await readExport(model.folder)
     const scorer = await Scorer.open(loaded, device)
-    const parse = createRequestParser(loaded.manifest.slots, fillMissing)
+    const { slots } = loaded.manifest
+    const plain = createRequestParser(slots, fillMissing)
+    const own = reader && userRequestParser(slots, reader)
+    const parse = (request: ScoreRequest) => (own && request.kind === 'text' ? own(request.body) : plain(request))
     let queue = Promise.resolve()
     port.on('message', ({ batch, requests }: ScoreBatch) => {
       queue = queue.then(async () => {

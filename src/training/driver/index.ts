@@ -7,6 +7,7 @@ export { alone } from './alone.ts'
 export { amongRanks, evaluateAmongRanks } from './among-ranks.ts'
 export { optimizersOf } from './checkpoint.ts'
 export { type ConvertOptions, convertModel, MODEL_FORMS, type ModelForm, writePaddlePlugin } from './convert.ts'
+export { type DiffOptions, type DiffResult, diff } from './diff.ts'
 export { rankOf } from './history.ts'
 export { type FindModels, type InferOptions, type InferResult, infer, offlineInfer } from './infer.ts'
 export {
