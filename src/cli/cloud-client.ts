@@ -70,6 +70,14 @@ async function keysFor(
   return { profile, ...found }
 }
 
+/** In place of those that a profile has; what else it has stays. */
+export async function saveKeys(profile: string, keys: Pick<Keys, 'ak' | 'sk'>, { env }: CliIo): Promise<void> {
+  const { findCredentials, saveCredentials } = await import('../jobs/submit/index.ts')
+  const file = credentialsFile(env)
+  const kept = await findCredentials(file, profile).catch(() => ({}))
+  await saveCredentials(file, profile, { ...kept, ...keys })
+}
+
 function isPair<T extends { ak?: string | undefined; sk?: string | undefined }>(
   keys: T,
 ): keys is T & { ak: string; sk: string } {

@@ -9,6 +9,7 @@ import type { Priority } from '../base/config/index.ts'
 import type { Event } from '../base/event/index.ts'
 import { packageFile, UserError } from '../base/util/index.ts'
 import type { Keys } from '../jobs/server/index.ts'
+import { keysCommand } from './cloud-keys.ts'
 import { exitWith, stopSignal } from './interrupt.ts'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
 import { oneOf, wholeNumber } from './options.ts'
@@ -59,6 +60,7 @@ export function cloudCommand(io: CliIo): Command {
       .allowUnknownOption()
       .action(async (words: readonly string[]) => await run(words, io))
   addAccountCommands(cloud, dir, io)
+  cloud.addCommand(keysCommand(io))
   return cloud
 }
 
@@ -71,13 +73,15 @@ function addAccountCommands(cloud: Command, dir: readonly [string, string, strin
     .option(...dir)
     .requiredOption('--quota <n>', 'nodes that its jobs may hold at one time', wholeNumber)
     .option('--priorities <list>', 'which its jobs may have, separated by commas (default: all)')
-    .action(async (name: string, options: { dir: string; quota: number; priorities?: string }) => {
+    .option('--queue', 'also make its queue of Volcano, with your kubeconfig')
+    .action(async (name: string, options: { dir: string; quota: number; priorities?: string; queue?: boolean }) => {
       const { addGroup } = await import('../jobs/server/index.ts')
       const { PRIORITIES } = await import('../base/config/index.ts')
       const asked = options.priorities?.split(',') ?? PRIORITIES
       const priorities = asked.map((word) => oneOf('--priorities', PRIORITIES, word) as Priority)
       await addGroup(accountsFile(options.dir), name, { quota: options.quota, priorities })
       io.out.write(`group ${name}: ${options.quota} nodes, priorities ${priorities.join(', ')}\n`)
+      if (options.queue) io.out.write(await queueOfGroup(name, io))
     })
   const user = cloud.command('user').description('Who may submit.')
   user
@@ -87,10 +91,11 @@ function addAccountCommands(cloud: Command, dir: readonly [string, string, strin
     .option(...dir)
     .requiredOption('--group <names>', 'groups, separated by commas')
     .option('--uid <n>', 'user id that the processes of the jobs get; without it they run as the server', wholeNumber)
-    .action(async (name: string, options: { dir: string; group: string; uid?: number }) => {
+    .option('--admin', 'sees and stops the jobs of all users')
+    .action(async (name: string, options: { dir: string; group: string; uid?: number; admin?: boolean }) => {
       const { addUser } = await import('../jobs/server/index.ts')
-      const { dir, group, uid } = options
-      io.out.write(keysText(name, await addUser(accountsFile(dir), { name, groups: group.split(','), uid })))
+      const { dir, group, uid, admin } = options
+      io.out.write(keysText(name, await addUser(accountsFile(dir), { name, groups: group.split(','), uid, admin })))
     })
   user
     .command('rotate')
@@ -101,6 +106,12 @@ function addAccountCommands(cloud: Command, dir: readonly [string, string, strin
       const { rotateKeys } = await import('../jobs/server/index.ts')
       io.out.write(keysText(name, await rotateKeys(accountsFile(options.dir), name)))
     })
+}
+
+async function queueOfGroup(group: string, { env }: CliIo): Promise<string> {
+  const { connectKube, makeQueue, queueOf } = await import('../jobs/kube/index.ts')
+  const isNew = await makeQueue(await connectKube({ env }), group)
+  return `queue ${queueOf(group)} of Volcano: ${isNew ? 'made' : 'it was there'}\n`
 }
 
 /** Started by oarfish itself; the words of each are written and read in agent/own-commands.ts. */
@@ -131,6 +142,7 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
   const { namespace } = options
   const { check, ...traits } = executorOf(name)
   const hostfile = hostfileOf(traits.needsHostfile ?? false, options.hostfile)
+  refuseIdle(name, options)
   // A server that cannot run jobs says so when it is started, not when the first job comes.
   await check?.({ env: io.env, version: packageVersion(), hostfile, namespace })
   const executor = { ...traits, name, namespace }
@@ -152,7 +164,10 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
       ...[process.execPath, join(bin, 'oarfish.js')],
       ...superviseWords({ executor: name, hostfile: hosts, namespace }),
     ],
-    env: cloud.jobEnv({ ...io.env, PATH: [join(bin, 'path'), io.env['PATH']].join(delimiter) }, options.passEnv),
+    env: cloud.jobEnv(
+      { ...io.env, PATH: [join(bin, 'path'), io.env['PATH']].join(delimiter) },
+      { executor: name, more: options.passEnv },
+    ),
     warn,
   })
   const limits = { fileBytes: options.maxFileMb * MEBI, jobBytes: options.maxJobMb * MEBI }
@@ -164,6 +179,10 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
     accounts,
     nonces,
     version: packageVersion(),
+    rotate: async (user) => {
+      const { ak, sk } = await cloud.rotateKeys(accountsFile(options.dir), user)
+      return { ak, sk }
+    },
     tls,
   })
   await new Promise<void>((done, fail) => server.once('error', fail).listen(options.port, options.host, done)).catch(
@@ -196,6 +215,19 @@ function hostfileOf(isNeeded: boolean, hostfile: string | undefined): string | u
   if (hostfile !== undefined && existsSync(hostfile)) return resolve(hostfile)
   const problem = hostfile === undefined ? '--executor ssh needs a --hostfile' : `--hostfile: there is no ${hostfile}`
   throw new UserError(`${problem}.`, { code: 'CLI_OPTION', hint: 'List the hosts in a file, one a line, and name it.' })
+}
+
+/** What an executor does not use is no setting of it. */
+function refuseIdle(executor: string, { hostfile, namespace }: ServeOptions): void {
+  const idle = [
+    ...(hostfile !== undefined && !['mpi', 'ssh'].includes(executor) ? ['--hostfile: only mpi and ssh have one'] : []),
+    ...(namespace !== undefined && executor !== 'kubernetes' ? ['--namespace: only kubernetes has one'] : []),
+  ]
+  if (idle.length > 0)
+    throw new UserError(`${idle.join('\n')}.`, {
+      code: 'CLI_OPTION',
+      hint: `Leave it out with --executor ${executor}.`,
+    })
 }
 
 function cannotListen(cause: NodeJS.ErrnoException, { host, port }: ServeOptions): UserError {

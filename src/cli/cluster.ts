@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { Command } from 'commander'
-import { UserError } from '../base/util/index.ts'
+import { isUserError, UserError } from '../base/util/index.ts'
 import type { CliIo } from './io.ts'
 import { wholeNumber } from './options.ts'
 import { runOverSsh } from './ssh-options.ts'
@@ -44,12 +44,25 @@ export function clusterCommand(io: CliIo): Command {
 }
 
 async function runCluster(flags: ClusterFlags, passed: readonly string[], io: CliIo): Promise<void> {
-  const { loadClusterConf, runClusterJob } = await import('../jobs/ssh/index.ts')
-  const files = workspaceOf(flags)
-  const conf = loadClusterConf(flags.conf)
-  const trainerOptions = await checkedOptions(passed, conf.portsNumForSparse)
-  if (files.kind === 'dispatch') checkPackage(files.folder, trainerOptions)
-  await runOverSsh(flags, io, async (options) => await runClusterJob({ ...options, conf, files, trainerOptions }))
+  const { loadClusterConf, runClusterJob, together } = await import('../jobs/ssh/index.ts')
+  const problems: UserError[] = []
+  /** What is wrong is told with all the rest. */
+  const tried = async <T>(work: () => T | Promise<T>): Promise<T | undefined> => {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isUserError(error)) throw error
+      problems.push(error)
+      return undefined
+    }
+  }
+  const files = await tried(() => workspaceOf(flags))
+  const conf = await tried(() => loadClusterConf(flags.conf))
+  const trainerOptions = await tried(async () => await checkedOptions(passed, conf?.portsNumForSparse))
+  if (files?.kind === 'dispatch') await tried(() => checkPackage(files.folder, trainerOptions ?? passed))
+  if (problems.length > 0) throw together(problems)
+  const job = { conf: conf!, files: files!, trainerOptions: trainerOptions! }
+  await runOverSsh(flags, io, async (options) => await runClusterJob({ ...options, ...job }))
 }
 
 function workspaceOf({ job_dispatch_package: here, job_workspace: there }: ClusterFlags) {
@@ -74,7 +87,7 @@ function workspaceOf({ job_dispatch_package: here, job_workspace: there }: Clust
 const OWN = ['num_gradient_servers', 'nics', 'port', 'ports_num', 'pservers', 'trainer_id', 'comment']
 
 /** The trainers' options as `--name=value`, all problems reported before anything is touched. */
-async function checkedOptions(passed: readonly string[], sparsePorts: number): Promise<readonly string[]> {
+async function checkedOptions(passed: readonly string[], sparsePorts: number | undefined): Promise<readonly string[]> {
   const { checkTrainerOptions, parseTrainerOptions } = await import('../paddle/paddle-v1/index.ts')
   const problems = checkTrainerOptions(passed).map(({ message, hint }) => [message, hint].filter(Boolean).join(' '))
   const { ports_num_for_sparse: sparse, ...typed } = parseTrainerOptions(passed, 'trainer').typed
@@ -83,7 +96,7 @@ async function checkedOptions(passed: readonly string[], sparsePorts: number): P
   )
   // run.sh of the original writes it by hand, as conf.py has it.
   const other =
-    sparse === undefined || sparse === sparsePorts
+    sparse === undefined || sparsePorts === undefined || sparse === sparsePorts
       ? []
       : [`--ports_num_for_sparse=${sparse}, but PADDLE_PORTS_NUM_FOR_SPARSE is ${sparsePorts} in conf.py.`]
   const all = [...problems, ...own, ...other]

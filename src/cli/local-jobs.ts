@@ -16,7 +16,10 @@ export const localJobs = (env: CliIo['env']) =>
 
 export const isLocalJob = (id: string, { env }: CliIo) => /^job-\w+$/.test(id) && existsSync(join(localJobs(env), id))
 
-export async function localClient({ env }: CliIo): Promise<Omit<CloudClient, 'submit'>> {
+/** What a job server answers about jobs, whoever answers here. */
+export type JobClient = Pick<CloudClient, 'list' | 'info' | 'stop' | 'logs'>
+
+export async function localClient({ env }: CliIo): Promise<JobClient> {
   const { followOutcome, jobFolder, readOutcome, submittedBy, supervisorOf } = await import(
     '../jobs/executors/index.ts'
   )
@@ -59,13 +62,15 @@ export async function localClient({ env }: CliIo): Promise<Omit<CloudClient, 'su
 
 async function summaryOf(id: string, folder: string): Promise<JobSummary> {
   const { readOutcome, readRequest, readStatus, supervisorOf } = await import('../jobs/executors/index.ts')
-  const { name, group, priority, kind } = readRequest(folder)
+  const { name, group, priority, kind, permission, wallSeconds, version, remark } = readRequest(folder)
   const submittedAt = changeOf(join(folder, 'job.json'))
   const outcome = readOutcome(folder)
   const running = supervisorOf(folder)?.alive ? 'running' : 'failed'
   const status = outcome ?? readStatus(folder) ?? { phase: running }
   const changedAt = outcome ? changeOf(join(folder, 'outcome.json')) : submittedAt
-  return { jobId: id, name, group, priority, kind, submittedAt, changedAt, ...status } as JobSummary
+  const described = { name, group, priority, kind, permission, wallSeconds, version, remark }
+  const restarts = readStatus(folder)?.restarts
+  return { jobId: id, ...described, submittedAt, changedAt, restarts, ...status } as JobSummary
 }
 
 const changeOf = (file: string) => statSync(file).mtimeMs

@@ -60,7 +60,7 @@ async function kill(id: string, options: ClientOptions, io: CliIo): Promise<void
 
 /** `table`: what submit/ writes into job.sh and reads again. */
 export function trainCommand(
-  table: Readonly<Record<string, 'count' | 'text' | 'unread'>>,
+  table: Readonly<Record<string, 'count' | 'text'>>,
   run: (flags: TrainOptions) => Promise<void>,
 ): Command {
   const command = new Command('train')
@@ -76,7 +76,7 @@ export function trainCommand(
   for (const [name, kind] of Object.entries(table))
     if (kind === 'count') command.option(`--${name} <n>`, 'as PaddleCloud has it', wholeNumber)
     else command.option(`--${name} <value>`, 'as PaddleCloud has it')
-  return command.option('--json', 'print the ids of the job as JSON (always done)').action(run)
+  return command.option('--json', 'print the ids of the job as JSON').action(run)
 }
 
 interface TrainOptions extends TrainFlags {
@@ -85,16 +85,19 @@ interface TrainOptions extends TrainFlags {
   readonly executor?: string
   readonly hostfile?: string
   readonly force?: boolean
+  readonly json?: boolean
 }
 
 async function train(flags: TrainOptions, options: ClientOptions, io: CliIo): Promise<void> {
-  const { checkHook, parseConfigIni, readTrainFlags, STAY_HERE } = await import('../jobs/submit/index.ts')
+  const { checkHook, checkScripts, parseConfigIni, readTrainFlags, STAY_HERE } = await import('../jobs/submit/index.ts')
   io.out.write('Start checking your job configuration, please be patient.\n')
   if (!existsSync(flags.jobConf))
     throw new UserError(`There is no ${flags.jobConf}.`, { code: 'SUBMIT_FLAGS', hint: 'Name it with --job-conf.' })
   const ini = parseConfigIni(readFileSync(flags.jobConf, 'utf8'), flags.jobConf)
   const files = filesOf(flags.files, STAY_HERE, io)
   for (const { path } of files.filter(({ name }) => name === 'before_hook.sh')) checkHook(readFileSync(path, 'utf8'))
+  checkScripts(files)
+  refuseIdle(flags)
   const request = readTrainFlags(
     flags,
     ini,
@@ -107,7 +110,19 @@ async function train(flags: TrainOptions, options: ClientOptions, io: CliIo): Pr
   const job = await client.submit({ request, files, fsUgi: client.fsUgi(ini.fsUgi), onAdmitted: admitted })
   await remember(job.jobId, client, io)
   io.out.write('Congratulations! The new job is ready for training.\n')
-  io.out.write(`${JSON.stringify(job, undefined, 4)}\n`)
+  const lines = Object.entries(job).map(([name, value]) => `${name}: ${value}\n`)
+  io.out.write(flags.json ? `${JSON.stringify(job, undefined, 4)}\n` : lines.join(''))
+}
+
+/** What would have no effect is refused: who wrote it relies on it. */
+function refuseIdle({ executor, hostfile, force }: TrainOptions): void {
+  const idle = [
+    ...(hostfile !== undefined && executor !== 'mpi' && executor !== 'ssh'
+      ? ['--hostfile is for --executor mpi or ssh']
+      : []),
+    ...(force && executor !== 'kubernetes' ? ['--force is for --executor kubernetes'] : []),
+  ]
+  if (idle.length > 0) throw new UserError(`${idle.join('; ')}.`, { code: 'SUBMIT_FLAGS', hint: 'Leave it out.' })
 }
 
 function filesOf(paths: readonly string[], stay: readonly string[], io: CliIo) {

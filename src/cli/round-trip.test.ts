@@ -24,6 +24,7 @@ import {
   TRAIN_FLAGS,
   type TrainFlags,
 } from '../jobs/submit/index.ts'
+import { saidOf } from '../jobs/submit/train-flags.ts'
 import { trainCommand } from './paddlecloud.ts'
 
 const words = fc.string({ minLength: 1, unit: 'grapheme' }).filter((text) => !text.includes('\0'))
@@ -56,19 +57,23 @@ const jobs: fc.Arbitrary<DescribedJob> = fc
   .map(({ kind, count: trainers, servers, trainer, server, gpu: cards, paths, env, pods: settings, ...job }) => {
     const onMpi = kind.endsWith('_MPI')
     const [fileSystem, output, train, testing, thirdparty, mount] = paths
+    const replicas = kind === 'SINGLE_K8S' ? 1 : trainers
+    const roles: DescribedJob['roles'] = [
+      ...(kind.startsWith('PS_')
+        ? [{ name: 'pserver', replicas: onMpi ? replicas : servers, resources: onMpi ? {} : server } as const]
+        : []),
+      { name: 'trainer', replicas, resources: onMpi ? {} : { ...trainer, gpu: cards } },
+    ]
     return {
+      ...saidOf(kind, roles),
+      wallSeconds: trainers,
       ...job,
       kind,
       // A command that begins with python is another one on the nodes.
       command: `: ${job.command}`,
       env: { ...env, PADDLEREC_CLUSTER_TYPE: onMpi ? 'MPI' : 'K8S', DISTRIBUTE_MODE: kind },
       data: { fileSystem, output, ...(onMpi ? { train, test: testing, thirdparty } : { mount }) },
-      roles: [
-        ...(kind.startsWith('PS_')
-          ? [{ name: 'pserver', replicas: onMpi ? trainers : servers, resources: onMpi ? {} : server } as const]
-          : []),
-        { name: 'trainer', replicas: trainers, resources: onMpi ? {} : { ...trainer, gpu: cards } },
-      ],
+      roles,
       pods: onMpi ? undefined : settings,
     }
   })

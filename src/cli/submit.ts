@@ -18,11 +18,15 @@ export interface SubmitRun {
 
 export async function submitRun({ model, backend: backendFile, dryRun, force }: SubmitRun, io: CliIo): Promise<void> {
   const { loadBackend, loadRunConfig, withSecretsOf } = await import('../base/config/index.ts')
-  const { describePlan, prepare, submit } = await import('../jobs/submit/index.ts')
+  const { checkData, describePlan, prepare, submit } = await import('../jobs/submit/index.ts')
   const [config, backend] = [loadRunConfig({ path: model }), withSecretsOf(io.env, loadBackend(backendFile))]
   const cwd = process.cwd()
-  const prepared = prepare({ config, backend, backendFile, cwd, version: packageVersion(), now: new Date() })
-  const warnings = [...config.warnings, ...backend.warnings, ...prepared.flatMap((one) => one.warnings)]
+  const data = dryRun ? NOT_LOOKED : await checkData(backend, await ugiOf(backend.backend, io))
+  const now = new Date()
+  const dataProblems = data.problems
+  const prepared = prepare({ config, backend, backendFile, cwd, version: packageVersion(), now, dataProblems })
+  const found = [...config.warnings, ...backend.warnings, ...data.warnings]
+  const warnings = [...found, ...prepared.flatMap((one) => one.warnings)]
   for (const warning of new Set(warnings)) io.err.write(`${warning}\n`)
   for (const one of prepared) {
     if (dryRun) {
@@ -46,6 +50,19 @@ export async function submitRun({ model, backend: backendFile, dryRun, force }: 
       throw stoppedBy ? new Interrupted(stoppedBy) : error
     })
   }
+}
+
+/** --dry-run touches nothing, not even the file system of the job. */
+const NOT_LOOKED = { problems: [], warnings: [] }
+
+async function ugiOf({ config }: Backend, io: CliIo): Promise<string | undefined> {
+  const { findCredentials, referred } = await import('../jobs/submit/index.ts')
+  const named = referred(config.fs_ugi)
+  const kept =
+    named === undefined
+      ? config.fs_ugi
+      : (await findCredentials(credentialsFile(io.env), named).catch(() => ({ fs_ugi: '' }))).fs_ugi
+  return kept || io.env['OARFISH_FS_UGI']
 }
 
 /** For kubectl, which takes the whole of what --dry-run prints. */

@@ -276,7 +276,10 @@ async function jobServerTarget(): Promise<Work> {
   })
   const limits = { fileBytes: 1e6, jobBytes: 1e6 }
   const nonces = openNonces(undefined, { most: Number.POSITIVE_INFINITY }) // all cases of a run come within minutes
-  const server = createJobServer({ store, dispatcher, accounts, nonces, executor, limits, version: '0' })
+  const server = createJobServer({
+    ...{ store, dispatcher, accounts, nonces, executor, limits, version: '0' },
+    rotate: async () => ({ ak: '', sk: '' }),
+  })
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
   const { port } = server.address() as AddressInfo
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })

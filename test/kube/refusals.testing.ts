@@ -26,7 +26,7 @@ export function refusalTests(bed: () => Bed): void {
     test('a queue that is not there, with those that are', LONG, async () => {
       const client = await bed().testbed.namespace('queue')
       const hint = expect.stringMatching(
-        /^submit\.group names the queue: set it to (ctr or )?default, or have the queue made\.$/,
+        /^submit\.group names the queue: set it to (ctr or )?default, or make it \(deploy\/kubernetes\/queue\.yaml[\s\S]*kind: Queue\nmetadata:\n {2}name: nobody\n/,
       )
       await refused(client, jobOf('queue', { group: 'nobody' }), {
         code: 'KUBE_QUEUE',

@@ -20,9 +20,11 @@ export interface SshHosts {
 export interface SshOptions {
   /** PATH of commands, by host. @default this process's */
   readonly paths?: readonly string[]
+  /** Folders that are empty there, by host: the hosts share this machine's disk. */
+  readonly hides?: readonly (readonly string[])[]
 }
 
-export async function openSsh(hosts: readonly Host[], { paths = [] }: SshOptions = {}): Promise<SshHosts> {
+export async function openSsh(hosts: readonly Host[], { paths = [], hides = [] }: SshOptions = {}): Promise<SshHosts> {
   const folder = mkdtempSync(join(tmpdir(), 'oarfish-ssh-'))
   const home = join(folder, 'home')
   mkdirSync('/run/sshd', { recursive: true }) // sshd's own, where it gives up its rights
@@ -41,7 +43,9 @@ export async function openSsh(hosts: readonly Host[], { paths = [] }: SshOptions
     )
     return path
   }
-  const children = hosts.map((host, i) => start(host, i, folder, paths[i] ?? process.env['PATH']!))
+  const children = hosts.map((host, i) =>
+    start(host, i, folder, { path: paths[i] ?? process.env['PATH']!, hidden: hides[i] ?? [] }),
+  )
   await Promise.all(hosts.map(({ name }) => answering(name)))
   return {
     config: writeConfig('config', join(folder, 'client'), join(folder, 'known')),
@@ -64,7 +68,12 @@ export function newKey(path: string): string {
   return readFileSync(`${path}.pub`, 'utf8').split(' ').slice(0, 2).join(' ')
 }
 
-function start(host: Host, index: number, folder: string, path: string): ChildProcess {
+function start(
+  host: Host,
+  index: number,
+  folder: string,
+  { path, hidden }: { readonly path: string; readonly hidden: readonly string[] },
+): ChildProcess {
   const file = join(folder, `sshd-${host.name}`)
   const lines = [
     ...['Port 22', `ListenAddress ${host.address}`, `HostKey ${folder}/host-${index}`],
@@ -74,7 +83,8 @@ function start(host: Host, index: number, folder: string, path: string): ChildPr
   ]
   writeFileSync(file, `${lines.join('\n')}\n`)
   // The hosts share this machine's disk; what lies in the home folder is a host's own.
-  const script = `mount -t tmpfs tmpfs ${folder}/home && exec /usr/sbin/sshd -D -e -f ${file}`
+  const empty = [`${folder}/home`, ...hidden].map((each) => `mount -t tmpfs tmpfs ${each}`).join(' && ')
+  const script = `${empty} && exec /usr/sbin/sshd -D -e -f ${file}`
   return host.spawn('sh', ['-c', script], { stdio: 'ignore' })
 }
 

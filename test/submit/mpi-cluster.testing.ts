@@ -6,7 +6,7 @@ import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isBackend, yamlBlocks } from '../config-v1/blocks.testing.ts'
 import { type Host, networkTools, openNetwork } from '../netns/network.testing.ts'
-import { openSsh } from '../netns/ssh.testing.ts'
+import { openSsh, type SshOptions } from '../netns/ssh.testing.ts'
 
 export const at = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
@@ -44,9 +44,9 @@ export interface MpiCluster {
   close(): void
 }
 
-export async function openMpiCluster(name: string): Promise<MpiCluster> {
+export async function openMpiCluster(name: string, options: SshOptions = {}): Promise<MpiCluster> {
   const network = await openNetwork({ name, hosts: 2 })
-  const ssh = await openSsh(network.hosts)
+  const ssh = await openSsh(network.hosts, options)
   const host = network.hosts[0]!
   let folder = ''
   const more: Record<string, string> = {}

@@ -4,7 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { filled, guideJobs, type MpiCluster, mpiTools, openMpiCluster } from './mpi-cluster.testing.ts'
+import { filled, guideJobs, at as inPackage, type MpiCluster, mpiTools, openMpiCluster } from './mpi-cluster.testing.ts'
 
 const lacking = mpiTools()
 if (lacking) console.warn(`skipped: ${lacking}`)
@@ -85,5 +85,37 @@ describe.skipIf(lacking)(`jobs on two hosts by mpirun ${lacking ?? ''}`, { timeo
     const down = await submit()
     expect(down.code).not.toBe(0)
     expect(down.text).toContain('10.77.9.9')
+  })
+})
+
+describe.skipIf(lacking)(`a host on which nobody installed oarfish ${lacking ?? ''}`, { timeout: 240_000 }, () => {
+  let cluster: MpiCluster
+  beforeAll(async () => {
+    cluster = await openMpiCluster('bare', { hides: [[], [inPackage('bin/path')]] })
+    cluster.begin()
+  })
+  afterAll(() => {
+    cluster?.end()
+    cluster?.close()
+  })
+
+  const at = (path: string) => join(cluster.folder(), path)
+  const submit = async () => await cluster.oarfish('run', '-m', 'config.yaml', '-b', 'backend.yaml')
+  const { config, backend } = guideJobs()[0]!
+
+  test('gets it with the first job, and not again with the second', async () => {
+    writeFileSync(at('work/config.yaml'), config)
+    const files = { fs_name: `file://${at('remote')}`, output_path: '/out', train_data_path: '/train' }
+    const direct = filled(backend, { ...files, group: 'ctr' }).replace(/backend: "?PaddleCloud"?/, 'backend: MPI')
+    writeFileSync(at('work/backend.yaml'), direct.replace(/^submit:\n/m, `submit:\n  hostfile: ${at('hosts')}\n`))
+    const first = await submit()
+    const { name, address } = cluster.hosts[1]!
+    expect([first.code, first.text]).toEqual([0, expect.stringMatching(/job-\w+ succeeded/)])
+    expect(first.text).toContain(`There is no oarfish on ${name}: it is sent there, once`)
+    expect(first.text).toContain(`${address}: installing oarfish`)
+    expect(first.text).not.toContain(`${cluster.hosts[0]!.address}: installing`)
+    const second = await submit()
+    expect([second.code, second.text]).toEqual([0, expect.stringMatching(/job-\w+ succeeded/)])
+    expect(second.text).not.toContain('installing')
   })
 })

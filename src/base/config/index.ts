@@ -6,7 +6,7 @@ export { type Collective, type GeoDelta, type ScaleLr, SYNC_MODES, type WirePrec
 export { explain, formatSettings } from './explain.ts'
 export { type LoadedConfig, loadConfig } from './load.ts'
 export { MODEL_FILES } from './paths.ts'
-export { CONFIG_CODES, ConfigError } from './problem.ts'
+export { CONFIG_CODES, ConfigError, type ConfigProblem } from './problem.ts'
 export { type DeepReadonly, type JobConfig, programConfig } from './resolve.ts'
 export { jsonSchema } from './schema.ts'
 export { overrideArguments, type Settings } from './settings.ts'

@@ -12,7 +12,7 @@ import {
   text,
   whole,
 } from '../../base/net/index.ts'
-import type { FileContent, Job, RoleSpec } from '../submit/index.ts'
+import { type FileContent, type Job, PERMISSIONS, type RoleSpec } from '../submit/index.ts'
 import type { NodeTask } from './remote.ts'
 
 const word = text(4096)
@@ -86,6 +86,10 @@ const job = fields<Job>({
       maxRetry: optional(whole(0, MOST)),
     }),
   ),
+  wallSeconds: optional(whole(1, Number.MAX_SAFE_INTEGER)),
+  permission: optional(oneOf(PERMISSIONS)),
+  version: optional(word),
+  remark: optional(word),
 })
 
 const readFields = fields<NodeTask>({

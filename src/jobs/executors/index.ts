@@ -21,6 +21,7 @@ export {
   release,
   supervisorOf,
   takeOver,
+  timed,
   writeOutcome,
   writeRequest,
 } from './job-folder.ts'

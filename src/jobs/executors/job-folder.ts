@@ -108,7 +108,17 @@ export function readStatus(folder: string): JobStatus | undefined {
 export function keepLine(folder: string, line: string): void {
   const { log, text } = untagged(line)
   if (log === FAILURE) appendFileSync(join(folder, 'failure.txt'), `${text}\n`)
-  appendFileSync(join(jobFolder(folder).logs, `${log === FAILURE ? 'job' : log}.log`), `${text}\n`)
+  const isJobs = log === FAILURE || log === 'job'
+  appendFileSync(join(jobFolder(folder).logs, `${isJobs ? 'job' : log}.log`), isJobs ? timed(text) : `${text}\n`)
+}
+
+/** Lines of job.log, each with its time. */
+export function timed(text: string, now = new Date()): string {
+  const stamp = `${now.toISOString().slice(0, 19)}Z`
+  return text
+    .split('\n')
+    .map((line) => `${stamp} ${line}\n`)
+    .join('')
 }
 
 /** What they said is wrong. */

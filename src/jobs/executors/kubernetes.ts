@@ -15,7 +15,7 @@ import {
 } from '../kube/index.ts'
 import { bytesOfContent } from '../submit/index.ts'
 import type { ApplyContext, Executor, SubmitContext } from './executor.ts'
-import { jobFolder, writeStatus, writeWhole } from './job-folder.ts'
+import { jobFolder, readStatus, writeStatus, writeWhole } from './job-folder.ts'
 import type { CreateStep, Plan } from './plan.ts'
 
 export interface KubernetesFacts {
@@ -86,6 +86,7 @@ async function followPods({ folder, env, emit, signal }: ApplyContext, say: (lin
     say,
     job: submitted,
     logs: jobFolder(folder).logs,
+    restarts: readStatus(folder)?.restarts,
     onStatus: (status) => writeStatus(folder, status),
   })
   if (!outcome) {

@@ -6,7 +6,7 @@ import type { Env } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import { shellLine, UserError } from '../../base/util/index.ts'
 import { ranksCommand } from '../agent/index.ts'
-import { jobSize } from '../submit/index.ts'
+import { DEFAULT_WALL_SECONDS, type Job, jobSize, wallTimeOf } from '../submit/index.ts'
 import type { ApplyContext, Executor } from './executor.ts'
 import { jobFolder, jobOfFolder, writeStatus, writeWhole } from './job-folder.ts'
 import { mpi } from './mpi.ts'
@@ -22,7 +22,7 @@ export const slurm: Executor<undefined> = {
     steps: [
       {
         kind: 'command',
-        words: ['sbatch', ...batchFlags(job.name, jobSize(job), folder)],
+        words: ['sbatch', ...batchFlags(job, folder)],
         input: { kind: 'text', text: `#!/bin/sh\nexec ${shellLine(ranksCommand(folder))}\n` },
         always: false,
       },
@@ -37,13 +37,18 @@ export const slurm: Executor<undefined> = {
 }
 
 /** sbatch takes the script from its input. Partition, account and time limit come from SBATCH_PARTITION and the like. */
-function batchFlags(name: string, nodes: number, folder: string): readonly string[] {
+function batchFlags(job: Job, folder: string): readonly string[] {
   const log = join(jobFolder(folder).logs, 'slurm.0.log')
   return [
-    ...['--parsable', `--job-name=${name}`, `--nodes=${nodes}`, '--ntasks-per-node=1'],
+    ...['--parsable', `--job-name=${job.name}`, `--nodes=${jobSize(job)}`, '--ntasks-per-node=1'],
+    ...timeLimit(job),
     ...[`--output=${log}`, '--open-mode=append', '--no-requeue', `--comment=${folder}`],
   ]
 }
+
+/** Slurm's own to hold. That which job.sh has unless somebody changes it is more than most partitions allow, and theirs holds. */
+const timeLimit = ({ wallSeconds }: Job) =>
+  wallSeconds === undefined || wallSeconds === DEFAULT_WALL_SECONDS ? [] : [`--time=${wallTimeOf(wallSeconds)}`]
 
 async function submitBatch({ steps }: Plan, folder: string, env: Env): Promise<string> {
   const { words, input } = steps[0] as CommandStep

@@ -1,11 +1,11 @@
 /** @file Jobs over ssh: one node on each host of a hostfile, driven over the connection to it. */
-import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { UserError } from '../../base/util/index.ts'
 import { AGENT_COMMAND, exchanged, type NodeTask } from '../agent/index.ts'
-import { openHosts, parseHosts, type RemoteHost, type SshHost, sshWords } from '../ssh/index.ts'
+import { openHosts, type RemoteHost, type SshHost, sshWords } from '../ssh/index.ts'
 import { type Job, jobSize } from '../submit/index.ts'
 import type { ApplyContext, Executor } from './executor.ts'
+import { hostsIn } from './hostfile.ts'
 import { jobWithContents, keepLine } from './job-folder.ts'
 import type { HostStep } from './plan.ts'
 
@@ -21,7 +21,7 @@ export const ssh: Executor<SshFacts> = {
   atOnce: Number.POSITIVE_INFINITY,
   resumes: false,
   needsHostfile: true,
-  lookUp: async (job, { env, hostfile }) => ({ ssh: sshWords(env), hosts: hostsIn(hostfile, jobSize(job)) }),
+  lookUp: async (job, { env, hostfile }) => ({ ssh: sshWords(env), hosts: hostsFor(hostfile, jobSize(job)) }),
   plan: (_target, { ssh: program, hosts }) => ({
     steps: hosts.map((host, node) => ({
       kind: 'host',
@@ -91,19 +91,14 @@ const taskOf = (job: Job, node: Pick<NodeTask, 'node' | 'nodes' | 'host'>, { env
   fsUgi: env['OARFISH_FS_UGI'],
 })
 
-/** The first word of each line, as mpirun's hostfiles have it. */
-function hostsIn(hostfile: string | undefined, nodes: number): readonly SshHost[] {
+/** The first hosts of the hostfile, as many as there are nodes. */
+function hostsFor(hostfile: string | undefined, nodes: number): readonly SshHost[] {
   if (hostfile === undefined)
     throw new UserError('There is no hostfile.', {
       code: 'SSH_CONF',
       hint: 'List the hosts in submit.hostfile, user@host:port each.',
     })
-  const words = readFileSync(hostfile, 'utf8')
-    .split('\n')
-    .map((line) => line.replace(/#.*/, '').trim().split(/\s+/)[0]!)
-    .filter((word) => word !== '')
-  const { hosts, problem } = parseHosts(words)
-  if (problem !== undefined) throw new UserError(`${hostfile}: ${problem}`, { code: 'SSH_CONF' })
+  const hosts = hostsIn(hostfile)
   if (hosts.length >= nodes) return hosts.slice(0, nodes)
   throw new UserError(`${hostfile} has ${hosts.length} hosts, but submit.nodes is ${nodes}.`, { code: 'SSH_CONF' })
 }

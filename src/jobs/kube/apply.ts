@@ -5,6 +5,7 @@ import type { KubeClient, KubeObject } from './client.ts'
 import { KubeError } from './errors.ts'
 import { JOB_RESOURCES, jobSelection, type KubeJob } from './follow.ts'
 import { RESOURCES, resourceOf } from './paths.ts'
+import { queueManifest } from './queue.ts'
 import { type KubePlan, type Rendered, withSecrets } from './render/render.ts'
 
 export interface ApplyOptions {
@@ -91,10 +92,12 @@ async function withQueues(client: KubeClient, error: KubeError): Promise<UserErr
   if (!names) return error
   return new UserError(error.message, {
     code: 'KUBE_QUEUE',
-    hint: `submit.group names the queue: set it to ${names.join(' or ')}, or have the queue made.`,
+    hint: `submit.group names the queue: set it to ${names.join(' or ')}, or make it (deploy/kubernetes/queue.yaml, or oarfish cloud group add NAME --quota N --queue):\n${queueManifest(missingQueue(error))}`,
     cause: error,
   })
 }
+
+const missingQueue = ({ message }: KubeError) => /queue ([\w.-]+)/.exec(message)?.[1] ?? 'NAME'
 
 /** Volcano would take the job, and leave its pods waiting for ever. */
 async function checkClaim(client: KubeClient, { samples }: Rendered): Promise<void> {

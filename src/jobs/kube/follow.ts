@@ -1,7 +1,7 @@
 /** @file A job on the cluster, watched until it is over: its logs kept, what happens to its pods said in lines. */
 import type { CoreV1Event, V1Job, V1Pod } from '@kubernetes/client-node'
 import type { PodFramework } from '../../base/config/index.ts'
-import { isOver, type JobStatus } from '../submit/index.ts'
+import { isOver, type JobStatus, type Restart } from '../submit/index.ts'
 import type { KubeClient, KubeObject, Selection } from './client.ts'
 import { KubeError } from './errors.ts'
 import { mirror } from './mirror.ts'
@@ -9,7 +9,7 @@ import { RESOURCES, type Resource } from './paths.ts'
 import { openPodLogs } from './pod-logs.ts'
 import { JOB_LABEL, podIdentity } from './render/names.ts'
 import { type Observed, statusOf } from './status.ts'
-import { failureOf } from './troubles.ts'
+import { byEnd, failureOf } from './troubles.ts'
 
 /** A job that was submitted. */
 export interface KubeJob {
@@ -28,6 +28,8 @@ export interface FollowOptions {
   readonly say: (line: string) => void
   /** After every change. */
   readonly onStatus?: (status: JobStatus) => void
+  /** As far as they are known from whoever followed it before. */
+  readonly restarts?: readonly Restart[] | undefined
   /** Ends following; the job goes on. */
   readonly signal: AbortSignal
 }
@@ -53,12 +55,12 @@ export async function followJob(options: FollowOptions): Promise<KubeOutcome | u
   const stop = new AbortController()
   const signal = AbortSignal.any([options.signal, stop.signal])
   const podLogs = openPodLogs({ client, folder: options.logs, signal, say })
-  const report = reporter(say)
+  const report = reporter(say, options.restarts ?? [])
   try {
     const status = await untilOver({ client, job, signal, say }, (observed, now) => {
       podLogs.follow(observed.pods)
       report.changes(observed, now)
-      options.onStatus?.(now)
+      options.onStatus?.({ ...now, restarts: report.restarts() })
     })
     if (!status) return undefined
     // The job's end may be known before that of its pods: what they printed last is not to be missed.
@@ -139,10 +141,12 @@ function unlessForbidden(error: unknown): void {
 
 const DELETED: JobStatus = { phase: 'stopped', reason: 'It was deleted from the cluster.', processes: [] }
 
-/** Says what is new, and remembers why the last pod failed: a job that is started again takes its pods away. */
-function reporter(say: (line: string) => void) {
+/** Says what is new, and remembers why the first pod of the last start failed: a job that is started again takes its pods away. */
+function reporter(say: (line: string) => void, before: readonly Restart[]) {
   const said = new Map<string, string>()
+  const restarts = [...before]
   let failure: string | undefined
+  let start: string | undefined
   const once = (about: string, line: string) => {
     if (said.get(about) === line) return
     said.set(about, line)
@@ -150,15 +154,36 @@ function reporter(say: (line: string) => void) {
   }
   return {
     failure: () => failure,
+    restarts: () => restarts,
     changes: ({ pods }: Observed, { phase, reason }: JobStatus) => {
+      const last = lastStart(pods)
+      if (start !== undefined && last.start !== undefined && last.start !== start) {
+        restarts.push({ at: last.at, reason: failure })
+        say(`all pods are started again${failure === undefined ? '' : `: ${failure}`}`)
+        failure = undefined
+      }
+      start = last.start ?? start
+      const failed = byEnd(last.pods).map(failureOf)
+      failure = failed.find((text) => text !== undefined) ?? failure
       for (const pod of pods) {
         const { title } = podIdentity(pod)
         const where = pod.spec?.nodeName ? ` on ${pod.spec.nodeName}` : ''
         once(pod.metadata?.uid ?? '', `${title} (${pod.metadata?.name}${where}): ${pod.status?.phase?.toLowerCase()}`)
-        failure = failureOf(pod) ?? failure
       }
       if (reason !== undefined) once('reason', reason)
       once('phase', `job: ${phase}`)
     },
   }
+}
+
+const VERSION = 'volcano.sh/job-version'
+
+/** Volcano counts the starts of a job, and writes it on each of its pods. */
+function lastStart(pods: readonly V1Pod[]) {
+  const startOf = ({ metadata }: V1Pod) => metadata?.annotations?.[VERSION]
+  const starts = pods.map(startOf).filter((text) => text !== undefined)
+  const start = starts.sort((a, b) => Number(a) - Number(b)).at(-1)
+  const own = start === undefined ? pods : pods.filter((pod) => startOf(pod) === start)
+  const made = own.map(({ metadata }) => new Date(metadata?.creationTimestamp ?? Date.now()).getTime())
+  return { start, pods: own, at: Math.min(...made) }
 }

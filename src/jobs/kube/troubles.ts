@@ -16,12 +16,22 @@ interface Complaint {
 
 /** The worst that is known, or undefined where all is well. */
 export function troubleOf(pods: readonly V1Pod[], events: readonly CoreV1Event[]): string | undefined {
-  const complaints = [...pods.flatMap(ofPod), ...events.filter(isNew(pods)).flatMap(ofEvent)]
+  const complaints = [...byEnd(pods).flatMap(ofPod), ...events.filter(isNew(pods)).flatMap(ofEvent)]
   for (const { matches, says } of TROUBLES) {
     const found = complaints.find((complaint) => matches(complaint))
     if (found) return says(found)
   }
   return undefined
+}
+
+/** Where the trouble began comes first: the others end because it did. A signal comes before errors of the same second. */
+export function byEnd(pods: readonly V1Pod[]): readonly V1Pod[] {
+  const end = ({ status }: V1Pod) => status?.containerStatuses?.[0]?.state?.terminated
+  const time = (pod: V1Pod) => timeOf(end(pod)?.finishedAt) || Number.POSITIVE_INFINITY
+  return [...pods].sort((a, b) => {
+    const [first, second] = [time(a), time(b)]
+    return first === second ? (end(b)?.exitCode ?? 0) - (end(a)?.exitCode ?? 0) : first - second
+  })
 }
 
 /** What made a pod fail; undefined for one that did not. */

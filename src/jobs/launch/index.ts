@@ -23,4 +23,4 @@ export { collectiveEnv, fleetrunEnv, type JobAddresses, launchPsEnv, type Proces
 export { plainSink, rowsSink } from './screen.ts'
 export { type BoundSocket, bindSocket } from './sockets.ts'
 export { aborted, superviseJob } from './supervise.ts'
-export { TOOLS, type Tool, translateLine, translateScript } from './translate.ts'
+export { leftInLine, TOOLS, type Tool, translateLine, translateScript } from './translate.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { TOOLS, translateLine, translateScript } from './translate.ts'
+import { leftInLine, TOOLS, translateLine, translateScript } from './translate.ts'
 
 const exists =
   (...paths: string[]) =>
@@ -18,6 +18,16 @@ test.each([
   ['cd /ws && python tools/static_infer.py -m c.yaml', 'cd /ws && oarfish tool static_infer -m c.yaml'],
   ['A=1 B="x y" python -m paddlerec.run', 'A=1 B="x y" oarfish run'],
   ['cd a && CPU_NUM=2 python -m paddlerec.run > log 2>&1', 'cd a && CPU_NUM=2 oarfish run > log 2>&1'],
+  ['export A=1; python -m paddlerec.run -m c.yaml', 'export A=1; oarfish run -m c.yaml'],
+  ['sh x.sh && python -m paddlerec.run', 'sh x.sh && oarfish run'],
+  ['sh x.sh 2>&1 | tee log\npython3 -m paddlerec.run &> all', 'sh x.sh 2>&1 | tee log\noarfish run &> all'],
+  ['if test -f "a;b"; then exec python -m paddlerec.run; fi', 'if test -f "a;b"; then exec oarfish run; fi'],
+  ['(python -m paddlerec.run)', '(oarfish run)'],
+  ["echo $A 'x;y' && nohup python -m paddlerec.run &", "echo $A 'x;y' && nohup oarfish run &"],
+  [
+    'python -m paddlerec.run -m a.yaml && python -m paddlerec.run -m b.yaml',
+    'oarfish run -m a.yaml && oarfish run -m b.yaml',
+  ],
 ])('%s becomes %s', (line, translated) => {
   expect(translateLine(line, nothing)).toBe(translated)
 })
@@ -58,4 +68,12 @@ test('other scripts of a launcher run as what they are', () => {
   expect(translateScript('a.ts', ['-x'], nothing)).toEqual(['oarfish', 'exec', 'a.ts', '-x'])
   expect(translateScript('a.py', ['-x'], exists('a.py'))).toEqual(['python', '-u', 'a.py', '-x'])
   expect(translateScript('./a.sh', ['-x'], nothing)).toEqual(['./a.sh', '-x'])
+})
+
+test('what cannot be translated is found', () => {
+  const line = 'bash -c "python -m paddlerec.run -m c.yaml"'
+  expect(translateLine(line, nothing)).toBe(line)
+  expect(leftInLine(line)).toBe('python -m paddlerec.run')
+  expect(leftInLine(translateLine('export A=1; python -m paddlerec.run', nothing))).toBeUndefined()
+  expect(leftInLine('python -m http.server')).toBeUndefined()
 })

@@ -36,15 +36,27 @@ export function translateScript(script: string, args: readonly string[], exists:
   return [...(translateProgram(script, exists) ?? ['python', '-u', script]), ...args]
 }
 
-/** A shell line (`start_cmd`, `ENTRY`): what begins it is translated, what comes before (`cd DIR &&`, `VAR=value`) and after stays. */
+/** A shell line (`start_cmd`, `ENTRY`): every command of it that is one of these is translated, all else stays as it is. */
 export function translateLine(line: string, exists: Exists): string {
-  const { before, folders, module, program } = PYTHON_LINE.exec(line)?.groups ?? {}
-  if (before === undefined) return line
-  const folder = folderAfter(folders ?? '')
-  const words = module
-    ? translateModule(module)
-    : translateProgram(program!, (path) => exists(folder === undefined ? path : join(folder, path)))
-  return words ? line.replace(PYTHON_LINE, () => `${before}${words.join(' ')}`) : line
+  let folder: string | undefined
+  return line
+    .split(BETWEEN_COMMANDS)
+    .map((part) => {
+      const target = CHANGE_FOLDER.exec(part)?.[1]?.replaceAll(/["']/g, '')
+      if (target !== undefined) folder = target.startsWith('/') ? target : join(folder ?? '', target)
+      return translateCommand(part, (path) => exists(folder === undefined ? path : join(folder, path)))
+    })
+    .join('')
+}
+
+/** A command of PaddleRec's that a translated line still has, in a place where nothing is translated: quotes, mostly. */
+export const leftInLine = (line: string) => LEFT.exec(line)?.[0]
+
+function translateCommand(part: string, exists: Exists): string {
+  const { before, module, program } = PYTHON_COMMAND.exec(part)?.groups ?? {}
+  if (before === undefined) return part
+  const words = module ? translateModule(module) : translateProgram(program!, exists)
+  return words ? part.replace(PYTHON_COMMAND, () => `${before}${words.join(' ')}`) : part
 }
 
 function translateModule(module: string): readonly string[] | undefined {
@@ -61,17 +73,15 @@ function translateProgram(program: string, exists: Exists): readonly string[] | 
 }
 
 const WORD = String.raw`(?:"[^"]*"|'[^']*'|[^\s"'&;|<>])+`
-const PYTHON_LINE = new RegExp(
-  String.raw`^(?<before>\s*(?<folders>(?:cd\s+${WORD}\s*&&\s*)*)(?:[A-Za-z_]\w*=(?:${WORD})?\s+)*)` +
+/** Where a command of a line ends and the next begins; what is quoted, a redirection or a variable holds none. */
+const BETWEEN_COMMANDS = /((?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[<>]&|&>|\$\{[^}]*\}|[^"'\\;&|()\n<>$]|[<>$])+)/
+const CHANGE_FOLDER = new RegExp(String.raw`^\s*cd\s+(${WORD})\s*$`)
+/** Words of the shell that a command may follow. */
+const LEADING = String.raw`(?:exec|nohup|time|env|if|then|elif|else|while|until|do|!|\{)`
+const PYTHON_COMMAND = new RegExp(
+  String.raw`^(?<before>\s*(?:(?:${LEADING}|[A-Za-z_]\w*=(?:${WORD})?)\s+)*)` +
     String.raw`(?:[^\s"'&;|<>=]*/)?python[\d.]*(?:\s+-u)?\s+(?:-m\s+(?<module>[\w.]+)|(?<program>[^\s"'&;|<>]+\.py))(?=\s|$)`,
 )
-
-/** The folder in which a line goes on after its leading `cd`s. */
-function folderAfter(folders: string): string | undefined {
-  const targets = [...folders.matchAll(new RegExp(`cd\\s+(${WORD})`, 'g'))].map(([, word]) =>
-    word!.replaceAll(/["']/g, ''),
-  )
-  return targets.length === 0
-    ? undefined
-    : targets.reduce((folder, target) => (target.startsWith('/') ? target : join(folder, target)), '')
-}
+const LEFT = new RegExp(
+  String.raw`python[\d.]*\s+(?:-u\s+)?-m\s+(?:${Object.keys(MODULES).join('|').replaceAll('.', '\\.')})\b`,
+)

@@ -23,6 +23,8 @@ const userSchema = z.object({
   groups: z.array(z.string()),
   /** Whose processes its jobs are; undefined: the server's own. */
   uid: z.int().min(0).optional(),
+  /** Sees and stops the jobs of all. */
+  admin: z.boolean().optional(),
 })
 
 const accountsSchema = z.object({
@@ -109,16 +111,16 @@ export async function addGroup(file: string, name: string, group: Group): Promis
   await writeAccounts(file, { ...accounts, groups: { ...accounts.groups, [name]: group } })
 }
 
-export type NewUser = Pick<User, 'groups' | 'uid'> & { readonly name: string }
+export type NewUser = Pick<User, 'groups' | 'uid' | 'admin'> & { readonly name: string }
 
 /** Keys are made here and shown once, by the caller. */
-export async function addUser(file: string, { name, groups, uid }: NewUser): Promise<User> {
+export async function addUser(file: string, { name, groups, uid, admin }: NewUser): Promise<User> {
   const accounts = readAccounts(file)
   if (accounts.users[name]) throw accountError(`There is a user ${name} already.`, `oarfish cloud user rotate ${name}`)
   const unknown = groups.find((group) => !accounts.groups[group])
   if (unknown !== undefined)
     throw accountError(`There is no group ${unknown}.`, `oarfish cloud group add ${unknown} --quota 4`)
-  const user: User = { id: randomBytes(8).toString('hex'), ...newKeys(), groups, uid }
+  const user: User = { id: randomBytes(8).toString('hex'), ...newKeys(), groups, uid, admin }
   await writeAccounts(file, { ...accounts, users: { ...accounts.users, [name]: user } })
   return user
 }

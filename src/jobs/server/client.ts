@@ -7,6 +7,7 @@ import { defined, UserError } from '../../base/util/index.ts'
 import type { LogSelection } from '../agent/index.ts'
 import type { AnnouncedFile, JobRequest } from '../executors/index.ts'
 import type { JobStatus } from '../submit/index.ts'
+import { filterQuery, type JobFilter } from './listing.ts'
 import { EMPTY_HASH, hashOf, type Keys, sign } from './sign.ts'
 import type { CloudJob } from './store.ts'
 import { hashOfFile } from './upload.ts'
@@ -14,10 +15,26 @@ import { hashOfFile } from './upload.ts'
 export interface CloudClient {
   /** Creates the job, uploads its files and queues it. What goes wrong on the way leaves nothing behind. */
   submit(job: Submission): Promise<Submitted>
-  list(limit?: number): Promise<JobList>
+  list(limit?: number, filter?: JobFilter): Promise<JobList>
   info(id: string): Promise<JobSummary>
   stop(id: string): Promise<JobSummary>
   logs(id: string, options: LogQuery): AsyncIterable<string>
+  /** Whose keys these are. */
+  whoAmI(): Promise<UserDescription>
+  /** New keys in place of these, which are worth nothing from then on. */
+  rotate(): Promise<Keys>
+}
+
+export interface UserDescription {
+  readonly name: string
+  readonly ak: string
+  readonly admin: boolean
+  readonly uid?: number
+  readonly groups: readonly {
+    readonly name: string
+    readonly quota?: number
+    readonly priorities?: readonly string[]
+  }[]
 }
 
 export interface Submission {
@@ -41,10 +58,13 @@ export interface LogQuery extends LogSelection {
 
 export interface JobSummary
   extends Pick<CloudJob, 'phase' | 'reason' | 'submittedAt' | 'changedAt'>,
-    Pick<JobRequest, 'name' | 'group' | 'priority' | 'kind'> {
+    Pick<JobRequest, 'name' | 'group' | 'priority' | 'kind' | 'permission' | 'wallSeconds' | 'version' | 'remark'> {
   readonly jobId: string
+  /** Of jobs of a server. */
+  readonly user?: string | undefined
   /** Of jobs on Kubernetes. */
   readonly processes?: JobStatus['processes']
+  readonly restarts?: JobStatus['restarts']
 }
 
 export interface JobList {
@@ -97,7 +117,12 @@ export function cloudClient(server: string, keys: Keys): CloudClient {
       }
       return job
     },
-    list: async (limit = 100) => await call('GET', `/v1/jobs?limit=${limit}`),
+    list: async (limit = 100, filter = {}) => {
+      const query = new URLSearchParams(defined({ limit: String(limit), ...filterQuery(filter) }))
+      return await call('GET', `/v1/jobs?${query}`)
+    },
+    whoAmI: async () => await call('GET', '/v1/users/me'),
+    rotate: async () => await call('POST', '/v1/users/rotate'),
     info: async (id) => await call('GET', `/v1/jobs/${id}`),
     stop: async (id) => await call('POST', `/v1/jobs/${id}/stop`),
     logs: async function* (id, { role, rank, follow }) {

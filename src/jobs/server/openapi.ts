@@ -1,6 +1,7 @@
 /** @file The server's own description, served at /openapi.json, and the schema of a job, which is also the server's check. */
 import { z } from 'zod'
 import { JOB_KINDS, POD_FRAMEWORKS, PRIORITIES } from '../../base/config/index.ts'
+import { PERMISSIONS } from '../submit/index.ts'
 import { HEADERS } from './sign.ts'
 
 export function openApi(version: string) {
@@ -120,5 +121,9 @@ export const jobRequestSchema = z.strictObject({
       maxRetry: z.int().min(0).optional(),
     })
     .optional(),
+  wallSeconds: z.int().min(1).optional(),
+  permission: z.enum(PERMISSIONS).optional(),
+  version: z.string().max(200).optional(),
+  remark: z.string().max(1000).optional(),
   data: z.strictObject({ fileSystem: path, train: path, test: path, thirdparty: path, mount: path, output: path }),
 })

@@ -9,9 +9,10 @@ import type { Accounts } from './accounts.ts'
 import { type ExecutorTraits, type Limits, rejectionOf } from './admission.ts'
 import type { Dispatcher } from './dispatch.ts'
 import { HttpError } from './http-error.ts'
+import { asksForOthers, isVisible, isWanted, readFilter } from './listing.ts'
 import type { Nonces } from './nonces.ts'
 import { jobRequestSchema, openApi } from './openapi.ts'
-import { createVerifier, HEADERS, hashOf, type Verifier } from './sign.ts'
+import { createVerifier, HEADERS, hashOf, type Keys, type Verifier } from './sign.ts'
 import type { CloudJob, Store } from './store.ts'
 import { missingFiles, receivedBytes, receiveFile } from './upload.ts'
 
@@ -24,6 +25,8 @@ export interface ServerOptions {
   readonly executor: ExecutorTraits
   readonly limits: Limits
   readonly version: string
+  /** Gives a user new keys, and returns them. */
+  readonly rotate: (user: string) => Promise<Keys>
   /** Serves HTTPS. @default HTTP */
   readonly tls?: Omit<TlsKeys, 'ca'> | undefined
 }
@@ -43,7 +46,9 @@ type Handler = (call: Call, options: ServerOptions) => Promise<unknown>
 
 const ROUTES: Readonly<Record<string, Handler>> = {
   'POST /v1/jobs': createJob,
-  'GET /v1/jobs': async ({ user, query }, { store }) => listed(user, query, store),
+  'GET /v1/jobs': async (call, { store }) => listed(call, store),
+  'GET /v1/users/me': async ({ user, accounts }) => describeUser(user, accounts),
+  'POST /v1/users/rotate': async ({ user }, { rotate }) => await rotate(user),
   'GET /v1/jobs/:id': async ({ job }, { store }) => detailed(job, store),
   'POST /v1/checks': async (call, options) => {
     admitted(call, options)
@@ -94,7 +99,7 @@ async function answer(request: IncomingMessage, response: ServerResponse, { opti
   if (refusal) throw new HttpError(401, `The request was refused: ${refusal}.`, REFUSED[refusal])
   const [user] = Object.entries(accounts.users).find(([, { ak }]) => ak === headers[HEADERS.key])!
   const body = method === 'POST' ? await readBody(request, hash) : undefined
-  const job = id === undefined ? undefined : ownJob(id, user, options.store)
+  const job = id === undefined ? undefined : jobFor(id, method, user, { store: options.store, accounts })
   const handler = ROUTES[route]!
   const call = { user, accounts, job: job!, query: url.searchParams, body, name: name ?? '', request, response }
   const result = await handler(call, options)
@@ -134,8 +139,12 @@ function readable(accounts: () => Accounts): Accounts {
   }
 }
 
-function routeOf(method: string, pathname: string) {
+function routeOf(
+  method: string,
+  pathname: string,
+): { route: string; id?: string | undefined; name?: string | undefined } {
   const parts = pathname.split('/').slice(1)
+  if (parts[1] === 'users' && ROUTES[`${method} ${pathname}`]) return { route: `${method} ${pathname}` }
   const [, , id, what, name] = parts
   const shape = [...parts.slice(0, 2), ...(id === undefined ? [] : [':id']), ...(what === undefined ? [] : [what])]
   const route = `${method} /${[...shape, ...(name === undefined ? [] : [':name'])].join('/')}`
@@ -144,11 +153,19 @@ function routeOf(method: string, pathname: string) {
   return { route, id, name: name === undefined ? undefined : decodeURIComponent(name) }
 }
 
-/** Jobs of others are as if they were not there. */
-function ownJob(id: string, user: string, store: Store): CloudJob {
+/** Jobs of others are as if they were not there, unless they are open to a group and the request only looks. */
+function jobFor(
+  id: string,
+  method: string,
+  user: string,
+  { store, accounts }: { store: Store; accounts: Accounts },
+): CloudJob {
   const job = store.jobs.get(id)
   if (job?.user === user) return job
-  throw new HttpError(404, `There is no job ${id}.`, 'List yours with: oarfish jobs')
+  if (!job || !isVisible(job, user, accounts))
+    throw new HttpError(404, `There is no job ${id}.`, 'List yours with: oarfish jobs')
+  if (method === 'GET' || accounts.users[user]?.admin) return job
+  throw new HttpError(403, `Job ${id} is ${job.user}'s, who alone may stop or change it.`, 'Ask them.')
 }
 
 async function createJob(call: Call, options: ServerOptions) {
@@ -209,21 +226,34 @@ async function sendLogs({ job, query, response }: Call, { store }: ServerOptions
 const DEFAULT_LIMIT = 100
 
 /** Newest first. */
-function listed(user: string, query: URLSearchParams, store: Store) {
+function listed({ user, accounts, query }: Call, store: Store) {
   const limit = Number(query.get('limit') ?? DEFAULT_LIMIT)
-  const own = [...store.jobs.values()].filter((job) => job.user === user).reverse()
-  return { total: own.length, jobs: own.slice(0, limit).map(summary) }
+  const filter = readFilter(query)
+  const others = asksForOthers(filter)
+  const found = [...store.jobs.values()]
+    .filter((job) => job.user === user || (others && isVisible(job, user, accounts)))
+    .map(summary)
+    .filter((job) => isWanted(job, filter))
+    .reverse()
+  return { total: found.length, jobs: found.slice(0, limit) }
 }
 
 /** With what its supervisor sees, where it can see more than that the job runs. */
 function detailed(job: CloudJob, store: Store) {
-  const status = isOver(job.phase) ? undefined : readStatus(store.folderOf(job.id))
-  return { ...summary(job), ...status }
+  const status = readStatus(store.folderOf(job.id))
+  return { ...summary(job), ...(isOver(job.phase) ? { restarts: status?.restarts } : status) }
 }
 
-function summary({ id, request, phase, reason, submittedAt, changedAt }: CloudJob) {
-  const { name, group, priority, kind, roles } = request
-  return { jobId: id, name, group, priority, kind, roles, phase, reason, submittedAt, changedAt }
+function summary({ id, user, request, phase, reason, submittedAt, changedAt }: CloudJob) {
+  const { name, group, priority, kind, roles, permission, wallSeconds, version, remark } = request
+  const described = { name, group, priority, kind, roles, permission, wallSeconds, version, remark }
+  return { jobId: id, user, ...described, phase, reason, submittedAt, changedAt }
+}
+
+/** Without the secret key, which nobody is shown twice. */
+function describeUser(name: string, { users, groups }: Accounts) {
+  const { ak, groups: own, uid, admin = false } = users[name]!
+  return { name, ak, admin, uid, groups: own.map((group) => ({ name: group, ...groups[group] })) }
 }
 
 async function readBody(request: IncomingMessage, hash: string): Promise<unknown> {

@@ -33,9 +33,16 @@ export function loadClusterConf(path: string): ClusterConf {
 
 /** Throws with every problem of the file. */
 export function parseClusterConf(file: string, text: string): ClusterConf {
-  const written = /\.ya?ml$/.test(file) ? parseYamlConf(file, text) : parsePythonConf(file, text)
-  const problems: Problem[] = unknownKeys(written)
+  const broken = new Set<string>()
+  const unread: Problem[] = []
+  const refuse = ({ message, where = { file }, hint }: UserError, name?: string) => {
+    if (name !== undefined) broken.add(name)
+    unread.push({ message, where, hint })
+  }
+  const written = /\.ya?ml$/.test(file) ? parseYamlConf(file, text) : parsePythonConf(file, text, refuse)
+  const problems: Problem[] = [...unread, ...unknownKeys(written)]
   const take = <T>(name: KeyName, read: Read<T>): T | undefined => {
+    if (broken.has(name)) return undefined
     const found = written.get(name)
     const value = read(found?.literal ?? { value: DEFAULTS[name], where: { file } }, name)
     if (!isProblems(value)) return value
@@ -77,6 +84,7 @@ type Read<T> = (literal: Literal, name: KeyName) => T | Problem[]
 interface Problem {
   readonly message: string
   readonly where: Where
+  readonly hint?: string | undefined
 }
 
 const isProblems = (value: unknown): value is Problem[] =>
@@ -151,7 +159,8 @@ const whole =
 /** The first has its place as the error's own, the others in the text. */
 function confError([first, ...others]: readonly Problem[]): UserError {
   const rest = others.map(({ message, where }) => `\n${formatWhere(where)} ${message}`)
-  return new UserError(`${first!.message}${rest.join('')}`, { code: 'SSH_CONF', where: first!.where })
+  const hint = [first!, ...others].find((each) => each.hint)?.hint
+  return new UserError(`${first!.message}${rest.join('')}`, { code: 'SSH_CONF', where: first!.where, hint })
 }
 
 function parseYamlConf(file: string, text: string): Assignments {

@@ -1,5 +1,5 @@
 /** @file What can be wrong with hosts and the way to them, in words. Each code has a section in docs/reference/errors.md. */
-import { UserError } from '../../base/util/index.ts'
+import { formatWhere, UserError } from '../../base/util/index.ts'
 import type { SshHost } from './host.ts'
 
 /** What ssh said, as an error with its fix. `said` is its stderr; empty when it said nothing in time. */
@@ -89,7 +89,8 @@ export function together(errors: readonly UserError[]): UserError {
   const [first] = errors as [UserError]
   if (errors.length === 1) return first
   const hints = [...new Set(errors.flatMap(({ hint }) => (hint === undefined ? [] : [hint])))]
-  return new UserError(errors.map(({ message }) => message).join('\n'), {
+  const placed = ({ message, where }: UserError) => (where ? `${formatWhere(where)} ${message}` : message)
+  return new UserError(errors.map(placed).join('\n'), {
     code: first.code,
     cause: first,
     hint: hints.length > 0 ? hints.join('\n') : undefined,

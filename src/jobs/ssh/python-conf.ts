@@ -1,8 +1,12 @@
 /** @file Python's assignments of literals, `NAME = value`, read without Python: nothing of such a file is ever executed. */
-import { UserError, type Where } from '../../base/util/index.ts'
+import { isUserError, UserError, type Where } from '../../base/util/index.ts'
 
-/** The last assignment of a name holds, as in Python. Texts that stand alone are comments. */
-export function parsePythonConf(file: string, text: string): Assignments {
+/** The last assignment of a name holds, as in Python. Texts that stand alone are comments. What cannot be read is told line by line. */
+export function parsePythonConf(
+  file: string,
+  text: string,
+  refuse: (error: UserError, name?: string) => void,
+): Assignments {
   const reader = new Reader(tokensOf(file, text))
   const found = new Map<string, { literal: Literal; where: Where }>()
   while (!reader.at('end')) {
@@ -10,19 +14,41 @@ export function parsePythonConf(file: string, text: string): Assignments {
       reader.next()
       continue
     }
-    if (reader.at('string')) readTexts(reader)
-    else {
-      const name = reader.expect('name', 'a name')
-      reader.expect('=', `"=" after ${name.text}`)
-      found.set(name.text, { literal: readLiteral(reader), where: name.where })
+    let name: Token | undefined
+    try {
+      if (reader.at('string')) readTexts(reader)
+      else {
+        name = reader.expect('name', 'a name')
+        reader.expect('=', `"=" after ${name.text}`)
+        found.set(name.text, { literal: readLiteral(reader), where: name.where })
+      }
+      if (!reader.at('end') && !reader.at(';')) reader.expect('line', 'the end of the line')
+    } catch (error) {
+      if (!isUserError(error)) throw error
+      refuse(error, name?.text)
+      while (!reader.at('line') && !reader.at('end')) reader.next()
     }
-    if (!reader.at('end') && !reader.at(';')) reader.expect('line', 'the end of the line')
   }
   return found
 }
 
 interface Token {
-  readonly kind: 'name' | 'number' | 'string' | 'line' | 'end' | '=' | '[' | ']' | '(' | ')' | ',' | '-' | ';' | 'other'
+  readonly kind:
+    | 'name'
+    | 'number'
+    | 'string'
+    | 'line'
+    | 'end'
+    | '='
+    | '['
+    | ']'
+    | '('
+    | ')'
+    | ','
+    | '-'
+    | ';'
+    | 'computed'
+    | 'other'
   readonly text: string
   readonly where: Where
 }
@@ -66,7 +92,7 @@ function readLiteral(reader: Reader): Literal {
   if (reader.at('number') || reader.at('-')) return readNumber(reader)
   if (reader.at('[')) return readItems(reader, ']')
   if (reader.at('(')) return readItems(reader, ')')
-  if (!reader.at('name')) reader.refuse('a value')
+  if (!reader.at('name') && !reader.at('computed')) reader.refuse('a value')
   const { text, where } = reader.next()
   const value = WORDS.get(text)
   if (value === undefined) throw computed(text, where)
@@ -128,7 +154,9 @@ function tokensOf(file: string, text: string): readonly Token[] {
       tokens.push({ kind: 'line', text: 'the end of the line', where: here })
     if (quote !== undefined) {
       const { value, after } = readString(text, at, quote, here)
-      tokens.push({ kind: 'string', text: value, where: here })
+      const isComputed = /^[a-z]*f/i.test(quote)
+      const written = `${quote}...${quote.replace(/^\w+/, '')}`
+      tokens.push({ kind: isComputed ? 'computed' : 'string', text: isComputed ? written : value, where: here })
       end = after
     }
     for (const kind of ['name', 'number'] as const)
@@ -149,7 +177,6 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '
 function readString(text: string, at: number, opening: string, where: Where): { value: string; after: number } {
   const quote = opening.replace(/^\w+/, '')
   const prefix = opening.slice(0, -quote.length).toLowerCase()
-  if (prefix.includes('f')) throw computed(`${opening}...${quote}`, where)
   let value = ''
   for (let i = at + opening.length; i < text.length; i++) {
     if (text.startsWith(quote, i)) return { value, after: i + quote.length }

@@ -1,4 +1,4 @@
-/** @file Jobs that were started from here and have not ended: how `oarfish stop` finds them again, and ends one whose launcher is gone. */
+/** @file Jobs that were started from here over ssh: how `oarfish jobs`, `status`, `logs` and `stop` find them again, and end one whose launcher is gone. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isUserError, type UserError } from '../../base/util/index.ts'
@@ -10,6 +10,14 @@ export interface JobRecord {
   readonly hosts: readonly SshHost[]
   /** On each of them. */
   readonly folder: string
+  /** Where it is over: how, when in milliseconds, and why. */
+  readonly end?: JobEnd | undefined
+}
+
+export interface JobEnd {
+  readonly phase: 'succeeded' | 'failed' | 'stopped'
+  readonly at: number
+  readonly reason?: string | undefined
 }
 
 /** A name nobody here has: `JOB20261115120000`, the time of its start as in the original; two of one second get two. */
@@ -33,20 +41,49 @@ export function writeRecord(records: string, name: string, record: JobRecord): v
 /** Undefined for names that no job over ssh has; throws where such a job was not started from here, or has ended. */
 export function readRecord(records: string, name: string): JobRecord | undefined {
   if (!/^JOB\d+$/.test(name)) return undefined
+  const record = findRecord(records, name)
+  if (record && !record.end) return record
+  throw noSuchJob(
+    name,
+    listRecords(records)
+      .filter(({ end }) => !end)
+      .map((each) => each.name),
+  )
+}
+
+/** Also of a job that is over. */
+export function findRecord(records: string, name: string): JobRecord | undefined {
   try {
     return JSON.parse(readFileSync(pathOf(records, name), 'utf8')) as JobRecord
   } catch {
-    throw noSuchJob(name, knownJobs(records))
+    return undefined // none, or of a job that is only about to start
   }
 }
 
-function knownJobs(records: string): readonly string[] {
+export function listRecords(records: string): readonly (JobRecord & { readonly name: string })[] {
   if (!existsSync(records)) return []
-  return readdirSync(records).map((file) => file.replace(/\.json$/, ''))
+  const names = readdirSync(records).map((file) => file.replace(/\.json$/, ''))
+  return names.flatMap((name) => {
+    const record = findRecord(records, name)
+    return record ? [{ ...record, name }] : []
+  })
 }
 
-export function removeRecord(records: string, name: string): void {
-  rmSync(pathOf(records, name), { force: true })
+const KEPT_ENDED = 200
+
+/** How it ended stays known; of very many the oldest are forgotten. */
+export function endRecord(records: string, name: string, end: JobEnd): void {
+  const record = findRecord(records, name)
+  if (record) writeRecord(records, name, { ...record, end })
+  const ended = listRecords(records).filter((each) => each.end)
+  for (const old of ended.slice(0, -KEPT_ENDED)) rmSync(pathOf(records, old.name), { force: true })
+}
+
+/** When it was started, by its name. */
+export function startOf(name: string): number {
+  const [, year, ...rest] = /^JOB(\d{4})(\d\d)(\d\d)(\d\d)(\d\d)(\d\d)$/.exec(name) ?? []
+  const [month = 1, day = 1, hours = 0, minutes = 0, seconds = 0] = rest.map(Number)
+  return new Date(Number(year), month - 1, day, hours, minutes, seconds).getTime()
 }
 
 const pathOf = (records: string, name: string) => join(records, `${name}.json`)
@@ -87,5 +124,5 @@ export async function stopJob({ job, record, records, stopMs, say, ...options }:
   const unexpected = reasons.find((reason) => !isUserError(reason))
   if (unexpected !== undefined) throw unexpected
   if (reasons.length > 0) throw together(reasons as UserError[])
-  removeRecord(records, job)
+  endRecord(records, job, { phase: 'stopped', at: Date.now() })
 }

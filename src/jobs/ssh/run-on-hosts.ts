@@ -1,9 +1,10 @@
 /** @file What all jobs over ssh have in common: hosts opened and checked, a name, the files, the processes, and a note of it while it runs. */
+import type { EventSink } from '../../base/event/index.ts'
 import { aborted } from '../launch/index.ts'
 import { dispatch, type Manifest, manifestOf } from './dispatch.ts'
 import type { SshHost } from './host.ts'
 import { everyHost, type OpenHostsOptions, openHosts } from './open-hosts.ts'
-import { claimName, removeRecord, writeRecord } from './record.ts'
+import { claimName, endRecord, type JobEnd, writeRecord } from './record.ts'
 import type { RemoteHost } from './remote-host.ts'
 import { type JobProcess, runJob } from './run-job.ts'
 
@@ -38,7 +39,7 @@ export async function runOnHosts(
   job: HostsJob,
   options: HostsJobOptions,
 ): Promise<number | undefined> {
-  const { files, records, emit, signal } = options
+  const { files, records, signal } = options
   const manifest = files.kind === 'dispatch' ? await manifestOf(files.folder) : undefined
   const opened = await unlessAborted(signal, openHosts(hosts, options))
   if (opened === undefined) return undefined
@@ -54,6 +55,8 @@ export async function runOnHosts(
     const root = job.root(all)
     const folder = manifest ? `${root}/${name}` : files.folder
     writeRecord(records, name, { hosts, folder })
+    let end: Omit<JobEnd, 'at'> = { phase: 'stopped' }
+    const { emit, failure } = firstFailure(options.emit)
     try {
       const message = `${name}: ${all.length} hosts, ${folder} on each; oarfish stop ${name} ends it`
       emit({ kind: 'notice', message })
@@ -65,18 +68,37 @@ export async function runOnHosts(
       }
       const processes = await unlessAborted(signal, prepare())
       if (processes === undefined) return undefined
-      const code = await runJob({ ...options, job: name, folder, libraryPath: job.libraryPath, processes })
+      const code = await runJob({ ...options, emit, job: name, folder, libraryPath: job.libraryPath, processes })
+      end = endOf(code, failure())
       const place = [folder, job.output].filter(Boolean).join('/')
       if (code === 0)
         emit({ kind: 'notice', message: `${name} is done; its models are in ${all[0]!.host.name}:${place}` })
       return code
+    } catch (error) {
+      end = { phase: 'failed', reason: (error as Error).message }
+      throw error
     } finally {
       // On a host that was lost something may still run: `oarfish stop` is to find it.
-      if (!lost) removeRecord(records, name)
+      if (!lost) endRecord(records, name, { ...end, at: Date.now() })
     }
   } finally {
     await close()
   }
+}
+
+function endOf(code: number | undefined, failure: string | undefined): Omit<JobEnd, 'at'> {
+  if (code === undefined) return { phase: 'stopped' }
+  return code === 0 ? { phase: 'succeeded' } : { phase: 'failed', reason: failure ?? `exit code ${code}` }
+}
+
+/** Passes events on, and keeps the first error for who asks later. */
+function firstFailure(sink: EventSink) {
+  let failure: string | undefined
+  const emit: EventSink = (event) => {
+    if (event.kind === 'error') failure ??= [event.message, event.hint].filter(Boolean).join('\n')
+    sink(event)
+  }
+  return { emit, failure: () => failure }
 }
 
 /** Undefined when the signal comes first; the work then ends with the connections. */

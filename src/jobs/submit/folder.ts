@@ -3,6 +3,7 @@ import { quoted, UserError } from '../../base/util/index.ts'
 import type { Job } from './job.ts'
 import { packageName } from './package.ts'
 import { renderTrainFlags } from './train-flags.ts'
+import { wallTimeOf } from './wall-time.ts'
 
 export interface FolderOptions {
   readonly job: Job
@@ -59,7 +60,7 @@ export function jobScript({ job, startCommand, server, executor, hostfile }: Fol
     '--job-conf config.ini',
     '--start-cmd "$start_cmd"',
     '--files ./*',
-    '--job-version "$job_version"',
+    ...(job.version === undefined ? [] : ['--job-version "$job_version"']),
     ...renderTrainFlags(job),
     ...(executor === undefined ? [] : [`--executor ${executor}`]),
     ...(executor === undefined || hostfile === undefined ? [] : [`--hostfile ${quoted(hostfile)}`]),
@@ -71,10 +72,8 @@ export function jobScript({ job, startCommand, server, executor, hostfile }: Fol
 cd "$(dirname "$0")" || exit 1
 job_name=${quoted(job.name)}
 group_name=${quoted(job.group)}
-job_version="paddle-fluid-v1.7.1"
-start_cmd=${quoted(startCommand)}
-wall_time="2000:00:00"
-profile=${quoted(job.secrets.profile)}
+${job.version === undefined ? '' : `job_version=${quoted(job.version)}\n`}start_cmd=${quoted(startCommand)}
+${job.wallSeconds === undefined ? '' : `wall_time=${quoted(wallTimeOf(job.wallSeconds))}\n`}profile=${quoted(job.secrets.profile)}
 ${server === undefined ? '' : `export PADDLECLOUD_SERVER="\${PADDLECLOUD_SERVER:-${server}}"\n`}
 exec paddlecloud job --profile "$profile" train \\
     ${flags.join(' \\\n    ')}

@@ -1,10 +1,11 @@
 /** @file From a config and a backend to the one description of a job. Pure. */
 import { basename } from 'node:path'
 import { type Backend, type JobKind, phasesOf, type RunConfig, type RunnerV1 } from '../../base/config/index.ts'
-import { translateLine } from '../launch/index.ts'
+import { commandOf } from './command.ts'
 import type { TakenFile } from './files.ts'
 import type { Job, JobData, PodSettings, Resources, RoleSpec } from './job.ts'
-import { isAmong } from './train-flags.ts'
+import { groupOf } from './job.ts'
+import { saidOf } from './train-flags.ts'
 
 export interface JobOptions {
   readonly config: RunConfig
@@ -18,16 +19,18 @@ export interface JobOptions {
 
 export function jobOf({ config, runner, backend, kind, files, profile }: JobOptions): Job {
   const { submit } = backend
+  const roles = ROLES[kind](backend)
   const names = files.map(({ path }) => basename(path))
   const threads = Math.max(1, ...phasesOf(config, runner).map(({ thread_num }) => thread_num))
   const several = config.mode.length > 1 ? { OARFISH_MODE: runner.name } : {}
   return {
     name: submit.job_name,
-    group: submit.group,
+    group: groupOf(submit.group),
     priority: submit.priority,
     kind,
-    roles: ROLES[kind](backend),
-    command: translateLine(submit.start_cmd, isAmong(names)),
+    roles,
+    ...saidOf(kind, roles),
+    command: commandOf(submit.start_cmd, names),
     env: { ...envOf(backend, kind, threads), ...several },
     files: files.map(({ path }) => ({ name: basename(path), content: { path } })),
     data: dataOf(backend),

@@ -86,7 +86,21 @@ export interface Job {
   readonly data: JobData
   readonly secrets: Secrets
   readonly pods?: PodSettings | undefined
+  /** It is ended after so long; undefined: never. */
+  readonly wallSeconds?: number | undefined
+  /** Who may see it beside its user, who alone may stop it. @default private */
+  readonly permission?: Permission | undefined
+  /** Shown with the job: what its submitter says of it. */
+  readonly version?: string | undefined
+  readonly remark?: string | undefined
 }
+
+/** Of `--permission`: the users of its group see a job, its status and its logs, or nobody else does. */
+export const PERMISSIONS = ['group', 'private'] as const
+export type Permission = (typeof PERMISSIONS)[number]
+
+/** No group is the one called default, on every backend. */
+export const groupOf = (written: string) => (written === '' ? 'default' : written)
 
 /** A job without its files and secrets: what config.ini and the flags of its submission say of it. */
 export type DescribedJob = Omit<Job, 'files' | 'secrets'>
@@ -112,4 +126,12 @@ export interface JobStatus {
     readonly phase: JobPhase
     readonly exitCode?: number | undefined
   }[]
+  /** When all pods were started again, and why. */
+  readonly restarts?: readonly Restart[] | undefined
+}
+
+export interface Restart {
+  /** In milliseconds. */
+  readonly at: number
+  readonly reason?: string | undefined
 }

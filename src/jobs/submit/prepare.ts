@@ -5,6 +5,7 @@ import {
   type Backend,
   type BackendName,
   ConfigError,
+  type ConfigProblem,
   checkSubmission,
   type LoadedBackend,
   type LoadedRunConfig,
@@ -12,13 +13,15 @@ import {
   selectedRunners,
   withoutSecrets,
 } from '../../base/config/index.ts'
-import { shellWord } from '../../base/util/index.ts'
+import { isUserError, shellWord, UserError } from '../../base/util/index.ts'
+import { checkScripts, commandOf } from './command.ts'
 import { parseConfigIni, renderConfigIni } from './config-ini.ts'
 import { type Credentials, profileOf, reference, referred } from './credentials.ts'
 import { refuseSameNames, type TakenFile, takeFiles } from './files.ts'
 import { beforeHook, endHook, jobScript } from './folder.ts'
 import type { Job } from './job.ts'
 import { jobOf } from './job-of.ts'
+import { modelProblems } from './models.ts'
 import { packageName } from './package.ts'
 
 export interface PrepareOptions {
@@ -30,6 +33,8 @@ export interface PrepareOptions {
   /** Version of this package. */
   readonly version: string
   readonly now: Date
+  /** Of backend.yaml, found by looking at the file system. @default none */
+  readonly dataProblems?: readonly ConfigProblem[]
 }
 
 export interface Prepared {
@@ -56,9 +61,10 @@ export function prepare(given: PrepareOptions): readonly Prepared[] {
     runner,
     ...checkSubmission(backend, runner),
   }))
-  const problems = checked.flatMap((submission) => submission.problems)
+  const problems = [...checked.flatMap((submission) => submission.problems), ...(given.dataProblems ?? [])]
   const distinct = problems.filter(({ key }, i) => problems.findIndex((other) => other.key === key) === i)
-  if (distinct.length > 0) throw new ConfigError(distinct, backend.source)
+  const inBackend = distinct.length > 0 ? [new ConfigError(distinct, backend.source)] : []
+  throwAll([...inBackend, ...fileErrors(options)])
   return checked.map(({ runner, kind, warnings }) => {
     const { files: found, notices } = takeFiles(backend.backend.submit.files, options.cwd)
     const { profile, credentials } = credentialsOf(backend.backend)
@@ -71,6 +77,37 @@ export function prepare(given: PrepareOptions): readonly Prepared[] {
     const job = jobOf({ config: config.config, runner, backend: backend.backend, kind: kind!, files, profile })
     return { job, credentials, plan: planOf(job, options), warnings: [...warnings, ...notices, ...left] }
   })
+}
+
+/** Files, models and commands that a job would fail for on its nodes. */
+function fileErrors({ config, backend, cwd }: PrepareOptions): readonly UserError[] {
+  const { submit } = backend.backend
+  const errors: UserError[] = []
+  const tried = <T>(work: () => T): T | undefined => {
+    try {
+      return work()
+    } catch (error) {
+      if (!isUserError(error)) throw error
+      errors.push(error)
+      return undefined
+    }
+  }
+  const taken = submit.files.trim() === '' ? undefined : tried(() => takeFiles(submit.files, cwd).files)
+  const files = (taken ?? []).map(({ path }) => ({ name: basename(path), path: resolve(cwd, path) }))
+  const names = files.map(({ name }) => name)
+  tried(() => commandOf(submit.start_cmd, names))
+  tried(() => checkScripts(files))
+  const models = taken ? modelProblems(config, clusterRunners(config, backend.backend), names, cwd) : []
+  if (models.length > 0) errors.push(new ConfigError(models, config.source))
+  return errors
+}
+
+function throwAll(errors: readonly UserError[]): void {
+  const [first, ...others] = errors
+  if (!first) return
+  if (others.length === 0) throw first
+  const text = ({ message, hint }: UserError) => [message, hint].filter(Boolean).join('\n')
+  throw new UserError(errors.map(text).join('\n\n'), { code: 'SUBMIT_INVALID', cause: first })
 }
 
 const START = 'python -m paddlerec.run -m config.yaml'

@@ -1,15 +1,16 @@
 /** @file The flags of `paddlecloud job train`: written into job.sh from a job, and read again as that job. Pure. */
 import { JOB_KINDS, type JobKind, POD_FRAMEWORKS, PRIORITIES } from '../../base/config/index.ts'
 import { shellWord, UserError } from '../../base/util/index.ts'
-import { translateLine } from '../launch/index.ts'
+import { commandOf } from './command.ts'
 import type { ConfigIni } from './config-ini.ts'
-import type { DescribedJob, Job, PodSettings, RoleSpec } from './job.ts'
+import { type DescribedJob, groupOf, type Job, PERMISSIONS, type PodSettings, type RoleSpec } from './job.ts'
+import { wallSecondsOf } from './wall-time.ts'
 
-/** PaddleCloud's own, and those of pods. `unread`: taken, and without a meaning here. */
+/** PaddleCloud's own, and those of pods. */
 export const TRAIN_FLAGS = {
   'mpi-nodes': 'count',
   'mpi-priority': 'text',
-  'mpi-wall-time': 'unread',
+  'mpi-wall-time': 'text',
   'k8s-trainers': 'count',
   'k8s-cpu-cores': 'count',
   'k8s-memory': 'text',
@@ -26,13 +27,13 @@ export const TRAIN_FLAGS = {
   'k8s-service-account': 'text',
   'k8s-pull-secrets': 'text',
   'k8s-max-retry': 'count',
-  'wall-time': 'unread',
+  'wall-time': 'text',
   'distribute-job-type': 'text',
   'is-standalone': 'text',
-  'job-version': 'unread',
-  permission: 'unread',
-  'job-remark': 'unread',
-} as const satisfies Readonly<Record<string, 'count' | 'text' | 'unread'>>
+  'job-version': 'text',
+  permission: 'text',
+  'job-remark': 'text',
+} as const satisfies Readonly<Record<string, 'count' | 'text'>>
 
 type FlagName = keyof typeof TRAIN_FLAGS
 type Camel<Name extends string> = Name extends `${infer Head}-${infer Tail}`
@@ -47,25 +48,28 @@ export type TrainFlags = {
 } & { readonly jobName: string; readonly groupName: string; readonly startCmd: string }
 
 /** The flags that say what kind of job it is and what it needs, as lines of job.sh. */
-export function renderTrainFlags({ kind, roles, priority, pods: settings }: Job): readonly string[] {
+export function renderTrainFlags(job: Job): readonly string[] {
+  const { kind, roles, priority, pods: settings } = job
+  const said = written({ permission: job.permission, 'job-remark': job.remark })
   const trainer = roles.find(({ name }) => name === 'trainer')!
   const server = roles.find(({ name }) => name === 'pserver')
   if (kind.endsWith('_MPI'))
     return [
       `--mpi-priority ${priority}`,
-      '--mpi-wall-time "$wall_time"',
+      ...(job.wallSeconds === undefined ? [] : ['--mpi-wall-time "$wall_time"']),
       `--mpi-nodes ${trainer.replicas}`,
       '--is-standalone 0',
-      '--permission group',
+      ...said,
       ...(server ? [] : ['--distribute-job-type MPI']),
     ]
   const { cpu, memory, gpu } = trainer.resources
   const pods = [
     `--k8s-priority ${priority}`,
-    '--wall-time "$wall_time"',
+    ...(job.wallSeconds === undefined ? [] : ['--wall-time "$wall_time"']),
     `--k8s-trainers ${trainer.replicas}`,
     ...written({ 'k8s-cpu-cores': cpu, 'k8s-memory': memory, 'k8s-gpu-cards': gpu?.cards }),
     ...written({ 'k8s-gpu-resource': gpu?.resource, ...podFlags(settings) }),
+    ...said,
   ]
   if (server) {
     const { cpu: cores, memory: size } = server.resources
@@ -73,9 +77,25 @@ export function renderTrainFlags({ kind, roles, priority, pods: settings }: Job)
     return [...pods, ...written(servers), '--is-standalone 0', '--distribute-job-type "PSERVER"']
   }
   if (trainer.replicas > 1) return [...pods, '--is-standalone 0', '--distribute-job-type NCCL2']
-  const remark = gpu?.cards === 1 ? 'single-gpu' : 'single-trainer'
-  return [...pods, '--is-standalone 1', `--job-remark ${remark}`]
+  return [...pods, '--is-standalone 1']
 }
+
+/** What PaddleRec's job.sh says of a job beside what it needs. */
+export function saidOf(kind: JobKind, roles: readonly RoleSpec[]) {
+  const trainer = roles.find(({ name }) => name === 'trainer')!
+  const isSingle = kind.endsWith('_K8S') && roles.length === 1 && trainer.replicas === 1
+  const single = trainer.resources.gpu?.cards === 1 ? 'single-gpu' : 'single-trainer'
+  return {
+    wallSeconds: DEFAULT_WALL_SECONDS,
+    permission: kind.endsWith('_MPI') ? ('group' as const) : undefined,
+    version: JOB_VERSION,
+    remark: isSingle ? single : undefined,
+  }
+}
+
+/** 2000 hours. */
+export const DEFAULT_WALL_SECONDS = 2000 * 3600
+const JOB_VERSION = 'paddle-fluid-v1.7.1'
 
 type Values = { readonly [Name in FlagName]?: string | number | undefined }
 
@@ -97,21 +117,58 @@ const podFlags = (settings: PodSettings | undefined): Values => ({
 /** The job that flags and config.ini describe. `names` are those of its files, which decide how a command is translated. */
 export function readTrainFlags(flags: TrainFlags, { data, env }: ConfigIni, names: readonly string[]): DescribedJob {
   const kind = kindFrom(flags, env['DISTRIBUTE_MODE'])
+  refuseWithoutEffect(flags, kind)
+  const wallTime = kind.endsWith('_MPI') ? flags.mpiWallTime : flags.wallTime
   return {
     name: flags.jobName,
-    group: flags.groupName,
+    group: groupOf(flags.groupName),
     priority: oneOf(PRIORITIES, flags.mpiPriority ?? flags.k8sPriority ?? 'high', 'priority'),
     kind,
     roles: rolesFrom(flags, kind),
-    command: translateLine(flags.startCmd, isAmong(names)),
+    command: commandOf(flags.startCmd, names),
     env,
     data,
     pods: kind.endsWith('_K8S') ? podsFrom(flags) : undefined,
+    wallSeconds: wallTime === undefined ? undefined : wallSecondsOf(wallTime),
+    permission: flags.permission === undefined ? undefined : oneOf(PERMISSIONS, flags.permission, 'permission'),
+    version: flags.jobVersion,
+    remark: flags.jobRemark,
   }
 }
 
-/** The folder of a job is flat. */
-export const isAmong = (names: readonly string[]) => (path: string) => names.includes(path.replace(/^\.\//, ''))
+const TYPES: Readonly<Record<string, (kind: JobKind) => boolean>> = {
+  MPI: (kind) => kind.startsWith('COLLECTIVE') && kind.endsWith('_MPI'),
+  NCCL2: (kind) => kind.startsWith('COLLECTIVE') && kind.endsWith('_K8S'),
+  PSERVER: (kind) => kind.startsWith('PS_'),
+}
+
+/** Flags of another kind of job, or that say what it is not, would be taken for granted by who wrote them. */
+function refuseWithoutEffect(flags: TrainFlags, kind: JobKind): void {
+  const given = (Object.keys(TRAIN_FLAGS) as FlagName[]).filter((name) => flags[camel(name)] !== undefined)
+  const isFor: Readonly<Record<string, boolean>> = {
+    'mpi-': kind.endsWith('_MPI'),
+    'k8s-ps-': kind.startsWith('PS_') && kind.endsWith('_K8S'),
+    'k8s-': kind.endsWith('_K8S'),
+    'wall-time': kind.endsWith('_K8S'),
+  }
+  const idle = given.find((name) => Object.entries(isFor).find(([start]) => name.startsWith(start))?.[1] === false)
+  if (idle !== undefined) throw noEffect(`--${idle} has no effect on a job of kind ${kind}.`, 'Leave it out.')
+  const { distributeJobType: type, isStandalone } = flags
+  if (type !== undefined && !TYPES[oneOf(Object.keys(TYPES), type, 'job type')]!(kind))
+    throw noEffect(
+      `--distribute-job-type ${type}: by its other flags the job is ${kind}.`,
+      'Leave it out, or change them.',
+    )
+  if (isStandalone === undefined) return
+  const isSingle = !kind.startsWith('PS_') && (flags.mpiNodes ?? flags.k8sTrainers ?? 1) === 1
+  if (oneOf(['0', '1'], isStandalone, '--is-standalone') === '1' && !isSingle)
+    throw noEffect('--is-standalone 1: the job has more than one process.', 'Write 0.')
+}
+
+const camel = <Name extends string>(name: Name) =>
+  name.replaceAll(/-(.)/g, (_dash, letter: string) => letter.toUpperCase()) as Camel<Name>
+
+const noEffect = (message: string, hint: string) => new UserError(message, { code: 'SUBMIT_FLAGS', hint })
 
 function podsFrom(flags: TrainFlags): PodSettings {
   return {

@@ -94,7 +94,6 @@ const CHECKS: readonly Check[] = [
   required(always, ['submit', 'files'], 'No -- files -- found in your backend.yaml, please check.', './*.py ./*.yaml'),
   required(onMpi, ['config', 'train_data_path'], TRAIN, '/user/your/path'),
   required(overSsh, ['submit', 'hostfile'], 'no hosts: name a file that lists them, user@host:port each.', 'hosts'),
-  required(cloud, ['submit', 'group'], 'no group: name the group whose resources the job uses.', 'paddle'),
   required(always, ['submit', 'start_cmd'], 'no command.', 'python -m paddlerec.run -m config.yaml'),
   {
     when: always,
@@ -144,7 +143,8 @@ function notBefore(version: string, least: readonly number[]): boolean {
   return first < 0 || (numbers[first] ?? 0) > least[first]!
 }
 
-function problemAt({ source }: LoadedBackend, key: Path, message: string, example?: unknown): ConfigProblem {
+/** A problem of backend.yaml, at its key. */
+export function problemAt({ source }: LoadedBackend, key: Path, message: string, example?: unknown): ConfigProblem {
   return {
     code: example === undefined ? 'CONFIG_CONFLICT' : 'CONFIG_MISSING_KEY',
     key: key.join('.'),

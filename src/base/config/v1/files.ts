@@ -82,6 +82,20 @@ function phaseProblems(phase: PhaseV1, { config, source }: Context): ConfigProbl
   ]
 }
 
+/** A problem of a config at a key of it. */
+export const problemIn = (
+  source: LoadedRunConfig['source'],
+  path: Path,
+  key: string,
+  message: string,
+): ConfigProblem => ({
+  code: 'CONFIG_PATH',
+  key,
+  message,
+  place: placeOf(source, path, 'value'),
+  fix: { kind: 'advice', text: ADVICE.model },
+})
+
 const ADVICE = {
   model:
     'write the model in TypeScript as model.ts in that folder (see docs/reference/config-v1.md), or name another file',

@@ -8,7 +8,7 @@ export {
   withoutSecrets,
   withSecretsOf,
 } from './backend.ts'
-export { checkSubmission, JOB_KINDS, type JobKind } from './backend-check.ts'
+export { checkSubmission, JOB_KINDS, type JobKind, problemAt } from './backend-check.ts'
 export {
   type BackendName,
   POD_FRAMEWORKS,
@@ -17,7 +17,7 @@ export {
   PRIORITY_ORDER,
   type Priority,
 } from './backend-schema.ts'
-export { checkRun, readsSlots, selectedRunners } from './files.ts'
+export { checkRun, problemIn, readsSlots, selectedRunners } from './files.ts'
 export { type PhaseJob, phaseJob } from './job.ts'
 export { flattenRunConfig, isRunConfigFile, type LoadedRunConfig, loadRunConfig, parseRunConfig } from './load.ts'
 export { type NodeV1, nodeEnv, nodeFromEnv } from './node.ts'

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { KubeError } from '../errors.ts'
 import { refuseRestart } from './restarted.ts'
 
 const BEGUN = Date.parse('2026-01-01T00:00:10Z')
@@ -73,4 +74,27 @@ test('the event names the program that ended first, a killed one before the erro
   const { refused, created } = started([pod(1, '2026-01-01T00:00:10Z')], { others: [killed], podCount: 2 })
   await expect(refused).rejects.toThrow('The job ctr is being aborted.')
   expect(created[0]).toMatchObject({ message: 'The program of ctr-pserver-1 ended with exit code 137: Killed' })
+})
+
+test('of all pods that were started again one aborts the job', async () => {
+  const names = new Set<string>()
+  const created: string[] = []
+  const create = async <T>(object: T) => {
+    const { kind, metadata } = object as { kind: string; metadata: { name: string } }
+    if (names.has(`${kind} ${metadata.name}`)) throw new KubeError(409, 'it exists', { code: 'KUBE_EXISTS' })
+    names.add(`${kind} ${metadata.name}`)
+    created.push(kind)
+    return object
+  }
+  const refuse = async (name: string) => {
+    const own = structuredClone(pod(1, '2026-01-01T00:00:10Z'))
+    Object.assign(own.metadata, { name, uid: name })
+    const client = { create, list: async () => ({ metadata: {}, items: [own] }) as never }
+    const job = { begunAt: BEGUN, say: () => undefined, signal: new AbortController().signal, podCount: 2 }
+    await refuseRestart({ ...job, client, podName: name, pods: async () => [pod(1, ''), pod(1, '')] as never })
+  }
+  const ends = await Promise.allSettled(['ctr-pserver-0', 'ctr-pserver-1', 'ctr-trainer-0'].map(refuse))
+  for (const end of ends)
+    expect(String((end as PromiseRejectedResult).reason)).toContain('The job ctr is being aborted.')
+  expect(created).toEqual(['Event', 'Command'])
 })

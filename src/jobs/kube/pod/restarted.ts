@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { V1ContainerStatus, V1OwnerReference, V1Pod } from '@kubernetes/client-node'
 import { isUserError, UserError } from '../../../base/util/index.ts'
 import type { KubeClient } from '../client.ts'
+import { KubeError } from '../errors.ts'
 import { RESOURCES } from '../paths.ts'
 import { runs } from './peers.ts'
 
@@ -86,11 +87,13 @@ async function abortJob(pod: V1Pod, all: readonly V1Pod[], { client, say }: Rest
   const job = metadata.ownerReferences?.find(({ kind, apiVersion }) => `${apiVersion}/${kind}` === VOLCANO_JOB)
   if (!job) return 'The pod has no Volcano Job that could be stopped.'
   try {
-    await client.create(restartEvent(pod, firstEnded(all) ?? pod, job))
+    // The first pod that gets its event in aborts the job; the others find that it is done.
+    if (!(await isFirst(client.create(restartEvent(pod, firstEnded(all) ?? pod, job)))))
+      return `The job ${job.name} is being aborted.`
     await client.create({
       apiVersion: RESOURCES.Command.apiVersion,
       kind: RESOURCES.Command.kind,
-      metadata: { name: `${metadata.name}-restarted`, ownerReferences: [job] },
+      metadata: { name: `${job.name}-${startOf(pod)}-restarted`, ownerReferences: [job] },
       target: job,
       action: 'AbortJob',
       reason: EVENT_REASON,
@@ -100,6 +103,19 @@ async function abortJob(pod: V1Pod, all: readonly V1Pod[], { client, say }: Rest
     if (!isUserError(error)) throw error
     say([error.message, error.hint].filter(Boolean).join('\n'))
     return `The job ${job.name} could not be aborted: delete it with kubectl delete vcjob ${job.name}.`
+  }
+}
+
+/** Of the starts of a job, which Volcano counts: each may be aborted once. */
+const startOf = ({ metadata }: V1Pod) => metadata?.annotations?.['volcano.sh/job-version'] ?? '0'
+
+async function isFirst(created: Promise<unknown>): Promise<boolean> {
+  try {
+    await created
+    return true
+  } catch (error) {
+    if (error instanceof KubeError && error.status === 409) return false
+    throw error
   }
 }
 
@@ -115,15 +131,15 @@ function firstEnded(pods: readonly V1Pod[]): V1Pod | undefined {
 
 const endOf = (pod: V1Pod) => ownContainer(pod)?.lastState?.terminated ?? ownContainer(pod)?.state?.terminated
 
-function restartEvent({ metadata }: V1Pod, first: V1Pod, job: V1OwnerReference) {
-  const { name, namespace, uid } = metadata!
+function restartEvent(pod: V1Pod, first: V1Pod, job: V1OwnerReference) {
+  const { namespace } = pod.metadata!
   const end = endOf(first)
   const why = end?.message?.trim().split('\n').join(' | ') || end?.reason
   const now = new Date().toISOString()
   return {
     apiVersion: RESOURCES.Event.apiVersion,
     kind: RESOURCES.Event.kind,
-    metadata: { name: `${name}.${uid}`, namespace: namespace! },
+    metadata: { name: `${job.name}.${job.uid}.${startOf(pod)}`, namespace: namespace! },
     involvedObject: { apiVersion: job.apiVersion, kind: job.kind, name: job.name, uid: job.uid, namespace },
     type: 'Warning',
     reason: EVENT_REASON,
