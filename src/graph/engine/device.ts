@@ -6,7 +6,7 @@ import { UserError } from '../../base/util/index.ts'
 export async function inTurn<T>({ lock }: Device, work: () => Promise<T>): Promise<T> {
   if (!lock) return await work()
   const held = new Int32Array(lock)
-  while (Atomics.compareExchange(held, 0, 0, 1) !== 0) await waitAsync(held, 0, 1, 1000).value
+  while (Atomics.compareExchange(held, 0, 0, 1) !== 0) await released(held)
   try {
     return await work()
   } finally {
@@ -14,6 +14,19 @@ export async function inTurn<T>({ lock }: Device, work: () => Promise<T>): Promi
     Atomics.notify(held, 0, 1)
   }
 }
+
+/** A wait for shared memory does not keep a thread alive; a timer does. */
+function released(held: Int32Array): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, WAIT_MS)
+    void Promise.resolve(waitAsync(held, 0, 1, WAIT_MS).value).then(() => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
+const WAIT_MS = 1000
 
 /** Of every Node that is supported; the types are of an older standard. */
 const { waitAsync } = Atomics as typeof Atomics & {
