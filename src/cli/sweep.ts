@@ -1,6 +1,6 @@
 /** @file `oarfish sweep`: trains with other settings, run after run, and tells which were best. */
 import { Command } from 'commander'
-import type { RunResult } from '../library/sweep.ts'
+import type { RunResult } from '../library/index.ts'
 import { untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { addConfigOptions, type ConfigOptions, oneOf, wholeNumber } from './options.ts'
@@ -37,7 +37,7 @@ export function sweepCommand(io: CliIo): Command {
 async function runSweep(typed: SweepCliOptions, io: CliIo): Promise<void> {
   const { config_yaml: path, opt: overrides = [], strategy, ...options } = typed
   const { checkDataDirs, loadConfig } = await import('../base/config/index.ts')
-  const { STRATEGIES, sweep } = await import('../library/sweep.ts')
+  const { STRATEGIES, sweep } = await import('../library/index.ts')
   const known = oneOf('--strategy', STRATEGIES, strategy)
   const config = loadConfig({ path, overrides })
   checkDataDirs(config)

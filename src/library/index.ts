@@ -19,6 +19,7 @@ export {
 export type { Run } from './run.ts'
 export { type RunModesOptions, runModes } from './run-modes.ts'
 export { type ServeOptions, type Server, serve } from './serve.ts'
+export { type RunResult, STRATEGIES, sweep } from './sweep.ts'
 export {
   type ComputeOptions,
   type EvaluateOptions,
