@@ -1,8 +1,9 @@
 /** @file Data that looks like Criteo's click log, with a known truth: 13 counts, 26 long-tailed columns, a hidden model. */
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { isUserError, UserError } from '../../base/util/index.ts'
+import { UserError } from '../../base/util/index.ts'
 import { createHiddenModel, exactAuc, type HiddenModel } from './hidden-model.ts'
+import { prepareFolder } from './out-folder.ts'
 import { createRowFormat, type GeneratedFormat } from './row-format.ts'
 
 export interface CriteoLikeOptions {
@@ -82,34 +83,6 @@ function checkOptions(rows: number, parts: number, testShare: number): void {
   if (!Number.isSafeInteger(parts) || parts < 1 || parts > rows)
     fail(`parts: expected 1 to ${rows} (the rows), found ${parts}.`)
   if (!(testShare >= 0 && testShare <= 1)) fail(`testShare: expected 0 to 1, found ${testShare}.`)
-}
-
-function prepareFolder(out: string, force: boolean): void {
-  try {
-    makeFolders(out, force)
-  } catch (error) {
-    if (isUserError(error)) throw error
-    throw new UserError(`The output folder cannot be written: ${(error as Error).message}.`, {
-      code: 'DATA_GENERATE',
-      where: { file: out },
-      hint: 'Name a folder that can be written with --out.',
-      cause: error,
-    })
-  }
-}
-
-function makeFolders(out: string, force: boolean): void {
-  if (!force && existsSync(out) && readdirSync(out).length > 0) {
-    throw new UserError('The output folder is not empty.', {
-      code: 'DATA_GENERATE',
-      where: { file: out },
-      hint: 'Name another folder, or replace its train/ and test/ with --force.',
-    })
-  }
-  for (const name of ['train', 'test']) {
-    rmSync(join(out, name), { recursive: true, force: true })
-    mkdirSync(join(out, name), { recursive: true })
-  }
 }
 
 interface FileOfRows {

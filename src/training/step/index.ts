@@ -4,6 +4,7 @@
  */
 
 export { tableGroups } from './buffers.ts'
+export { CutSequences } from './cut-sequences.ts'
 export { DygraphStep, type WaitingBatch } from './dygraph-step.ts'
 export { HostStep, type HostStepOptions, type PreparedStep, type Step } from './host-step.ts'
 export { type HybridHandle, HybridParams } from './parallel/hybrid-params.ts'

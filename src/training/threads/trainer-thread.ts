@@ -8,6 +8,7 @@ import { type AucHistogram, mergedGroups } from '../../weights/metric/index.ts'
 import {
   addHistograms,
   addSeconds,
+  CutSequences,
   DygraphStep,
   HostStep,
   noSeconds,
@@ -73,7 +74,7 @@ async function compile(
       const program = programs[phase]!
       const session = await engine.compile(program)
       const steps = Array.from({ length: 1 + pullsAhead }, () => new HostStep({ ...options, program, session }))
-      return [phase, new PhaseSteps(steps, own)] as const
+      return [phase, new PhaseSteps(steps, own, { cuts: new CutSequences(program, slots), onNotice })] as const
     }),
   )
   return Object.fromEntries(phases)
@@ -116,17 +117,25 @@ function openInbox(port: MessagePort) {
 
 type StepMessage = Extract<ToTrainerThread, { kind: 'step' }>
 
+/** What is looked for in the batches of a phase, and how it is said. */
+interface BatchWatch {
+  readonly cuts: CutSequences
+  readonly onNotice: (message: string) => void
+}
+
 /** One phase: steps in order, the next batch prepared while one is computed where that is allowed. */
 class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = PreparedStep> {
   /** As many as batches may be prepared at once; each has buffers of its own. */
   readonly #steps: readonly Step<Prepared>[]
   readonly #params: ThreadParams
   readonly #prepared: { message: StepMessage; step: Step<Prepared>; prepared: Prepared }[] = []
+  readonly #watch: BatchWatch | undefined
   #turn = 0
 
-  constructor(steps: readonly Step<Prepared>[], params: ThreadParams) {
+  constructor(steps: readonly Step<Prepared>[], params: ThreadParams, watch?: BatchWatch) {
     this.#steps = steps
     this.#params = params
+    this.#watch = watch
   }
 
   async answer(message: ToTrainerThread, peek: () => ToTrainerThread | undefined): Promise<FromTrainerThread> {
@@ -156,6 +165,7 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
   }
 
   #prepare(message: StepMessage): void {
+    this.#watch?.cuts.look(message.batch)
     const step = this.#steps[this.#turn++ % this.#steps.length]!
     const prepared = step.prepare(message.batch)
     // Thrown by whoever waits for it; until then it must not end the thread.
@@ -164,6 +174,8 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
   }
 
   async #finish(stopping: boolean): Promise<FromTrainerThread> {
+    const cut = this.#watch?.cuts.message()
+    if (cut) this.#watch!.onNotice(cut)
     await this.#params.params.flush()
     await this.#params.drain?.(stopping)
     const histograms = this.#histograms()
