@@ -1,16 +1,7 @@
 /** @file The words and the bar of a run on a terminal, as pure functions of events and view. */
 import { type ByKind, byKind, type Event, type EventOf, type Metrics } from './event.ts'
 import { summaryLines } from './summary.ts'
-import {
-  clockText,
-  countText,
-  forecastLines,
-  metricText,
-  passText,
-  processText,
-  rateText,
-  sliceLines,
-} from './text.ts'
+import { clockText, countText, forecastLines, metricText, passText, processText, rateText, sliceLines } from './text.ts'
 import { remainingSeconds, type View } from './view.ts'
 
 export interface ProgressStyle {

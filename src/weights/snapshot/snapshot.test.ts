@@ -114,7 +114,14 @@ describe('a checkpoint', () => {
   test('keeps the metrics of the epoch under way', async () => {
     const folder = freshFolder()
     const auc = new Float64Array(2 * 4097).map((_, i) => i % 7)
-    const meter = { samples: 960, batches: 20, seconds: 1.25, sums: { loss: 0.1 + 0.2 }, histograms: { auc }, groups: { gauc: Float64Array.of(9, 0, 0, 0, 7, 1, 5, 2, 1) } }
+    const meter = {
+      samples: 960,
+      batches: 20,
+      seconds: 1.25,
+      sums: { loss: 0.1 + 0.2 },
+      histograms: { auc },
+      groups: { gauc: Float64Array.of(9, 0, 0, 0, 7, 1, 5, 2, 1) },
+    }
     await saved(folder, trainedParams(), { meter })
     expect(await loadMeter(await openSnapshot(folder, 'test'))).toEqual(meter)
   })
