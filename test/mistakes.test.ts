@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { capture } from '../src/cli/capture.testing.ts'
+import { oarfish } from './oarfish.testing.ts'
 
 vi.setConfig({ testTimeout: 240_000 })
 
@@ -370,7 +371,9 @@ test.each(Object.entries(MISTAKES))('%s', async (_, { change, command = ['check'
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     writeFileSync(join(folder, path), text)
   }
-  const { code, err } = await capture([...command, '-m', join(folder, 'config.yaml')])
+  const words = [...command, '-m', join(folder, 'config.yaml')]
+  // Threads that train have a process of their own.
+  const { code, err } = await (command[0] === 'train' ? oarfish(words, folder) : capture(words))
   expect(err).toMatch(where)
   expect(err).toMatch(why)
   expect(err).toMatch(fix)
