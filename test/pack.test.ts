@@ -138,6 +138,7 @@ describe('the packed package', () => {
 
   test('before_hook.sh takes the tarball that came with the job, and never a name of a registry', async () => {
     const hook = beforeHook({ version: '0.0.1' })
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's
     expect(hook).toContain('package="${OARFISH_PACKAGE:-./oarfish-0.0.1.tgz}"')
     const node = join(folder, 'bare')
     await mkdir(node)

@@ -2,10 +2,11 @@
  * @file The graph as data: ops, symbolic dimensions, builder, shape rules, verifier, printer.
  * Knows nothing of weights, threads or files, nor of how a graph is run: imports util/ only.
  */
-export * from './labels.ts'
+
 export * from './builder.ts'
 export * from './dim.ts'
 export * from './elementwise.ts'
+export * from './labels.ts'
 export * from './layout.ts'
 export * from './op.ts'
 export { axisOf, constant, count, iota, type Operand, tensorOf } from './operand.ts'
