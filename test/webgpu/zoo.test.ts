@@ -14,6 +14,9 @@ const CONFIGS = readdirSync(MODELS, { recursive: true, encoding: 'utf8' }).filte
   path.endsWith('/config.yaml'),
 )
 
+/** Counts comparisons of scores: where two are equal but for rounding, one sample may be counted here and not there. */
+const COUNTS: Readonly<Record<string, string>> = { 'recall/mind/config.yaml': 'metric:hit' }
+
 describe.skipIf(lacking)('webgpu: the zoo at batch 16', { timeout: 900_000 }, () => {
   test.each(CONFIGS)('%s computes as on the CPU, to 1e-4', async (path) => {
     // Forward and backward: evaluation is the first half of it.
@@ -21,6 +24,12 @@ describe.skipIf(lacking)('webgpu: the zoo at batch 16', { timeout: 900_000 }, ()
     const inputs = drawnInputs(train, 16)
     const here = await runOn(undefined, train, inputs)
     expect(Object.keys(here)).toContain('loss')
-    expect(apart(here, await runOn(softwareAdapter(), train, inputs), 1e-4)).toEqual({})
+    const { [COUNTS[path] ?? '']: count, ...different } = apart(
+      here,
+      await runOn(softwareAdapter(), train, inputs),
+      1e-4,
+    )
+    expect(different).toEqual({})
+    expect(count ?? 0).toBeLessThanOrEqual(1 / 16)
   })
 })
