@@ -33,6 +33,7 @@ describe('the packed package', () => {
       /^dist\/(?!.*\.test(ing)?\.)[\w/-]+(\.js|\.d\.ts)$/,
       /^dist\/wasm\/\w+\.wasm$/,
       /^python\/([\w/]+\.py|README\.md)$/,
+      /^tools\/run_gpubox\.sh$/,
       /^docs\/(config\.schema\.json|[\w/.-]+\.(md|svg))$/,
       /^(deploy|examples)\/[\w/.-]+$/,
       /^models\/[\w/-]+\/(README\.md|config[\w-]*\.yaml|[\w-]+\.ts|data\/README\.md|data\/(sample_data|dict)\/.+)$/,
@@ -51,6 +52,7 @@ describe('the packed package', () => {
       'python/paddle/distributed/fleet/__init__.py',
       'python/oarfish_reader.py',
       'bin/shell/python',
+      'tools/run_gpubox.sh',
     ]) {
       expect(paths).toContain(needed)
     }

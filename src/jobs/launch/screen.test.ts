@@ -118,7 +118,7 @@ test('a row shows a bar with rate, loss, AUC and ETA within 80 columns; batch li
   sink(line('2026-11-15 22:00:13,071 - INFO - epoch: 0 done, loss: 0.52341234, auc: 0.70123456, ips: 12345.678901'))
   sink.close()
   expect(screen[0]).toBe('epoch: 0 done, loss: 0.5234, auc: 0.7012, ips: 12346')
-  expect(screen[2]).toMatch(/^worker 0 {2}epoch 1\/2 [━─]{6,} 50% 12\.3k\/s loss 0\.5234 auc 0\.7012 ETA 1:3\d$/)
+  expect(screen[2]).toMatch(/^worker 0 {2}epoch 0 of 0-1 [━─]{6,} 50% 12\.3k\/s loss 0\.5234 auc 0\.7012 ETA 1:3\d$/)
   expect(Math.max(...screen.map((row) => row.length))).toBeLessThan(80)
   expect(screen).toHaveLength(4)
 })

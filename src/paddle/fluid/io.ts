@@ -2,6 +2,7 @@
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { processEnv } from '../../base/env/index.ts'
 import { type OwnFolderOptions, ownFolder } from '../../base/fs/index.ts'
 import { UserError } from '../../base/util/index.ts'
 import type { Columns } from '../../data/index.ts'
@@ -111,7 +112,8 @@ export async function savePersistables(
 
 /** Programs of one job have its addresses in common; where all of them save, as some do, they are one writer. */
 function writerOf(key: string): OwnFolderOptions {
-  const job = JOB_VARIABLES.map((name) => process.env[name]).find((value) => value)
+  const env = processEnv()
+  const job = JOB_VARIABLES.map((name) => env[name]).find((value) => value)
   return { key, job, onWait: (message) => fluidSink()({ kind: 'notice', message }) }
 }
 

@@ -113,7 +113,7 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
   const sum = (await hooks.sumUp?.(own)) ?? { meter: own, interrupted: signal.aborted }
   const { samples, seconds } = sum.meter
   const metrics = metricsOf(sum.meter)
-  if (samples === 0 && !signal.aborted && !from.meter) throw noSamples(phase)
+  if (samples === 0 && reader.totalBytes > 0 && !signal.aborted && !from.meter) throw noSamples(phase)
   if (!signal.aborted) {
     const rates = { samples, seconds, samplesPerSecond: samples / seconds }
     for (const message of groupNotices(sum.meter)) emit({ kind: 'notice', message })
@@ -140,7 +140,7 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
   }
 }
 
-/** A reader that gives nothing would end in an untrained model and exit 0. */
+/** A reader that gives nothing of what it reads would end in an untrained model and exit 0. */
 export function noSamples(phase: Phase): UserError {
   return new UserError(`The reader gave no sample of the ${phase === 'train' ? 'training' : 'test'} data.`, {
     code: 'DATA_EMPTY',
