@@ -34,7 +34,9 @@ export async function bundle() {
     format: 'esm',
     sourcemap: true,
     entryFileNames: '[name].js',
-    chunkFileNames: ({ name }) => `${name.split('~')[0]}.js`, // what follows are the entries that load it
+    // A file that is only loaded later keeps its place; of a folder's file, what follows are the entries that load it.
+    chunkFileNames: ({ name, isDynamicEntry, facadeModuleId }) =>
+      `${isDynamicEntry && facadeModuleId ? nameOf(facadeModuleId) : name.split('~')[0]}.js`,
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: [{ name: folderOf, debugName: 'folder', minSize: 0, entriesAware: true }],

@@ -1,5 +1,5 @@
 /** @file `oarfish run -b backend.yaml`: check, prepare and submit. */
-import { resolve } from 'node:path'
+import { basename, resolve } from 'node:path'
 import type { Backend } from '../base/config/index.ts'
 import { defined } from '../base/util/index.ts'
 import type { Job, Prepared } from '../jobs/submit/index.ts'
@@ -84,7 +84,12 @@ async function exactRequest(prepared: Prepared, options: ExactOptions): Promise<
   const job = sentJob(prepared, cwd)
   const hasFsUgi = prepared.job.secrets.env.includes('fs_ugi')
   const executor = executorFor(backend.backend)
-  if (executor === undefined) return serverRequest(job, hasFsUgi, backend.submit.server ?? options.server)
+  if (executor === undefined) {
+    const { package: tarball } = prepared.plan
+    const carried = tarball === undefined ? [] : [basename(tarball)]
+    const names = [...job.files.map(({ name }) => name), ...carried]
+    return serverRequest(job, names.sort(), hasFsUgi, backend.submit.server ?? options.server)
+  }
   const { hostfile } = backend.submit
   const plan = await planJob(
     executor,
@@ -98,7 +103,12 @@ async function exactRequest(prepared: Prepared, options: ExactOptions): Promise<
   return printPlan(plan)
 }
 
-function serverRequest({ files, secrets: _secrets, ...job }: Job, hasFsUgi: boolean, server: string): string {
-  const body = { ...job, files: files.map(({ name }) => name), fsUgi: hasFsUgi ? '******' : undefined }
+function serverRequest(
+  { files: _files, secrets: _secrets, ...job }: Job,
+  files: readonly string[],
+  hasFsUgi: boolean,
+  server: string,
+): string {
+  const body = { ...job, files, fsUgi: hasFsUgi ? '******' : undefined }
   return `POST ${server}/v1/jobs\n${JSON.stringify(body, undefined, 2)}\n`
 }

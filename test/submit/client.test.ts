@@ -165,6 +165,7 @@ phase:
   )
   writeFileSync(join(work, 'model.ts'), '')
   mkdirSync(join(root, 'remote/t'), { recursive: true })
+  writeFileSync(join(root, 'remote/t/part-0'), 'click:1 1:2\n')
   const config = {
     fs_name: `file://${root}/remote`,
     fs_ugi: 'user,pass-word',
