@@ -53,7 +53,7 @@ function checkpointsOf(context: RunnerContext, ready: ReadyPhase): JobCheckpoint
     load: runner.init_model_path === '' ? undefined : load,
     saves: (epoch) => savesAnything(runner, epoch),
     save: async ({ params }, epoch, { metrics }) => {
-      await saveEpoch({ ...context, held: held! }, { ...ready, params, folder: '' }, epoch, metrics)
+      await saveEpoch({ ...context, held }, { ...ready, params, folder: '' }, epoch, metrics)
       return undefined
     },
   }

@@ -43,7 +43,8 @@ export interface HeldFolders {
 
 /** What saves need to know of their runner. */
 export interface SavingContext extends RunnerContext {
-  readonly held: HeldFolders
+  /** Of the process that writes; others only take part in its saves. */
+  readonly held: HeldFolders | undefined
 }
 
 /** Fails where another job has one of them. */
@@ -79,12 +80,12 @@ export async function saveEpoch(
   const { runner, emit, held } = context
   if (savesCheckpoint(runner, epoch)) {
     const folder = join(runner.save_checkpoint_path, String(epoch), phase.folder)
-    await save(context, phase, { folder, epoch, batch: 0, metrics, lock: held.of(runner.save_checkpoint_path) })
+    await save(context, phase, { folder, epoch, batch: 0, metrics, lock: held?.of(runner.save_checkpoint_path) })
   }
   if (savesInference(runner, epoch)) {
     const { loaded, model, params, files } = phase
     const folder = join(runner.save_inference_path, String(epoch), phase.folder)
-    const lock = held.of(runner.save_inference_path)
+    const lock = held?.of(runner.save_inference_path)
     await exportParams({ config: loaded.config, model, params, files: { train: files }, folder, epoch, emit, lock })
   }
 }
@@ -95,7 +96,7 @@ export function stepSaver(context: SavingContext, phase: SavedPhase, epoch: numb
   return (batch: number) => {
     if (batch % save_step_interval !== 0) return undefined
     const folder = join(save_step_path, `epoch_${epoch}_batch_${batch}`, phase.folder)
-    const lock = context.held.of(save_step_path)
+    const lock = context.held?.of(save_step_path)
     return () => save(context, phase, { folder, epoch, batch: batch + 1, metrics: {}, lock })
   }
 }
