@@ -97,7 +97,7 @@ async function withQueues(client: KubeClient, error: KubeError): Promise<UserErr
   })
 }
 
-const missingQueue = ({ message }: KubeError) => /queue ([\w.-]+)/.exec(message)?.[1] ?? 'NAME'
+const missingQueue = ({ message }: KubeError) => /queue ([\w.-]*\w)/.exec(message)?.[1] ?? 'NAME'
 
 /** Volcano would take the job, and leave its pods waiting for ever. */
 async function checkClaim(client: KubeClient, { samples }: Rendered): Promise<void> {
