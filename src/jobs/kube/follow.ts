@@ -153,7 +153,8 @@ function reporter(say: (line: string) => void, before: readonly Restart[]) {
     say(line)
   }
   return {
-    failure: () => failure,
+    // Pods of the last start may be gone before they were seen to fail: then why an earlier one did.
+    failure: () => failure ?? restarts.findLast(({ reason }) => reason !== undefined)?.reason,
     restarts: () => restarts,
     changes: ({ pods }: Observed, { phase, reason }: JobStatus) => {
       const last = lastStart(pods)
