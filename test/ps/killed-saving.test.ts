@@ -7,7 +7,7 @@ import { inferTiny, tinyFolder } from '../train/tiny.testing.ts'
 import { type Job, startJob } from './job.testing.ts'
 import { othersEnd } from './others-end.testing.ts'
 
-vi.setConfig({ testTimeout: 180_000 })
+vi.setConfig({ testTimeout: 600_000 })
 
 const SAMPLES = 24_000
 /** Ten thousands of rows of half a kilobyte: they take long enough to write. */

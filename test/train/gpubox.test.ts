@@ -149,7 +149,12 @@ describe('what is wrong is said', () => {
     const overrides = ['runner.epochs=1', 'runner.pass_memory=60kB', 'runner.model_save_path=lost']
     let job: { runtime: { fail(error: Error): void } } | undefined
     const lost = new UserError('A card was lost.', { code: 'DEVICE_LOST' })
-    const emit = (event: Event) => event.kind === 'batch' && event.batch === 25 && job!.runtime.fail(lost)
+    // Which pass is under way when the failure arrives depends on the machine; the one that ended last does not go with it.
+    let ended = -1
+    const emit = (event: Event) => {
+      if (event.kind === 'passEnd') ended = event.pass
+      if (event.kind === 'batch' && event.batch === 25) job!.runtime.fail(lost)
+    }
     const open = (context: Parameters<ReturnType<typeof overPasses>>[0]) => {
       const opened = overPasses()(context)
       job = opened as never
@@ -159,7 +164,8 @@ describe('what is wrong is said', () => {
     const error = await failure(train({ config, emit }, open))
     expect(error).toMatchObject({ code: 'DEVICE_LOST', hint: expect.stringMatching(/saved in .*lost.*--resume/) })
     const resumed = await run(overrides, { resume: true })
-    expect(resumed.of('passBegin').map(({ pass }) => pass)).toEqual([2])
+    expect(ended).toBeGreaterThan(0)
+    expect(resumed.of('passBegin')[0]!.pass).toBe(ended + 1)
     const whole = await run(['runner.epochs=1', 'runner.pass_memory=60kB', 'runner.model_save_path='])
     expect(resumed.result.digest).toBe(whole.result.digest)
   })

@@ -26,6 +26,8 @@ const MAGIC = 'oarfish'
 /** Raised whenever frames or messages change: processes of different versions must not train together. */
 export const PROTOCOL_VERSION = 2
 const HANDSHAKE_TIMEOUT_MS = 10 * 1000
+/** For the answer to a hello: the server knows this process by then, and would take one that comes again for another of its rank. */
+const ANSWER_TIMEOUT_MS = 60 * 1000
 const ROLES = ['worker', 'server', 'observer'] as const
 
 /** Who a process says it is. */
@@ -155,7 +157,7 @@ export async function clientHandshake(
     connection,
     signed(own, facts, (content) => session('client', content)),
   )
-  const { hello, refused: reason } = await inbox.next('answer', readAnswer)
+  const { hello, refused: reason } = await inbox.next('answer', readAnswer, ANSWER_TIMEOUT_MS)
   if (reason) throw refused(who, printable(reason.refusal), printable(reason.hint))
   if (!hello || !isSame(hello.proof, session('server', contentOf(hello))))
     throw refused(who, 'its answer was altered on the way', 'encrypt the connections: runner.tls: auto')
@@ -317,16 +319,21 @@ function openInbox(connection: Connection, who: string, { closed, bad }: InboxEr
       wake()
     },
   })
-  const next = async <T>(what: string, read: Reader<T>): Promise<T> => {
-    const late = setTimeout(() => {
-      failure ??= peerLost(who, `no hello in ${HANDSHAKE_TIMEOUT_MS} ms`)
+  const next = async <T>(what: string, read: Reader<T>, timeoutMs = HANDSHAKE_TIMEOUT_MS): Promise<T> => {
+    let isOver = false
+    const fail = () => {
+      if (isOver) return
+      failure ??= peerLost(who, `no hello in ${timeoutMs} ms`)
       wake()
-    }, HANDSHAKE_TIMEOUT_MS)
+    }
+    // A thread that was busy so long sees its timers first: what has come meanwhile is read before anybody is given up.
+    const late = setTimeout(() => setImmediate(() => setImmediate(fail)), timeoutMs)
     while (frames.length === 0 && !failure) {
       await new Promise<void>((resolve) => {
         wake = resolve
       })
     }
+    isOver = true
     clearTimeout(late)
     const frame = frames.shift()
     if (!frame) throw failure!

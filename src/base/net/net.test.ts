@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { testTransport } from '../../../test/contracts/transport.ts'
 import { createRng } from '../util/index.ts'
 import { faultyTransport } from './faulty.testing.ts'
@@ -200,6 +200,27 @@ async function openHello(client: Identity, server: Identity) {
 }
 
 describe('hello', () => {
+  test('a client waits for a server that is busy with others when it has said who it is: it must not come twice', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    try {
+      const transport = memoryTransport()
+      const said: (() => void)[] = []
+      await transport.listen('s', (connection) => {
+        const send = connection.send.bind(connection)
+        // Challenge and proof go at once; the answer when the test says so.
+        connection.send = (...frame) => (said.push(() => send(...frame)) < 3 ? send(...frame) : undefined)
+        void serverHandshake(connection, identity({ role: 'server' }))
+      })
+      const greeting = clientHandshake(await transport.connect('s', { timeoutMs: 1000 }), 'server[0] s', identity())
+      while (said.length < 3) await new Promise((resolve) => setImmediate(resolve))
+      await vi.advanceTimersByTimeAsync(30_000)
+      said[2]!()
+      expect(await greeting).toMatchObject({ role: 'server' })
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   test('tells each side who the other is', async () => {
     const { said, heard } = await openHello(identity({ rank: 1 }), identity({ role: 'server', rank: 3 }))
     expect(await said).toMatchObject({ role: 'server', rank: 3 })
