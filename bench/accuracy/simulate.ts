@@ -17,7 +17,7 @@ import {
   RemoteParams,
   TouchedParams,
 } from '../../src/training/ps/index.ts'
-import { HostStep } from '../../src/training/step/index.ts'
+import { HostStep, hostGraph } from '../../src/training/step/index.ts'
 import {
   createLocalParams,
   denseLayout,
@@ -108,7 +108,7 @@ function openJob(options: SimulateOptions): Job {
         ...(isRemote && { placement }),
         ...(optimizer.clip && { clip: optimizer.clip }),
         program: training ? program : infer,
-        session: training ? sessions.train : sessions.infer,
+        graph: hostGraph(training ? sessions.train : sessions.infer),
       }),
     batches: (rank) =>
       options.train.filter(({ index }) => index % workers === rank).map((batch, index) => ({ ...batch, index })),

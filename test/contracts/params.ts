@@ -10,7 +10,7 @@ import { traceModel } from '../../src/model/index.ts'
 import * as nn from '../../src/nn.ts'
 import { concat, mean, type Tensor } from '../../src/nn.ts'
 import { ReferenceStore } from '../../src/training/ps/reference-store.testing.ts'
-import { HostStep } from '../../src/training/step/host-step.ts'
+import { HostStep, hostGraph } from '../../src/training/step/index.ts'
 import {
   type BatchParams,
   createLocalParams,
@@ -360,7 +360,7 @@ async function runSteps(problem: ParamsProblem, opened: OpenedParams, clip: Clip
   const showClick = Object.fromEntries(Object.keys(problem.tableParameters).map((table) => [table, {}]))
   const step = new HostStep({
     program,
-    session: await ortEngine().compile(program),
+    graph: hostGraph(await ortEngine().compile(program)),
     params: opened.params[0]!,
     slots,
     metrics,

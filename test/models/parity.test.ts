@@ -9,7 +9,7 @@ import { loadConfig } from '../../src/base/config/index.ts'
 import { openReader } from '../../src/data/index.ts'
 import { ortEngine } from '../../src/graph/engine/index.ts'
 import { loadModel, type TracedModel } from '../../src/model/index.ts'
-import { HostStep } from '../../src/training/step/host-step.ts'
+import { HostStep, hostGraph } from '../../src/training/step/index.ts'
 import { createLocalParams, LocalParams, type Params } from '../../src/weights/params/index.ts'
 
 type Values = readonly number[]
@@ -103,7 +103,7 @@ async function trainRecorded(
   const pushed: Gradients[] = []
   const params = spied(local, pushed, state)
   const session = await ortEngine().compile(program)
-  const shared = { program, session, params, slots, metrics, batchSize }
+  const shared = { program, graph: hostGraph(session), params, slots, metrics, batchSize }
   const step = new HostStep({ ...shared, layout: local.dense.layout, segments: SEGMENTS, training: true, seed: 1 })
   const folder = await mkdtemp(join(tmpdir(), 'oarfish-parity-'))
   try {

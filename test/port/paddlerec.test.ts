@@ -11,7 +11,7 @@ import { openReader } from '../../src/data/index.ts'
 import { ortEngine } from '../../src/graph/engine/index.ts'
 import { loadModel, type TracedModel } from '../../src/model/index.ts'
 import { portModel } from '../../src/paddle/port/index.ts'
-import { HostStep } from '../../src/training/step/index.ts'
+import { HostStep, hostGraph } from '../../src/training/step/index.ts'
 import { createLocalParams, LocalParams } from '../../src/weights/params/index.ts'
 import { oarfish } from '../oarfish.testing.ts'
 import { typeErrors } from './type-check.testing.ts'
@@ -241,7 +241,7 @@ async function trainFrom(model: TracedModel, weights: Weights, folder: string): 
   const session = await ortEngine().compile(program)
   const step = new HostStep({
     program,
-    session,
+    graph: hostGraph(session),
     params: local,
     slots,
     metrics,

@@ -5,7 +5,7 @@ import { createRng } from '../../src/base/util/index.ts'
 import { backward } from '../../src/graph/autodiff/index.ts'
 import { openTableSession, type TypedView } from '../../src/graph/engine/index.ts'
 import { embedding, linear } from '../../src/graph/nn/index.ts'
-import { STEP_INPUTS, tableInputs } from '../../src/graph/onnx/index.ts'
+import { rowsInputs, tableInputs } from '../../src/graph/onnx/index.ts'
 import { Builder, mean, programInputs, square } from '../../src/graph/program/index.ts'
 import { kernelRule, type OptimizerSpec, optimizer, stepFactors } from '../../src/weights/optim/index.ts'
 import { applyReference } from '../../src/weights/optim/reference.testing.ts'
@@ -32,10 +32,19 @@ const ints = (values: readonly number[]): TypedView => ({
   data: Int32Array.from(values),
 })
 
+const longs = (values: readonly number[]): TypedView => ({
+  dims: [values.length],
+  dtype: 'int64',
+  data: BigInt64Array.from(values, BigInt),
+})
+
 const SPECS: OptimizerSpec[] = [
   optimizer.sgd({ learningRate: 0.1 }),
   optimizer.adagrad({ learningRate: 0.1 }),
   optimizer.adam({ learningRate: 0.01, lazy: true }),
+  optimizer.momentum({ learningRate: 0.1, nesterov: true }),
+  optimizer.rmsprop({ learningRate: 0.01, centered: true, momentum: 0.5 }),
+  optimizer.ftrl({ learningRate: 0.1, l1: 0.001, l2Proximal: 0.01 }),
 ]
 
 describe.skipIf(lacking)('webgpu: tables on the device', () => {
@@ -44,7 +53,7 @@ describe.skipIf(lacking)('webgpu: tables on the device', () => {
     const width = (1 + rule.states) * DIM
     const rng = createRng(3n)
     const step = program()
-    const table = floats([ROWS, width], () => rng.uniform() * 0.2)
+    const table = floats([ROWS, width], () => 0.1 + rng.uniform() * 0.1)
     const expected = (table.data as Float32Array).slice()
     const weights = programInputs(step)
       .filter(({ name }) => name.startsWith('fc'))
@@ -59,16 +68,19 @@ describe.skipIf(lacking)('webgpu: tables on the device', () => {
         const unique = [...new Set(occurrences)]
         const factors = stepFactors(spec, i)
         const name = tableInputs('rows')
+        const own = rowsInputs(step.rows[0]!.name)
         const zeros = (rows: number) => floats([rows, DIM], () => 0)
         const inputs = {
           ...Object.fromEntries(weights),
           [name.unique]: ints(unique),
-          [name.inverse]: ints(occurrences.map((row) => unique.indexOf(row))),
-          [name.cell]: ints(cells),
           [name.merged]: zeros(unique.length),
-          [name.pooled]: zeros(SAMPLES * SLOTS),
-          [STEP_INPUTS.rate]: floats([1], () => factors.rate),
-          [STEP_INPUTS.aux]: floats([1], () => factors.aux),
+          [name.rate]: floats([1], () => factors.rate),
+          [name.aux]: floats([1], () => factors.aux),
+          [own.inverse]: ints(occurrences.map((row) => unique.indexOf(row))),
+          [own.cell]: ints(cells),
+          [own.factor]: floats([cells.length, 1], () => 1),
+          [own.pooled]: zeros(SAMPLES * SLOTS),
+          [own.shape]: longs([SAMPLES, SLOTS * DIM]),
         }
         const loss = floats([], () => 0)
         const before = session.movedBytes

@@ -2,7 +2,7 @@
 import type * as ort from 'onnxruntime-node'
 import type { Device } from '../../base/device/index.ts'
 import { UserError } from '../../base/util/index.ts'
-import { encodeModel, type TableRule, tableInputs, tableStep, trainedTable } from '../onnx/index.ts'
+import { encodeModel, type TableRule, tableInputs, tableStep, trainedTable, trainedTables } from '../onnx/index.ts'
 import type { Program, TensorType } from '../program/index.ts'
 import type { TensorView } from './engine.ts'
 import { openSession, ortTensor } from './ort-values.ts'
@@ -70,7 +70,7 @@ export async function openTableSession(options: TableSessionOptions): Promise<Ta
     async run(inputs, outputs) {
       // The same buffer in and out: it is written in place, and only where a row was trained.
       const feeds = program.tables.map(({ name }) => [tableInputs(name).table, tables.get(name)!] as const)
-      const fetches = program.tables.map(({ name }) => [trainedTable(name), tables.get(name)!] as const)
+      const fetches = trainedTables(program).map((name) => [trainedTable(name), tables.get(name)!] as const)
       await step.run(
         { ...tensors(inputs), ...Object.fromEntries(feeds) },
         { ...tensors(outputs), ...Object.fromEntries(fetches) },

@@ -4,4 +4,12 @@
  */
 export { toOnnx, toOnnxModel } from './lower.ts'
 export { dataType, encodeModel, type OnnxModel, type OnnxNode, type OnnxTensor, type OnnxValue } from './messages.ts'
-export { STEP_INPUTS, TABLE_STEP_RULES, type TableRule, tableInputs, tableStep, trainedTable } from './table-step.ts'
+export {
+  rowsInputs,
+  TABLE_STEP_RULES,
+  type TableRule,
+  tableInputs,
+  tableStep,
+  trainedTable,
+  trainedTables,
+} from './table-step.ts'

@@ -4,7 +4,7 @@ import type { Slot } from '../../data/index.ts'
 import { backward, inference } from '../../graph/autodiff/index.ts'
 import { ortEngine } from '../../graph/engine/index.ts'
 import { cast, type Program as Graph, type Tensor } from '../../graph/program/index.ts'
-import { HostStep, showClickTables } from '../../training/step/index.ts'
+import { HostStep, hostGraph, showClickTables } from '../../training/step/index.ts'
 import { type DenseLayout, denseLayout, type Params } from '../../weights/params/index.ts'
 import type { Placement } from '../../weights/table/index.ts'
 import type { Program } from './program.ts'
@@ -46,7 +46,7 @@ export async function compileStep(
   const training = kind === 'train'
   const host = new HostStep({
     program: graph,
-    session,
+    graph: hostGraph(session),
     params,
     slots,
     metrics,

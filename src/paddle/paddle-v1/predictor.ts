@@ -2,7 +2,7 @@
 import { programConfig } from '../../base/config/index.ts'
 import { batchOf, createColumnWriter } from '../../data/index.ts'
 import { ortEngine } from '../../graph/engine/index.ts'
-import { HostStep } from '../../training/step/index.ts'
+import { HostStep, hostGraph } from '../../training/step/index.ts'
 import { createLocalParams, denseLayout, LocalParams } from '../../weights/params/index.ts'
 import { loadSnapshot, openSnapshot } from '../../weights/snapshot/index.ts'
 import { configError } from './errors.ts'
@@ -56,7 +56,7 @@ export async function openPassPredictor(options: PassPredictorOptions): Promise<
   })
   const host = new HostStep({
     program,
-    session: await ortEngine().compile(program),
+    graph: hostGraph(await ortEngine().compile(program)),
     params,
     layout: denseLayout(program, optimizer),
     segments: runner.table_segments,

@@ -7,7 +7,7 @@ import { type Batch, openReader } from '../../data/index.ts'
 import { ortEngine } from '../../graph/engine/index.ts'
 import { programHash } from '../../graph/program/index.ts'
 import { loadModel, type TracedModel } from '../../model/index.ts'
-import { HostStep } from '../../training/step/index.ts'
+import { HostStep, hostGraph } from '../../training/step/index.ts'
 import { beginningOf, createParams, findDataFiles, inputOf } from '../../training/threads/index.ts'
 import { LocalParams } from '../../weights/params/index.ts'
 import { saveSnapshot } from '../../weights/snapshot/index.ts'
@@ -183,7 +183,16 @@ async function compare(loaded: LoadedConfig, model: TracedModel, local: LocalPar
   const wanted = Math.max(reference.losses?.length ?? 0, reference.predictions?.length ?? 0)
   const session = await ortEngine().compile(program)
   const { slots, metrics, optimizer } = model
-  const own = { program, session, params: local, slots, metrics, batchSize, clip: optimizer.clip, dump: true }
+  const own = {
+    program,
+    graph: hostGraph(session),
+    params: local,
+    slots,
+    metrics,
+    batchSize,
+    clip: optimizer.clip,
+    dump: true,
+  }
   const step = new HostStep({
     ...own,
     layout: local.dense.layout,

@@ -156,6 +156,12 @@ function outside({ buffer, byteOffset: at, byteLength: bytes }: Float32Array): D
   return { at, bytes, outside: buffer as ArrayBuffer }
 }
 
+/** Inputs and outputs of a program by name. */
+export interface StepViews {
+  readonly inputs: Readonly<Record<string, TensorView>>
+  readonly outputs: Readonly<Record<string, TensorView>>
+}
+
 /** Inputs and outputs as tensors of `samples` samples, for the engine to bind. */
 export function bindViews(
   program: Program,
@@ -163,7 +169,7 @@ export function bindViews(
   layout: DenseLayout,
   samples: number,
   lengths: Capacity['lengths'],
-) {
+): StepViews {
   const { buffer } = buffers.workspace
   const view = (item: { readonly shape: Shape; readonly dtype: DType }, region: DenseRegion): TensorView => {
     const dims = item.shape.map((dim) => evaluateDim(dim, (symbol) => (symbol === 'B' ? samples : lengths[symbol]!)))

@@ -7,12 +7,13 @@ import type { TensorValues } from '../../graph/program/index.ts'
 import type { Dygraph } from '../../model/index.ts'
 import { type AucHistogram, type MetricSpec, mergedGroups } from '../../weights/metric/index.ts'
 import { HostStep, type HostStepOptions, type Step } from './host-step.ts'
+import { hostGraph } from './step-graph.ts'
 import { addHistograms, addSeconds, noSeconds, type StepResult, type StepSeconds } from './step-result.ts'
 
 /** Programs kept compiled, each with buffers for a batch. */
 const DYGRAPH_SESSIONS = 64
 
-export interface DygraphStepOptions extends Omit<HostStepOptions, 'program' | 'session'> {
+export interface DygraphStepOptions extends Omit<HostStepOptions, 'program' | 'graph'> {
   readonly dygraph: Dygraph
   readonly engine: Engine
   readonly onNotice: (message: string) => void
@@ -106,7 +107,8 @@ export class DygraphStep implements Step<WaitingBatch> {
       const program = build()
       const fetched = new Set(program.fetches.map(({ name }) => name))
       const measured = metrics.filter((metric) => fetched.has(fetchOf(metric)))
-      return new HostStep({ ...options, program, metrics: measured, session: await engine.compile(program) })
+      const graph = hostGraph(await engine.compile(program))
+      return new HostStep({ ...options, program, metrics: measured, graph })
     })
   }
 

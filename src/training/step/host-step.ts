@@ -2,7 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import { deriveSeed, isDebugNan } from '../../base/util/index.ts'
 import { type Batch, releaseBatch, type Slot } from '../../data/index.ts'
-import type { BoundSession, Session, TensorData, TensorView } from '../../graph/engine/index.ts'
+import type { TensorData, TensorView } from '../../graph/engine/index.ts'
 import { binaryLabels, type Program, RANDOM_SEED } from '../../graph/program/index.ts'
 import { AUC_BUCKETS, type AucHistogram } from '../../weights/metric/index.ts'
 import type { Clip } from '../../weights/optim/index.ts'
@@ -15,24 +15,19 @@ import {
   type DenseRegion,
   openBuffers,
   type StepBuffers,
+  type StepViews,
 } from './buffers.ts'
 import { clipGradients } from './clip.ts'
 import { refuseNotFinite } from './debug-nan.ts'
 import { type PushedPart, pushedPart } from './pushed-part.ts'
-import {
-  countShowClick,
-  type DistinctBatch,
-  distinctSigns,
-  expandRows,
-  type LoadedBatch,
-  mergeGradients,
-} from './rows.ts'
+import { countShowClick, type DistinctBatch, distinctSigns, type LoadedBatch, mergeGradients } from './rows.ts'
 import { SampleCounts } from './sample-counts.ts'
 import { sampleValues } from './show-click.ts'
+import type { StepGraph } from './step-graph.ts'
 import { type MeasureOptions, measureStep, noSeconds, type StepResult, type StepSeconds } from './step-result.ts'
 
 export interface HostStepOptions extends Omit<BufferOptions, 'capacity' | 'window'> {
-  readonly session: Session
+  readonly graph: StepGraph
   readonly params: Params
   /** Where tables live on servers: how many there are, and into how many shards signs fall. */
   readonly placement?: Placement | undefined
@@ -73,7 +68,6 @@ export class HostStep {
   readonly #measure: MeasureOptions
   readonly #counts: SampleCounts
   #buffers: StepBuffers
-  #bound = new Map<string, BoundSession>()
   #last: LoadedBatch | undefined
 
   constructor(options: HostStepOptions) {
@@ -113,22 +107,23 @@ export class HostStep {
   }
 
   async complete({ batch, distinct, share, pulled }: PreparedStep): Promise<StepResult> {
-    const { params, training, clip, layout } = this.#options
+    const { params, training, clip, layout, graph } = this.#options
     const started = performance.now()
     await pulled
     await params.refresh?.(share)
     const afterLookup = performance.now()
-    expandRows(this.#buffers, distinct)
+    graph.expand(this.#buffers, distinct)
     const afterGather = performance.now()
-    await this.#session(distinct).run()
+    await graph.run(this.#buffers, distinct, () => this.#views(distinct))
     this.#last = distinct
     const afterRun = performance.now()
     const measured = this.#measured(batch, distinct)
-    const isLooked = training && batch.index % LOOK_AT_ROWS_EVERY === 0
+    const isLooked = training && !graph.trainsRows && batch.index % LOOK_AT_ROWS_EVERY === 0
     const result = isLooked ? { ...measured, rowRms: rowRms(share) } : measured
-    const pushed = this.#pushed ? { ...share, ...this.#pushed(share) } : share
-    if (training) {
-      params.begin?.(pushed)
+    const part = this.#pushed ? { ...share, ...this.#pushed(share) } : share
+    const pushed = graph.trainsRows ? { ...part, tables: [] } : part
+    if (training) params.begin?.(pushed)
+    if (training && !graph.trainsRows) {
       mergeGradients(this.#buffers, distinct, batch.slice?.share)
       countShowClick(this.#buffers, distinct, distinct.tables)
     }
@@ -146,38 +141,36 @@ export class HostStep {
   }
 
   /** With --debug-nan what is not finite is traced to the op that made it, gradients too. */
-  #measured(batch: Batch, { samples, lengths }: LoadedBatch): StepResult {
+  #measured(batch: Batch, loaded: LoadedBatch): StepResult {
     if (!isDebugNan()) return measureStep(this.#measure, this.#buffers, batch)
-    const { program, layout } = this.#options
-    const { inputs, outputs } = bindViews(program, this.#buffers, layout, samples, lengths)
-    refuseNotFinite(program, inputs, outputs, batch)
+    const { inputs, outputs } = this.#views(loaded)
+    refuseNotFinite(this.#options.program, inputs, outputs, batch)
     return measureStep(this.#measure, this.#buffers, batch)
   }
 
   /** The fetch `value` for a batch, which stays the caller's; nothing is updated. What a dynamic graph reads. */
   async read(batch: Batch): Promise<TensorData> {
-    const { params, segments, program, layout } = this.#options
+    const { params, segments, graph } = this.#options
     const loaded = this.#load(batch)
     const distinct = distinctSigns(this.#buffers, loaded, this.#sparseSlots, segments)
     await params.pull(this.#share(distinct), false)
-    expandRows(this.#buffers, distinct)
-    await this.#session(distinct).run()
-    const { outputs } = bindViews(program, this.#buffers, layout, loaded.samples, loaded.lengths)
+    graph.expand(this.#buffers, distinct)
+    await graph.run(this.#buffers, distinct, () => this.#views(distinct))
+    const { outputs } = this.#views(distinct)
     return outputs['value']!.data.slice()
   }
 
   /** What the last batch gave, by the names of fetches, as copies. */
   outputs(names: readonly string[]): Record<string, TensorView> {
-    const { program, layout } = this.#options
     if (!this.#last) throw new Error('internal: no batch was run')
-    const { outputs } = bindViews(program, this.#buffers, layout, this.#last.samples, this.#last.lengths)
+    const { outputs } = this.#views(this.#last)
     return Object.fromEntries(
       names.map((name) => [name, { data: outputs[name]!.data.slice() as TensorData, dims: outputs[name]!.dims }]),
     )
   }
 
   async close(): Promise<void> {
-    await this.#options.session.close()
+    await this.#options.graph.close()
   }
 
   /** The AUC histograms since the last reset, as copies. */
@@ -199,6 +192,11 @@ export class HostStep {
     for (const phase of Object.keys(this.seconds) as (keyof StepSeconds)[]) this.seconds[phase] = 0
     for (const { at } of this.#buffers.histograms.values()) new Uint32Array(this.#buffer, at, AUC_BUCKETS).fill(0)
     this.#counts.reset()
+  }
+
+  #views({ samples, lengths }: LoadedBatch): StepViews {
+    const { program, layout } = this.#options
+    return bindViews(program, this.#buffers, layout, samples, lengths)
   }
 
   get #buffer(): ArrayBuffer {
@@ -280,7 +278,6 @@ export class HostStep {
       signs: room,
       lengths: grown,
     })
-    this.#bound.clear()
     for (const [name, { at }] of this.#buffers.histograms)
       new Uint32Array(this.#buffer, at, AUC_BUCKETS).set(kept[name]!)
   }
@@ -291,23 +288,10 @@ export class HostStep {
     const view = ({ at, outside = this.#buffer }: DenseRegion) => new Float32Array(outside, at, floats)
     return { samples, tables, weights: view(weights), gradients: view(gradients) }
   }
-
-  #session({ samples, lengths }: LoadedBatch): BoundSession {
-    const key = JSON.stringify([samples, lengths])
-    const known = this.#bound.get(key)
-    if (known) return known
-    const { program, layout, session } = this.#options
-    const { inputs, outputs } = bindViews(program, this.#buffers, layout, samples, lengths)
-    const bound = session.bind(inputs, outputs)
-    if (this.#bound.size >= BOUND_SIZES) this.#bound.delete(this.#bound.keys().next().value!)
-    this.#bound.set(key, bound)
-    return bound
-  }
 }
 
 /** Batches between two looks at how large the values of rows are. */
 const LOOK_AT_ROWS_EVERY = 16
-const BOUND_SIZES = 16 // batch sizes and sequence lengths bound at a time
 
 function rowRms({ tables }: BatchParams): number | undefined {
   let [sum, values] = [0, 0]

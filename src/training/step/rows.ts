@@ -105,7 +105,7 @@ export function mergeGradients(buffers: StepBuffers, batch: DistinctBatch, share
   if (share !== 1) for (const { gradients } of batch.tables) kernel.scale(gradients.byteOffset, gradients.length, share)
 }
 
-function lengthOf({ spec }: RowsRegions, { lengths }: LoadedBatch): number {
+export function lengthOf({ spec }: RowsRegions, { lengths }: LoadedBatch): number {
   const length = spec.shape[1]!
   return typeof length === 'number' ? length : lengths[length]!
 }

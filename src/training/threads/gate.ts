@@ -15,9 +15,11 @@ export function createGate(): Gate {
   return new Int32Array(new SharedArrayBuffer(8))
 }
 
-/** The same engine behind a gate. Whoever comes when it is shut waits for the end of the thread. */
-export function gated(engine: Engine, gate: Gate): Engine {
-  const pass = async <T>(work: () => Promise<T>): Promise<T> => {
+export type Pass = <T>(work: () => Promise<T>) => Promise<T>
+
+/** Work behind a gate. Whoever comes when it is shut waits for the end of the thread. */
+export function throughGate(gate: Gate): Pass {
+  return async <T>(work: () => Promise<T>): Promise<T> => {
     // In this order: the one who shuts the gate looks for those inside afterwards.
     Atomics.add(gate, INSIDE, 1)
     if (Atomics.load(gate, SHUT) === 1) {
@@ -30,13 +32,18 @@ export function gated(engine: Engine, gate: Gate): Engine {
       Atomics.sub(gate, INSIDE, 1)
     }
   }
+}
+
+/** The same engine behind a gate. */
+export function gated(engine: Engine, gate: Gate): Engine {
+  const pass = throughGate(gate)
   return {
     name: engine.name,
     compile: async (program) => gatedSession(await pass(() => engine.compile(program)), pass),
   }
 }
 
-function gatedSession(session: Session, pass: <T>(work: () => Promise<T>) => Promise<T>): Session {
+function gatedSession(session: Session, pass: Pass): Session {
   return {
     bind: (inputs, outputs) => {
       const bound = session.bind(inputs, outputs)

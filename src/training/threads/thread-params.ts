@@ -3,7 +3,17 @@ import { type DenseLayout, LocalParams, type Params } from '../../weights/params
 import type { Placement } from '../../weights/table/index.ts'
 import { hostPassRows, type PassHandle, type PassRows } from '../passes/index.ts'
 import { openRemoteParams, type RemoteParamsHandle, type Touched, TouchedParams } from '../ps/index.ts'
-import { type HybridHandle, HybridParams, openParallel, type ParallelHandle, type StepSeconds } from '../step/index.ts'
+import {
+  type HybridHandle,
+  HybridParams,
+  openDeviceRows,
+  openParallel,
+  type ParallelHandle,
+  type StepGraph,
+  type StepSeconds,
+  whyOnHost,
+} from '../step/index.ts'
+import { throughGate } from './gate.ts'
 import type { Phase, TrainerThreadSettings } from './messages.ts'
 
 export interface ThreadParams {
@@ -24,6 +34,10 @@ export interface ThreadParams {
   stopping?(): boolean
   /** Rows of passes, where they are trained away from the host's tables. */
   readonly passRows?: PassRows
+  /** What trains rows where they lie on a device. @default a graph over rows that this process keeps */
+  readonly graph?: StepGraph
+  /** Something about these parameters that users should know. */
+  readonly notice?: string | undefined
   /** Rows trained since this was last asked, where they are kept track of. */
   touched(): Touched
   /** Where the time went, in parts that do not overlap; starts anew. */
@@ -31,26 +45,36 @@ export interface ThreadParams {
 }
 
 /** By phase: a geo worker trains its own copy and evaluates what the servers hold. */
-export async function openThreadParams({
-  params,
-  thread,
-  clip,
-}: TrainerThreadSettings): Promise<Readonly<Record<Phase, ThreadParams>>> {
+export async function openThreadParams(
+  settings: TrainerThreadSettings,
+): Promise<Readonly<Record<Phase, ThreadParams>>> {
+  const { params, thread, clip } = settings
   const both = (one: ThreadParams) => ({ train: one, infer: one })
   if (params.kind === 'local') return both(openLocal(new LocalParams(params, thread)))
   if (params.kind === 'parallel') return openRanks(params, thread, clip)
   if (params.kind === 'hybrid') return openHybrid(params, thread, clip)
   if (params.kind === 'remote') return both(await openRemote(params))
-  if (params.kind === 'pass') return both(openPasses(params, thread))
+  if (params.kind === 'pass') return await openPasses(params, settings)
   const local = new LocalParams(params.local, thread)
   const recorded = new TouchedParams(local)
   const train = { ...openLocal(local), params: recorded, touched: () => recorded.take() }
   return { train, infer: await openRemote(params.remote) }
 }
 
-function openPasses(handle: PassHandle, thread: number): ThreadParams {
+/** Evaluation is of the host's tables, wherever a pass trains. */
+async function openPasses(handle: PassHandle, settings: TrainerThreadSettings) {
+  const { thread, clip, device, programs, engine, gate } = settings
   const local = new LocalParams(handle.host, thread)
-  return { ...openLocal(local), passRows: hostPassRows(local, handle, thread) }
+  const infer = openLocal(local)
+  const place = { tables: handle.host.tables, count: handle.device.count }
+  const why = engine === 'ort' ? whyOnHost(place, device, clip !== undefined) : undefined
+  if (engine !== 'ort' || device.provider === 'cpu' || why !== undefined) {
+    const notice = why && `Rows stay in memory, and only the rest is computed on ${device.name}: ${why}.`
+    return { train: { ...infer, passRows: hostPassRows(local, handle, thread), notice }, infer }
+  }
+  const own = { program: programs.train!, params: local, guard: throughGate(gate) }
+  const { graph, rows } = await openDeviceRows({ ...own, device, handle, thread })
+  return { train: { ...infer, passRows: rows, graph }, infer }
 }
 
 /** In step with other ranks: how a pass ends differs by phase. */

@@ -11,6 +11,7 @@ import {
   CutSequences,
   DygraphStep,
   HostStep,
+  hostGraph,
   noSeconds,
   type PreparedStep,
   type Step,
@@ -37,6 +38,7 @@ async function run(port: MessagePort, settings: TrainerThreadSettings): Promise<
   const say = (message: FromTrainerThread) => port.postMessage(message)
   try {
     const params = await openThreadParams(settings)
+    if (params.train.notice !== undefined) say({ kind: 'notice', message: params.train.notice })
     const phases = await compile(settings, params, (message) => say({ kind: 'notice', message }))
     const inbox = openInbox(port)
     say({ kind: 'ready' })
@@ -72,8 +74,8 @@ async function compile(
         return [phase, new PhaseSteps<WaitingBatch>([step], own)] as const
       }
       const program = programs[phase]!
-      const session = await engine.compile(program)
-      const steps = Array.from({ length: 1 + pullsAhead }, () => new HostStep({ ...options, program, session }))
+      const graph = own.graph ?? hostGraph(await engine.compile(program))
+      const steps = Array.from({ length: 1 + pullsAhead }, () => new HostStep({ ...options, program, graph }))
       return [phase, new PhaseSteps(steps, own, { cuts: new CutSequences(program, slots), onNotice })] as const
     }),
   )
