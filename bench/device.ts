@@ -4,7 +4,7 @@ import { createRng } from '../src/base/util/index.ts'
 import { backward } from '../src/graph/autodiff/index.ts'
 import { openTableSession, type TypedView } from '../src/graph/engine/index.ts'
 import { embedding, linear, sigmoidCrossEntropy } from '../src/graph/nn/index.ts'
-import { STEP_INPUTS, tableInputs } from '../src/graph/onnx/index.ts'
+import { rowsInputs, tableInputs } from '../src/graph/onnx/index.ts'
 import { Builder, concat, mean, type Program, programInputs, type Tensor } from '../src/graph/program/index.ts'
 import { kernelRule, optimizer, stepFactors } from '../src/weights/optim/index.ts'
 
@@ -79,6 +79,7 @@ function batch(program: Program, rows: number, samples: number): Record<string, 
   const unique = [...new Set(occurrences)]
   const places = new Map(unique.map((row, i) => [row, i]))
   const names = tableInputs('embedding')
+  const cells = rowsInputs(program.rows[0]!.name)
   const { rate, aux } = stepFactors(SPEC, 1)
   const own = programInputs(program)
     .filter(({ name }) => !program.rows.some((spec) => spec.name === name))
@@ -95,12 +96,14 @@ function batch(program: Program, rows: number, samples: number): Record<string, 
   return {
     ...Object.fromEntries(own),
     [names.unique]: ints(unique),
-    [names.inverse]: ints(occurrences.map((row) => places.get(row)!)),
-    [names.cell]: ints(occurrences.map((_, i) => i)),
     [names.merged]: floats([unique.length, DIM]),
-    [names.pooled]: floats([occurrences.length, DIM]),
-    [STEP_INPUTS.rate]: floats([1], rate),
-    [STEP_INPUTS.aux]: floats([1], aux),
+    [names.rate]: floats([1], rate),
+    [names.aux]: floats([1], aux),
+    [cells.inverse]: ints(occurrences.map((row) => places.get(row)!)),
+    [cells.cell]: ints(occurrences.map((_, i) => i)),
+    [cells.factor]: floats([occurrences.length, 1], 1),
+    [cells.pooled]: floats([occurrences.length, DIM]),
+    [cells.shape]: { dims: [2], dtype: 'int64', data: BigInt64Array.of(BigInt(samples), BigInt(SLOTS * DIM)) },
   }
 }
 

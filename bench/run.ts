@@ -6,6 +6,7 @@ import { measureAccuracy } from './accuracy.ts'
 import { criteoLike } from './dataset.ts'
 import { measureDevice } from './device.ts'
 import { measureLibrary } from './library.ts'
+import { measurePasses } from './passes.ts'
 import { type Figures, report, writeDocs } from './report.ts'
 import { measureSpeed } from './speed.ts'
 import { at, script } from './tools.ts'
@@ -51,7 +52,10 @@ if (options.only?.includes('library')) {
   const isFast = await measureLibrary({ rows, rounds: Number(options.rounds), base: options.base })
   process.exit(isFast ? 0 : 1)
 }
-if (options.only?.includes('device')) process.exit((await measureDevice()) ? 0 : 1)
+if (options.only?.includes('device')) {
+  const results = [await measureDevice(), await measurePasses()]
+  process.exit(results.every(Boolean) ? 0 : 1)
+}
 const [TABLE_ROWS, PADDLE_ROWS] = [options['table-rows'], options['paddle-rows']]
 
 /** In the order in which they run. */

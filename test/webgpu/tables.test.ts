@@ -101,8 +101,8 @@ describe.skipIf(lacking)('webgpu: tables on the device', () => {
   })
 
   test('a table larger than the device can hold in a buffer is refused with both sizes', async () => {
-    const options = { program: program(), device: softwareAdapter(), ruleOf: () => kernelRule(SPECS[0]!) }
-    const session = await openTableSession({ ...options, maxBufferBytes: 1 << 20 })
+    const device = { ...softwareAdapter(), maxBufferBytes: 1 << 20 }
+    const session = await openTableSession({ program: program(), device, ruleOf: () => kernelRule(SPECS[0]!) })
     try {
       const rows = floats([100_000, DIM], () => 0)
       await expect(session.upload('rows', rows)).rejects.toMatchObject({

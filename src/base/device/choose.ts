@@ -49,7 +49,8 @@ function take(request: DeviceRequest, provider: Exclude<Provider, 'cpu'>, adapte
   if (adapter.lacks.length > 0) throw unfit(adapter)
   const steered = provider === 'webgpu' ? steer(adapters, number) : { env: {}, notices: [] }
   const taken = steered.notices.length > 0 ? 0 : number
-  return { device: { provider, index: taken, name: adapters[taken]!.name }, ...steered }
+  const { name, maxStorageBufferBytes: maxBufferBytes, memoryBytes } = adapters[taken]!
+  return { device: { provider, index: taken, name, maxBufferBytes, memoryBytes }, ...steered }
 }
 
 /**

@@ -15,6 +15,10 @@ export interface Device {
   readonly index: number
   /** As its driver calls it. */
   readonly name: string
+  /** The largest buffer that a shader can be given. @default unknown */
+  readonly maxBufferBytes?: number | undefined
+  /** Memory of its own, or what it shares. @default unknown */
+  readonly memoryBytes?: number | undefined
   /** Sessions of all threads share one queue of a WebGPU device: one runs at a time. */
   readonly lock?: SharedArrayBuffer | undefined
 }

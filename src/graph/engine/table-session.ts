@@ -27,8 +27,6 @@ export interface TableSessionOptions {
   readonly program: Program
   readonly device: Device
   readonly ruleOf: (table: string) => TableRule
-  /** The largest buffer that the device can be given. */
-  readonly maxBufferBytes?: number | undefined
 }
 
 /** Identity, which moves a tensor: from the device where its output is the host's, to it where it is not. */
@@ -42,7 +40,8 @@ const MOVE = encodeModel({
 })
 
 export async function openTableSession(options: TableSessionOptions): Promise<TableSession> {
-  const { program, device, ruleOf, maxBufferBytes = Number.POSITIVE_INFINITY } = options
+  const { program, device, ruleOf } = options
+  const { maxBufferBytes = Number.POSITIVE_INFINITY } = device
   const step = await openSession(encodeModel(tableStep(program, ruleOf)), { device })
   const up = await openSession(MOVE, { device, stays: true })
   const down = await openSession(MOVE, { device })
@@ -98,7 +97,7 @@ function tooLarge(table: string, bytes: number, most: number, { name }: Device):
     `The rows of table "${table}" take ${mib(bytes)}; ${name} has buffers of at most ${mib(most)}.`,
     {
       code: 'DEVICE_LIMIT',
-      hint: 'Cut the data into smaller passes, or train with runner.device: cpu.',
+      hint: 'Cut epochs into smaller passes (runner.pass_memory), or train with runner.device: cpu.',
     },
   )
 }

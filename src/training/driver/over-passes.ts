@@ -1,6 +1,8 @@
 /** @file The GPU parameter server: training alone, pass after pass over rows that were copied out of the host's tables. */
 import { availableParallelism } from 'node:os'
 import type { LoadedConfig } from '../../base/config/index.ts'
+import { openDevice } from '../../base/device/index.ts'
+import { processEnv } from '../../base/env/index.ts'
 import { isUserError, sizeOf, UserError } from '../../base/util/index.ts'
 import { countPieces, type InputKind, measureFiles, openReaderPool, type ReaderPoolOptions } from '../../data/index.ts'
 import type { Position } from '../../weights/snapshot/index.ts'
@@ -8,12 +10,14 @@ import {
   createSides,
   PassCycle,
   type PassHandle,
+  type PassLimits,
   PassReader,
   PrepareThreads,
   planPasses,
   sampleGrowth,
   slotTables,
 } from '../passes/index.ts'
+import { whyOnHost } from '../step/index.ts'
 import {
   type Input,
   inputKind,
@@ -167,20 +171,33 @@ class PassTraining extends LocalTraining {
     const measured = measureFiles(files)
     const memoryBytes = Math.floor(0.9 * process.availableMemory())
     const bytes = measured.reduce((sum, file) => sum + file.bytes, 0)
-    if (runner.pass_memory === undefined && MEMORY_PER_TEXT * bytes < memoryBytes) return undefined
+    const device = this.#deviceLimits()
+    const room = Math.min(memoryBytes, device?.memoryBytes ?? memoryBytes, device?.bufferBytes ?? memoryBytes)
+    if (runner.pass_memory === undefined && MEMORY_PER_TEXT * bytes < room) return undefined
     const pool = openReaderPool({ ...options, dropZeros: true })
     try {
       const reader = pool.read({ files, format, epoch: 0, batchSize: 4096 })
       const growth = await sampleGrowth(reader, this.#groups, this.#sparse.length)
       const passBytes = runner.pass_memory === undefined ? undefined : sizeOf(runner.pass_memory)
       const mostPasses = countPieces(measured, kind)
-      const limits = { passBytes, memoryBytes, mostPasses }
+      const limits = { passBytes, memoryBytes, mostPasses, device }
       const { passes, forecast } = planPasses(growth, this.params.tables, this.#devices, limits)
       this.context.emit(forecast)
       return passes
     } finally {
       await pool.close()
     }
+  }
+
+  /** Of the device that will train the rows; undefined where memory does. */
+  #deviceLimits(): PassLimits['device'] {
+    const device = openDevice(this.context.config.config.runner, processEnv(), () => undefined)
+    const place = { tables: this.params.handle.tables, count: this.#devices }
+    const isOnHost = whyOnHost(place, device, this.model.optimizer.clip !== undefined) !== undefined
+    if (device.provider === 'cpu' || isOnHost) return undefined
+    const { memoryBytes = Number.POSITIVE_INFINITY, maxBufferBytes = Number.POSITIVE_INFINITY } = device
+    // Weights, what a step computes and what the driver keeps want room beside the rows.
+    return { memoryBytes: Math.floor(0.8 * memoryBytes), bufferBytes: maxBufferBytes }
   }
 
   get #sparse(): readonly string[] {

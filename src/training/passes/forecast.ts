@@ -126,8 +126,8 @@ export interface PassLimits {
   readonly passBytes?: number | undefined
   /** Memory that there is for all of it. */
   readonly memoryBytes: number
-  /** Of one device. @default none */
-  readonly deviceBytes?: number | undefined
+  /** Of the device that rows are trained on: all that it has, and the largest buffer, into which a table must fit. @default they are not */
+  readonly device?: { readonly memoryBytes: number; readonly bufferBytes: number } | undefined
   /** An epoch cannot be cut into more. */
   readonly mostPasses: number
 }
@@ -139,22 +139,28 @@ export function planPasses(
   devices: number,
   limits: PassLimits,
 ): { readonly passes: number; readonly forecast: Forecast } {
-  const { passBytes, memoryBytes, deviceBytes, mostPasses } = limits
+  const { passBytes, memoryBytes, device, mostPasses } = limits
   const held = tables.reduce((sum, { rowCount, rowBytes }) => sum + rowCount * (rowBytes + INDEX_BYTES), 0)
   const hostRows = growth.rowsOf(growth.samples)
   const host = tables.reduce((sum, { rowBytes }, t) => sum + hostRows[t]! * (rowBytes + INDEX_BYTES), held)
-  const cuts = passBytes === undefined && deviceBytes === undefined ? [1] : halvings(mostPasses)
+  const cuts = passBytes === undefined && device === undefined ? [1] : halvings(mostPasses)
   let last: Forecast | undefined
   for (const passes of cuts) {
     const forecast = estimate(growth, tables, passes, devices)
     last = forecast
     const fitsPass = passBytes === undefined || forecast.memoryBytes - host <= passBytes
-    const fitsDevice = deviceBytes === undefined || forecast.deviceBytes / devices <= deviceBytes
-    if (!fitsPass || !fitsDevice) continue
+    if (!fitsPass || !fitsDevice(forecast, device)) continue
     if (forecast.memoryBytes - held > memoryBytes) throw tooLarge(forecast, memoryBytes, passBytes !== undefined)
     return { passes, forecast }
   }
   throw doesNotFit(last!, last!.memoryBytes - host, limits)
+}
+
+function fitsDevice(forecast: Forecast, device: PassLimits['device']): boolean {
+  if (device === undefined) return true
+  const { memoryBytes, bufferBytes } = device
+  const largest = Math.max(0, ...forecast.tables.map(({ deviceBytes }) => deviceBytes))
+  return forecast.deviceBytes <= memoryBytes && largest <= bufferBytes
 }
 
 /** 1, 2, 4, ... and the last possible. */
@@ -180,12 +186,19 @@ function tooLarge(forecast: Forecast, memoryBytes: number, isCut: boolean): User
 }
 
 function doesNotFit({ passes, deviceBytes }: Forecast, passBytes: number, limits: PassLimits): UserError {
-  const device = limits.deviceBytes === undefined ? '' : `, ${sizeText(deviceBytes)} on devices`
+  const { device, passBytes: most } = limits
+  const needs = [`${sizeText(passBytes)} in memory`, ...(device ? [`${sizeText(deviceBytes)} on the device`] : [])]
+  const allowed = [
+    ...(most === undefined ? [] : [`runner.pass_memory allows ${sizeText(most)}`]),
+    ...(device
+      ? [`the device has ${sizeText(device.memoryBytes)}, a table ${sizeText(device.bufferBytes)} of it`]
+      : []),
+  ]
   return new UserError(
-    `Even cut into ${passes} ${passes === 1 ? 'pass' : 'passes'}, the most that its files allow, an epoch needs about ${sizeText(passBytes)} for passes${device}; runner.pass_memory allows ${limits.passBytes === undefined ? 'any' : sizeText(limits.passBytes)}.`,
+    `Even cut into ${passes} ${passes === 1 ? 'pass' : 'passes'}, the most that its files allow, an epoch needs about ${needs.join(' and ')} for a pass; ${allowed.join('; ')}.`,
     {
       code: 'GPUPS_MEMORY',
-      hint: 'Raise runner.pass_memory, or give the data in more and smaller files: what a pipe_command or a reader of yours reads is cut between files only.',
+      hint: 'Raise runner.pass_memory, or give the data in more and smaller files: what a pipe_command or a reader of yours reads is cut between files only. With runner.device: cpu rows train in memory.',
     },
   )
 }

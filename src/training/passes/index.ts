@@ -2,7 +2,7 @@
  * @file Passes of the GPU parameter server: a pass's rows are copied out of the host's tables, trained elsewhere and written back.
  * Knows nothing of epochs, checkpoints or the graph: samples in memory and tables come in.
  */
-export { estimate, type Growth, planPasses, sampleGrowth } from './forecast.ts'
+export { estimate, type Growth, type PassLimits, planPasses, sampleGrowth } from './forecast.ts'
 export {
   type BegunPass,
   createSides,

@@ -5,8 +5,8 @@
  * follows. A side is tables like the host's, with exactly the rows that the pass needs: weights and optimizer state, byte for byte as
  * the host has them. Whoever implements PassRows takes a side to where the rows are trained and brings it back:
  *
- *   begin(side)  every row of the side is there; nobody else writes it until end() resolved. A device numbers the rows in the order of
- *                SparseTable.scan(), uploads them and keeps sign -> number for its gathers; the CPU trains them where they lie.
+ *   begin(side)  every row of the side is there; nobody else writes it until end() resolved. A device takes them (step/device-rows.ts);
+ *                the CPU trains them where they lie.
  *   training     steps read and update these rows. Plain tables gain no row: all signs of the pass were collected. Tables with
  *                accessors do, where the entry policy admits a sign (SparseTable.push).
  *   end()        the side holds what training made of its rows (SparseTable.load for what lies elsewhere). May be begun again.
