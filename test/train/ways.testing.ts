@@ -6,6 +6,7 @@ import {
   evaluateWithServers,
   type InferOptions,
   infer,
+  overPasses,
   type TrainOptions,
   train,
   withServers,
@@ -73,6 +74,17 @@ export const WAYS: Readonly<Record<string, Way>> = {
     train: (options) => inRing(options, (own, group) => train(own, amongRanks(group))),
     infer: (options) => inRing(options, (own, group) => infer(own, evaluateAmongRanks(group))),
   },
+  'over passes': {
+    train: (options) => train({ ...options, config: ofPasses(options.config) }, overPasses()),
+    infer: (options) => infer(options),
+  },
+}
+
+/** The same job for the GPU parameter server, which reads into memory. */
+function ofPasses(loaded: TrainOptions['config']): TrainOptions['config'] {
+  const { config } = loaded
+  const runner = { ...config.runner, sync_mode: 'gpubox', reader_type: 'InmemoryDataset' } as const
+  return { ...loaded, config: { ...config, runner } }
 }
 
 /** Ways in which several processes bring together what they measured. */

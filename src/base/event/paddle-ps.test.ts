@@ -42,3 +42,24 @@ test('a server prints its role and that it runs', () => {
     'Run Server Begin',
   ])
 })
+
+test('a GPU parameter server begins with a table of its keys: names to the right, values in the middle, long ones by their end', () => {
+  const job = { role: 'worker', rank: 0, threads: 2 } as const
+  const own = { 'runner.sync_mode': 'gpubox', 'runner.use_gpu': true, 'runner.train_data_dir': '0123456789'.repeat(5) }
+  const lines = printed([{ kind: 'start', command: 'train', model: 'm', settings: own, job }])
+  const rule = `+${'-'.repeat(86)}+`
+  expect(lines).toEqual([
+    rule,
+    '|                PaddleRec Benchmark Envs|                    Value                    |',
+    rule,
+    '|                        runner.sync_mode|                   gpubox                    |',
+    '|                          runner.use_gpu|                    True                     |',
+    '|                   runner.train_data_dir|... 90123456789012345678901234567890123456789|',
+    rule,
+    '-- Role: TRAINER --',
+    'cpu_num: 2',
+    'sync_mode = gpubox',
+    'end network.....',
+    'Run Worker Begin',
+  ])
+})

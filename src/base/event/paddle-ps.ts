@@ -33,13 +33,13 @@ export function psLines(
   if (event.kind === 'start') {
     const cpus = job.role === 'worker' ? [`cpu_num: ${job.threads}`] : []
     const mode = seen.gpubox ? ['sync_mode = gpubox', 'end network.....'] : []
-    return { before: [`-- Role: ${ROLE_NAMES[job.role]} --`], after: [...cpus, ...mode, BEGINNINGS[job.role]], seen }
+    const envs = seen.gpubox && job.role === 'worker' ? envsTable(event.settings) : []
+    const role = `-- Role: ${ROLE_NAMES[job.role]} --`
+    return { before: [...envs, role], after: [...cpus, ...mode, BEGINNINGS[job.role]], seen }
   }
   const { gpubox } = seen
-  if (gpubox && event.kind === 'forecast') {
-    const total = event.estimated ? [] : [`Total example: ${event.samples}`]
-    return { before: total, after: [], seen: { ...seen, gpubox: { ...gpubox, devices: event.devices } } }
-  }
+  if (gpubox && event.kind === 'forecast')
+    return { before: [], after: [], seen: { ...seen, gpubox: { ...gpubox, devices: event.devices } } }
   const begun = gpubox
     ? event.kind === 'passBegin' && event.pass === 0
     : event.kind === 'epochStart' && event.phase === 'train'
@@ -60,6 +60,28 @@ export function psLines(
     return { before: [], after: job.role === 'worker' ? lines : [], seen }
   }
   return { before: [], after: [], seen }
+}
+
+const [KEY_WIDTH, VALUE_WIDTH, CUT] = [40, 45, 41]
+
+/** The keys as static_gpubox_trainer shows them: names right-aligned, values centred, long ones by their end. */
+function envsTable(settings: Readonly<Record<string, unknown>>): string[] {
+  const cells = Object.entries(settings).map(([key, value]) => [key, valueText(value)] as const)
+  const width = Math.max(KEY_WIDTH, ...cells.map(([key]) => key.length))
+  const line = (key: string, value: string) => `|${key.padStart(width)}|${centred(value)}|`
+  const rule = `+${'-'.repeat(width + VALUE_WIDTH + 1)}+`
+  return [rule, line('PaddleRec Benchmark Envs', 'Value'), rule, ...cells.map((cell) => line(...cell)), rule]
+}
+
+function valueText(value: unknown): string {
+  const text =
+    value === true ? 'True' : value === false ? 'False' : typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length > VALUE_WIDTH ? `... ${text.slice(-CUT)}` : text
+}
+
+function centred(text: string): string {
+  const left = (VALUE_WIDTH - text.length) >> 1
+  return `${' '.repeat(left)}${text}`.padEnd(VALUE_WIDTH)
 }
 
 /** Speed and AUC of each epoch, as Python writes them. */

@@ -1,5 +1,6 @@
 /** @file The GPU parameter server: training alone, pass after pass over rows that were copied out of the host's tables. */
 import { availableParallelism } from 'node:os'
+import { basename } from 'node:path'
 import type { LoadedConfig } from '../../base/config/index.ts'
 import { openDevice } from '../../base/device/index.ts'
 import { processEnv } from '../../base/env/index.ts'
@@ -32,6 +33,7 @@ import {
 } from '../threads/index.ts'
 import { LocalTraining } from './alone.ts'
 import { runtimeOptions, type TrainingContext, type TrainingJob } from './job.ts'
+import { noticeExamples, noticeTotal } from './worker-input.ts'
 
 /** Dense weights as they were at the end of a pass. */
 interface EndedPlace {
@@ -59,6 +61,8 @@ class PassTraining extends LocalTraining {
   #start: PassStart | undefined
   /** Where the last pass ended, inside the epoch under way. */
   #ended: EndedPlace | undefined
+  /** It was said how many samples there are. */
+  #isCounted = false
 
   constructor(context: TrainingContext, devices: number) {
     super({ ...context, config: withTrainers(context.config, devices) })
@@ -85,6 +89,7 @@ class PassTraining extends LocalTraining {
     const { model, files, context, params } = this
     const devices = this.#devices
     const sides = createSides(params.handle.tables)
+    await this.#noticeFiles()
     this.#reader = new PassReader(await this.#readerOptions())
     const trainers = {
       params: (thread: number): PassHandle => ({
@@ -164,6 +169,17 @@ class PassTraining extends LocalTraining {
     return this.context.rules.filesOf?.(epoch) ?? this.files.train!
   }
 
+  /** As static_gpubox_trainer says what it read. */
+  async #noticeFiles(): Promise<void> {
+    const { config, emit } = this.context
+    const files = this.#filesOf(this.#start!.position.epoch)
+    const say = (message: string) => emit({ kind: 'notice', message })
+    say(`train file_list: [${files.map((file) => `'${file}'`).join(', ')}]`)
+    say(`File list: [${files.map((file) => `'${basename(file)}'`).join(', ')}]`)
+    say('Get InmemoryDataset')
+    this.#isCounted = await noticeExamples(files, inputOf(config.config, 'train', files).isText, emit)
+  }
+
   /** Into how many passes epochs are cut; undefined where there is so much memory that nobody need ask. */
   async #plan(options: ReaderPoolOptions, kind: InputKind, format: Input['format']): Promise<number | undefined> {
     const { runner } = this.context.config.config
@@ -225,7 +241,10 @@ class PassTraining extends LocalTraining {
       counts: runner.pass_memory === undefined ? { tables: this.params.tables, devices: this.#devices } : undefined,
       epochs: runner.epochs,
       filesOf: (epoch) => this.#filesOf(epoch),
-      emit,
+      emit: (event) => {
+        if (event.kind === 'forecast' && !event.estimated && !this.#isCounted) noticeTotal(event.samples, emit)
+        emit(event)
+      },
     }
   }
 }

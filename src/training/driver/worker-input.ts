@@ -108,7 +108,7 @@ const LINE_FEED = 10
  * How many examples the files have, as static_ps_trainer says it: lines of plain text, one example each. Returns whether it was said. Of other data, and where counting would take
  * long, nothing is said before the first pass has read it.
  */
-async function noticeExamples(files: readonly string[], isText: boolean, emit: EventSink): Promise<boolean> {
+export async function noticeExamples(files: readonly string[], isText: boolean, emit: EventSink): Promise<boolean> {
   const bytes = measureFiles(files).reduce((sum, file) => sum + file.bytes, 0)
   if (!isText || bytes > MAX_BYTES || files.some((file) => file.endsWith('.gz'))) return false
   let total = 0
