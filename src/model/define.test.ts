@@ -204,6 +204,8 @@ export class DygraphModel {
   test('without a model says what was looked for', async () => {
     expect(await refusal({})).toContain('looked for static_model.ts, static_model.js, static_model.mjs, model.ts')
     expect(await refusal({ 'static_model.ts': STATIC }, 'dygraph')).toContain('looked for dygraph_model.ts')
+    // A folder of PaddleRec as it was checked out.
+    expect(await refusal({ 'net.py': 'pass\n' })).toContain('draft model.ts from its net.py:  oarfish port ')
     expect(await refusal({ 'model.ts': 'export class Model {}\n' }, 'dygraph')).toContain(
       'model.ts does not export a class DygraphModel; it exports Model',
     )

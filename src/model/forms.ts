@@ -56,7 +56,10 @@ export async function importModelFile(file: string): Promise<ModelFile> {
 function noModel(dir: string, mode: GraphMode): UserError {
   const what = mode === 'static' ? 'model' : 'dynamic model'
   const message = `no ${what} beside the config: looked for ${MODEL_FILES[mode].join(', ')} in ${shown(dir)}`
-  return new UserError(message, { code: 'MODEL_MISSING', hint: NO_MODEL[mode] })
+  // A folder of PaddleRec, as it was checked out.
+  const hasPython = existsSync(join(dir, 'net.py'))
+  const hint = hasPython ? `draft model.ts from its net.py:  oarfish port ${shown(dir)}` : NO_MODEL[mode]
+  return new UserError(message, { code: 'MODEL_MISSING', hint })
 }
 
 const NO_MODEL = {
