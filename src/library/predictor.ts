@@ -3,7 +3,7 @@ import { openDevice } from '../base/device/index.ts'
 import { processEnv, refuseTelemetry } from '../base/env/index.ts'
 import { isUserError, suggest, UserError } from '../base/util/index.ts'
 import type { Columns, SampleValue } from '../data/index.ts'
-import type { ExportManifest, ExportSlot, Scored, Scorer } from '../inference/export/index.ts'
+import type { ExportManifest, Field, Scored, Scorer } from '../inference/export/index.ts'
 
 /** What a model takes and gives, by name; `model.d.ts` of an export says it of that export. */
 export interface ModelTypes {
@@ -51,7 +51,7 @@ export interface ScoreFileOptions {
 export interface Predictor<Model extends ModelTypes = ModelTypes> extends AsyncDisposable {
   /** Slots, tables, inputs and outputs, as manifest.json has them. */
   readonly manifest: ExportManifest
-  /** Scores samples, each an object of values by slot. */
+  /** Scores samples, each an object of values by slot; raw values where the model declares features. */
   score(samples: readonly Model['sample'][]): Promise<Prediction<Model>>
   /** Scores slot or MultiSlot text, some hundred lines at a time, in the order of the lines. */
   scoreFiles(options: ScoreFileOptions): AsyncIterable<Prediction<Model>>
@@ -71,17 +71,17 @@ export async function openPredictor<Model extends ModelTypes = ModelTypes>(
   options: PredictorOptions,
 ): Promise<Predictor<Model>> {
   refuseTelemetry()
-  const { columnsOf, openExport, Scorer, scoreText } = await import('../inference/export/index.ts')
+  const { fieldsOf, openExport, rawColumns, Scorer, scoreText } = await import('../inference/export/index.ts')
   const { device = 'cpu', onNotice = () => {} } = options
   const scorer = await Scorer.open(await openExport(options.model), openDevice({ device }, processEnv(), onNotice))
   const turns = new Turns(scorer)
   const { manifest } = scorer
-  const check = sampleCheck(manifest.slots, options.fillMissing ?? false)
+  const check = sampleCheck(fieldsOf(manifest.slots), options.fillMissing ?? false)
   return {
     manifest,
     score: async (samples) => {
       samples.forEach(check)
-      return (await turns.score(asColumns(() => columnsOf(manifest.slots, samples as never)))) as Prediction<Model>
+      return (await turns.score(asColumns(() => rawColumns(manifest.slots, samples as never)))) as Prediction<Model>
     },
     scoreFiles: (text) => scoreText({ manifest, score: turns.score }, text) as AsyncIterable<Prediction<Model>>,
     close: turns.close,
@@ -115,9 +115,9 @@ class Turns {
 
 const OPEN_AGAIN = 'Open another with openPredictor(), or close this one later.'
 
-function sampleCheck(slots: readonly ExportSlot[], fillMissing: boolean) {
-  const needed = slots.filter((slot) => slot.needed).map(({ name }) => name)
-  const known = new Set(slots.map(({ name }) => name))
+function sampleCheck(fields: readonly Field[], fillMissing: boolean) {
+  const needed = fields.filter((field) => field.needed).map(({ name }) => name)
+  const known = new Set(fields.map(({ name }) => name))
   return (sample: unknown, i: number): void => {
     if (typeof sample !== 'object' || sample === null || Array.isArray(sample))
       throw wrongSample(i, 'expected an object with values by slot', `It has the slots ${listed(needed)}.`)

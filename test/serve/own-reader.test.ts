@@ -1,12 +1,13 @@
 /** @file predict, serve and diff with a model's own reader.ts and raw records; what a server says of itself. */
 import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { loadConfig } from '../../src/base/config/index.ts'
 import { type Served, serve } from '../../src/inference/serve/index.ts'
+import { openPredictor } from '../../src/library/index.ts'
 import { exportCheckpoint, train } from '../../src/training/driver/index.ts'
 
 vi.setConfig({ testTimeout: 240_000, hookTimeout: 240_000 })
@@ -89,6 +90,28 @@ describe('a server with the reader of a config', () => {
     const { stdout, code } = await oarfish('predict', '--model', 'out', '-m', 'config.yaml', 'data/part-0')
     expect(code).toBe(0)
     expect(stdout.trim().split('\n').map(Number)).toEqual(lines.json.scores)
+  })
+
+  test('and so does a program that opens the export', async () => {
+    const { json } = await post(`${LINES.join('\n')}\n`, 'text/plain')
+    await using predictor = await openPredictor({ model: out })
+    const records = LINES.map((line) => {
+      const [, age, city, ...x] = line.split(';')
+      return { age: Number(age), city: city!, x: x.map(Number) }
+    })
+    const { scores } = await predictor.score(records)
+    expect([...scores].map((score) => Number(score.toPrecision(9)))).toEqual(json.scores)
+    await expect(predictor.score([{ ...raw, age: 'old' }])).rejects.toMatchObject({
+      code: 'PREDICT_SAMPLE',
+      message: expect.stringContaining('bucketise needs a number, found "old"'),
+    })
+    // A cross has no raw field of its own.
+    await expect(predictor.score([{ ...raw, age_x_city: 1 }])).rejects.toThrow('no slot "age_x_city"')
+    await expect(predictor.score([{ city: 'Lima', x: [1, 2] }])).rejects.toThrow('slot "age" is missing')
+    const types = readFileSync(join(out, 'model.d.ts'), 'utf8')
+    expect(types).toContain('readonly city: Raw\n')
+    expect(types).toContain('readonly age: Measured\n')
+    expect(types).not.toContain('age_x_city')
   })
 
   test('names what it does not know in its answer, and what is wrong', async () => {

@@ -1,7 +1,5 @@
 /** @file What a server says of itself: OpenAPI made of the export's manifest, and a page to read and try it. */
-import { baseSlots, rawName } from '../../data/index.ts'
-import type { ExportManifest, ExportSlot } from '../export/index.ts'
-import { neededFields } from './request.ts'
+import { type ExportManifest, type ExportSlot, fieldsOf } from '../export/index.ts'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -35,8 +33,12 @@ const FEATURE_NOTES: Readonly<Record<string, Schema>> = {
 }
 
 export function openApi(manifest: ExportManifest): object {
-  const required = neededFields(manifest.slots).map(({ name }) => name)
-  const fields = (baseSlots(manifest.slots) as readonly ExportSlot[]).map((slot) => [rawName(slot), fieldSchema(slot)])
+  const all = fieldsOf(manifest.slots)
+  const required = all.filter(({ needed }) => needed).map(({ name }) => name)
+  const fields = all.map(({ name, slots }) => [
+    name,
+    slots.length === 1 ? fieldSchema(slots[0]!) : { allOf: slots.map(fieldSchema) },
+  ])
   const instance = { type: 'object', properties: Object.fromEntries(fields), required }
   const outputs = manifest.outputs.map(({ name, shape }) => [
     name,
@@ -102,21 +104,22 @@ export function openApi(manifest: ExportManifest): object {
 
 /** A request with one sample of zeros. */
 function exampleOf({ slots }: ExportManifest) {
-  const fields = neededFields(slots).map(({ name, filling }) => [name, filling.length === 1 ? filling[0] : filling])
-  return { instances: [Object.fromEntries(fields)] }
+  const fields = fieldsOf(slots).filter(({ needed }) => needed)
+  const values = fields.map(({ name, filling }) => [name, filling.length === 1 ? filling[0] : filling])
+  return { instances: [Object.fromEntries(values)] }
 }
 
 const escaped = (text: string) => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
 
 /** One page without anything from elsewhere: the fields, an example, a button that sends it. */
 export function docsPage(manifest: ExportManifest): string {
-  const needed = neededFields(manifest.slots)
   const example = exampleOf(manifest)
-  const rows = (baseSlots(manifest.slots) as readonly ExportSlot[])
-    .map((slot) => {
-      const name = rawName(slot)
-      const kind = slot.feature?.kind ?? (slot.kind === 'sparse' ? 'ids' : `${slot.width} ${slot.dtype}`)
-      const wanted = needed.some((field) => field.name === name) ? 'yes' : 'no'
+  const kindOf = (slot: ExportSlot) =>
+    slot.feature?.kind ?? (slot.kind === 'sparse' ? 'ids' : `${slot.width} ${slot.dtype}`)
+  const rows = fieldsOf(manifest.slots)
+    .map(({ name, slots, needed }) => {
+      const kind = slots.map(kindOf).join(', ')
+      const wanted = needed ? 'yes' : 'no'
       return `<tr><td><code>${escaped(name)}</code></td><td>${escaped(kind)}</td><td>${wanted}</td></tr>`
     })
     .join('\n')

@@ -1,16 +1,8 @@
 /** @file From a body to samples: JSON instances or text, checked slot by slot. Runs where samples are scored. */
 
 import { isUserError, suggest } from '../../base/util/index.ts'
-import {
-  baseSlots,
-  type Columns,
-  createColumnWriter,
-  createTextBlockParser,
-  formatOf,
-  rawName,
-  type Sample,
-} from '../../data/index.ts'
-import type { ExportSlot } from '../export/index.ts'
+import { type Columns, createColumnWriter, createTextBlockParser, formatOf, type Sample } from '../../data/index.ts'
+import { type ExportSlot, type Field, fieldsOf } from '../export/index.ts'
 import { badText, missingSlot, noSamples, notInstances, notJson, wrongValue } from './errors.ts'
 import type { BodyKind, ScoreRequest } from './messages.ts'
 
@@ -36,8 +28,9 @@ export function createRequestParser(slots: readonly ExportSlot[], fillMissing: b
 }
 
 function jsonParser(slots: readonly ExportSlot[], fillMissing: boolean) {
-  const needed = neededFields(slots)
-  const known = knownNames(slots)
+  const fields = fieldsOf(slots)
+  const needed = fields.filter((field) => field.needed)
+  const known = new Set(fields.map(({ name }) => name))
   return (body: Uint8Array): ParsedRequest => {
     const writer = createColumnWriter(slots)
     const ignored = new Set<string>()
@@ -65,27 +58,6 @@ function instancesIn(body: Uint8Array): readonly unknown[] {
   if (Array.isArray(list)) return list
   throw notInstances(isRecord(value) ? `an object with ${keysText(value)}` : `${typeof value}`)
 }
-
-/** A raw field that a sample must have, and what training makes of one that is not there. */
-export interface Field {
-  readonly name: string
-  readonly filling: readonly number[]
-}
-
-/** Once each: of the slots that are needed, and of those that needed crosses are made of. */
-export function neededFields(slots: readonly ExportSlot[]): readonly Field[] {
-  const crossed = new Set(
-    slots.flatMap(({ needed, feature }) => (needed && feature?.kind === 'cross' ? feature.of : [])),
-  )
-  const base = (baseSlots(slots) as readonly ExportSlot[]).filter(({ name, needed }) => needed || crossed.has(name))
-  const fields = base.map((slot): Field => {
-    const filling = new Array<number>(slot.kind === 'sparse' ? 1 : slot.width).fill(0)
-    return { name: rawName(slot), filling }
-  })
-  return [...new Map(fields.map((field) => [field.name, field])).values()]
-}
-
-const knownNames = (slots: readonly ExportSlot[]): ReadonlySet<string> => new Set(baseSlots(slots).map(rawName))
 
 /** Names that an answer tells at most. */
 const MOST_IGNORED = 20
@@ -119,8 +91,9 @@ function pickSlots(instance: unknown, needed: readonly Field[], place: string, f
 
 function textParser(slots: readonly ExportSlot[], fillMissing: boolean) {
   const parse = createTextBlockParser(slots)
-  const needed = neededFields(slots)
-  const known = knownNames(slots)
+  const fields = fieldsOf(slots)
+  const needed = fields.filter((field) => field.needed)
+  const known = new Set(fields.map(({ name }) => name))
   return (body: Uint8Array): ParsedRequest => {
     const format = formatOf(body)
     let columns: Columns
