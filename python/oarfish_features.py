@@ -67,8 +67,9 @@ def _slot(slot, record):
     if not feature:
         return values
     if feature["kind"] == "ids":
-        return [item for value in values for item in (value.split(feature["split"]) if isinstance(value, str) else [value])]
-    return [_encode(slot, raw) for raw in values]
+        items = [item for value in values for item in (value.split(feature["split"]) if isinstance(value, str) else [value])]
+        return [item for item in items if item != ""] or [0]
+    return [_encode(slot, 0 if raw == "" else raw) for raw in values]
 
 
 def _cross(slot, made):

@@ -4,15 +4,17 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { gzipSync } from 'node:zlib'
+import { parquetWriteBuffer } from 'hyparquet-writer'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { loadConfig } from '../../src/base/config/index.ts'
 import { formatUserError, type UserError } from '../../src/base/util/index.ts'
-import { batchColumns, type Columns, openReader } from '../../src/data/index.ts'
+import { batchColumns, type Columns } from '../../src/data/index.ts'
 import { openExport, Scorer } from '../../src/inference/export/index.ts'
 import { createRequestParser } from '../../src/inference/serve/request.ts'
 import { loadModelAs } from '../../src/model/index.ts'
 import { exportCheckpoint, train } from '../../src/training/driver/index.ts'
-import { findDataFiles, inputOf } from '../../src/training/threads/index.ts'
+import { closeReaders, findDataFiles, inputOf, openReaders } from '../../src/training/threads/input.ts'
 import { quiet } from './ways.testing.ts'
 
 vi.setConfig({ testTimeout: 240_000 })
@@ -53,28 +55,103 @@ const RECORDS = Array.from({ length: 60 }, (_, i) => ({
 type Field = keyof (typeof RECORDS)[number]
 const FIELDS = Object.keys(RECORDS[0]!) as Field[]
 
-const FORMS = {
-  'part-0.txt': RECORDS.map((own) => FIELDS.map((name) => `${name}:${own[name]}`).join(' ')).join('\n'),
-  'part-0.csv': [FIELDS.join(','), ...RECORDS.map((own) => FIELDS.map((name) => own[name]).join(','))].join('\n'),
-  'part-0.json': RECORDS.map((own) => JSON.stringify(own)).join('\n'),
+/** The same records by every reader: what its file holds, what else lies beside the model, what the config says. */
+interface Form {
+  readonly file: string
+  readonly data: string | Uint8Array
+  readonly beside?: Readonly<Record<string, string>>
+  readonly runner?: string
 }
+const JSON_LINES = RECORDS.map((own) => JSON.stringify(own)).join('\n')
+const TEXT = RECORDS.map((own) => FIELDS.map((name) => `${name}:${own[name]}`).join(' ')).join('\n')
+const CSV = [FIELDS.join(','), ...RECORDS.map((own) => FIELDS.map((name) => own[name]).join(','))].join('\n')
 const READER = `import { BaseRecDataset } from 'oarfish'
 export class RecDataset extends BaseRecDataset {
   async *[Symbol.asyncIterator]() { for await (const line of this.lines()) yield JSON.parse(line) }
 }
 `
+/** Raw fields in the order of the inputs; crosses have none. */
+const PIPE = `import json, sys
+for line in sys.stdin:
+    print(*("1 %s" % json.loads(line)[name] for name in ${JSON.stringify(FIELDS)}))
+`
+const python = (sample: string) => `import json
+class RecDataset:
+    def __init__(self, file_list, config):
+        self.file_list = file_list
+    def __iter__(self):
+        for file in self.file_list:
+            for line in open(file):
+                record = json.loads(line)
+                yield ${sample}
+`
+const PYTHON = 'train_reader_path: py_reader\n  infer_reader_path: py_reader'
+const parquet = (columns: Readonly<Record<string, readonly [string, readonly unknown[]]>>) =>
+  new Uint8Array(
+    parquetWriteBuffer({
+      columnData: Object.entries(columns).map(([name, [type, data]]) => ({ name, data, type }) as never),
+    }),
+  )
+const FORMS = {
+  text: { file: 'part-0.txt', data: TEXT },
+  'text in gzip': { file: 'part-0.gz', data: gzipSync(`${TEXT}\n`) },
+  CSV: { file: 'part-0.csv', data: CSV },
+  'CSV in quotes': {
+    file: 'part-0.csv',
+    data: CSV.split('\n')
+      .map((line) => line.split(',').map((cell) => `"${cell}"`))
+      .join('\n'),
+  },
+  Parquet: {
+    file: 'part-0.parquet',
+    data: parquet(
+      Object.fromEntries(
+        FIELDS.map((name) => {
+          const type = name === 'age' || name === 'price' ? 'DOUBLE' : name === 'city' ? 'STRING' : 'INT64'
+          const one = (value: number) => (type === 'INT64' ? BigInt(value) : type === 'STRING' ? String(value) : value)
+          return [name, [type, RECORDS.map((own) => one(own[name]))] as const]
+        }),
+      ),
+    ),
+  },
+  'a reader.ts': { file: 'part-0.json', data: JSON_LINES, beside: { 'reader.ts': READER } },
+  'a pipe': {
+    file: 'part-0.json',
+    data: JSON_LINES,
+    beside: { 'pipe.py': PIPE },
+    runner: 'reader_type: QueueDataset\n  infer_reader_type: QueueDataset\n  pipe_command: python3 pipe.py',
+  },
+  'a pipe into memory': {
+    file: 'part-0.json',
+    data: JSON_LINES,
+    beside: { 'pipe.py': PIPE },
+    runner: 'reader_type: InmemoryDataset\n  infer_reader_type: InmemoryDataset\n  pipe_command: python3 pipe.py',
+  },
+  'a Python reader by name': {
+    file: 'part-0.json',
+    data: JSON_LINES,
+    beside: { 'py_reader.py': python('record') },
+    runner: PYTHON,
+  },
+  'a Python reader in order': {
+    file: 'part-0.json',
+    data: JSON_LINES,
+    beside: { 'py_reader.py': python(`[[record[name]] for name in ${JSON.stringify(FIELDS)}]`) },
+    runner: PYTHON,
+  },
+} as const satisfies Readonly<Record<string, Form>>
 
-function folderOf(file: string, text: string, own = model()): string {
+function folderOf({ file, data, beside = {}, runner = '' }: Form, own = model()): string {
   const folder = mkdtempSync(join(root, 'job-'))
   mkdirSync(join(folder, 'data'))
-  writeFileSync(join(folder, 'data', file), `${text}\n`)
-  writeFileSync(join(folder, 'cities.txt'), '102\n100\n7\n')
-  writeFileSync(join(folder, 'model.ts'), own)
-  if (file.endsWith('.json')) writeFileSync(join(folder, 'reader.ts'), READER)
-  writeFileSync(
-    join(folder, 'config.yaml'),
-    'runner:\n  train_data_dir: data\n  test_data_dir: data\n  train_batch_size: 16\n  model_save_path: saved\n',
-  )
+  const files = {
+    [`data/${file}`]: typeof data === 'string' ? `${data}\n` : data,
+    'cities.txt': '102\n100\n7\n',
+    'model.ts': own,
+    'config.yaml': `runner:\n  train_data_dir: data\n  test_data_dir: data\n  train_batch_size: 16\n  model_save_path: saved\n  ${runner}\n`,
+    ...beside,
+  }
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
   return folder
 }
 
@@ -82,11 +159,16 @@ const load = (folder: string) => loadConfig({ path: join(folder, 'config.yaml'),
 
 async function columnsOf(folder: string): Promise<Columns> {
   const config = load(folder)
-  const { slots } = await loadModelAs('static', config)
-  const files = (await findDataFiles(config.config, ['train'])).train!
-  const { reader, format } = inputOf(config.config, 'train', files)
-  for await (const batch of openReader({ ...reader, slots, threads: 1, files, format, batchSize: 1000, epoch: 0 }))
-    return batchColumns(slots, batch)
+  const model = await loadModelAs('static', config)
+  const files = await findDataFiles(config.config, ['train'])
+  const readers = await openReaders(config.config, model, files, {})
+  try {
+    const { format } = inputOf(config.config, 'train', files.train!)
+    for await (const batch of readers.get('train')!.read({ files: files.train!, format, batchSize: 1000, epoch: 0 }))
+      return batchColumns(model.slots, batch)
+  } finally {
+    await closeReaders(readers)
+  }
   throw new Error('nothing was read')
 }
 
@@ -95,33 +177,40 @@ const SPARSE = ['age', 'city', 'item', 'user', 'user_x_item', 'three']
 const signOf = ({ signs }: Columns, sample: number, slot: string) =>
   Number(signs[sample * SPARSE.length + SPARSE.indexOf(slot)])
 
-test('every reader makes the same of raw records', async () => {
-  const [text, csv, user] = await Promise.all(
-    Object.entries(FORMS).map(([file, content]) => columnsOf(folderOf(file, content))),
-  )
-  expect(text!.samples).toBe(60)
-  for (const other of [csv!, user!]) {
-    expect([...other.signs]).toEqual([...text!.signs])
-    expect([...other.counts.subarray(0, 360)]).toEqual([...text!.counts.subarray(0, 360)])
-    expect(other.dense).toEqual(text!.dense)
-  }
-  // 17, 18, 24.5, 25, 34, 35, 80 in years; 102 is the first city, 100 the second, others are unknown.
-  expect([0, 1, 2, 3, 4, 5, 6].map((i) => signOf(text!, i, 'age'))).toEqual([0, 1, 1, 2, 2, 3, 3])
-  expect([0, 1, 2, 3].map((i) => signOf(text!, i, 'city'))).toEqual([2, 0, 1, 0])
-  expect([...text!.dense[1]!.subarray(0, 4)]).toEqual(
-    [0, Math.log1p(1.5), -Math.log1p(3), Math.log1p(1000)].map(Math.fround),
-  )
-  const items = RECORDS.map((_, i) => signOf(text!, i, 'item'))
-  expect(Math.max(...items)).toBeLessThan(1000)
-  expect(new Set(items).size).toBeGreaterThan(50)
-  expect(new Set(RECORDS.map((_, i) => signOf(text!, i, 'user_x_item'))).size).toBe(60)
+describe('every reader makes the same of raw records', () => {
+  let text: Columns
+  beforeAll(async () => {
+    text = await columnsOf(folderOf(FORMS.text))
+  })
+
+  test.each(Object.entries(FORMS))('%s', async (_, form) => {
+    const other = await columnsOf(folderOf(form))
+    expect(other.samples).toBe(60)
+    expect([...other.signs]).toEqual([...text.signs])
+    expect([...other.counts.subarray(0, 360)]).toEqual([...text.counts.subarray(0, 360)])
+    expect(other.dense).toEqual(text.dense)
+  })
+
+  test('which is what the features say', () => {
+    // 17, 18, 24.5, 25, 34, 35, 80 in years; 102 is the first city, 100 the second, others are unknown.
+    expect([0, 1, 2, 3, 4, 5, 6].map((i) => signOf(text, i, 'age'))).toEqual([0, 1, 1, 2, 2, 3, 3])
+    expect([0, 1, 2, 3].map((i) => signOf(text, i, 'city'))).toEqual([2, 0, 1, 0])
+    expect([...text.dense[1]!.subarray(0, 4)]).toEqual(
+      [0, Math.log1p(1.5), -Math.log1p(3), Math.log1p(1000)].map(Math.fround),
+    )
+    const items = RECORDS.map((_, i) => signOf(text, i, 'item'))
+    expect(Math.max(...items)).toBeLessThan(1000)
+    expect(new Set(items).size).toBeGreaterThan(50)
+    expect(new Set(RECORDS.map((_, i) => signOf(text, i, 'user_x_item'))).size).toBe(60)
+  })
 })
 
 test('words and lists of ids are taken from CSV; each combination is crossed', async () => {
   const inputs = `
     click: label('click'), price: dense('price', 1), city: sparse('city', vocabulary('cities.txt')),
     seen: sparse('seen', ids('|')), both: cross('city', 'seen', { hash: 1e6 }), age: sparse('years', bucketise([18], { from: 'age' })),`
-  const folder = folderOf('part-0.csv', 'click,price,city,seen,age\n1,2,Lima,5|6|7,17\n0,3,Oslo,9,18', model(inputs))
+  const data = 'click,price,city,seen,age\n1,2,Lima,5|6|7,17\n0,3,Oslo,9,18'
+  const folder = folderOf({ file: 'part-0.csv', data }, model(inputs))
   writeFileSync(join(folder, 'cities.txt'), 'Paris\nLima\n')
   const { counts, signs } = await columnsOf(folder)
   expect([...counts.subarray(0, 8)]).toEqual([1, 3, 3, 1, 1, 1, 1, 1])
@@ -129,8 +218,53 @@ test('words and lists of ids are taken from CSV; each combination is crossed', a
   expect([signs[7], signs[8], signs[9], signs[11]]).toEqual([0n, 0n, 9n, 1n])
 })
 
+/** The first record lacks what the features are made of; the second has all. */
+test('what is missing or empty is 0 before its feature, whichever reader finds it so', async () => {
+  const inputs = `click: label('click'), price: dense('price', 1, log()), age: sparse('age', bucketise([-5, 18])),
+    city: sparse('city', vocabulary('cities.txt')), item: sparse('item', hash(1000)), seen: sparse('seen', ids('|')),
+    both: cross('age', 'item', { hash: 1e6 }),`
+  const cities = { 'cities.txt': '7\n0\n' }
+  const whole = { click: 0, price: 1.5, age: 20, city: 7, item: 5, seen: 3 }
+  const names = Object.keys(whole) as (keyof typeof whole)[]
+  const forms: readonly Form[] = [
+    { file: 'part-0.txt', data: `click:1\n${names.map((name) => `${name}:${whole[name]}`).join(' ')}` },
+    { file: 'part-0.csv', data: `${names.join(',')}\n1,,,,,\n${Object.values(whole).join(',')}` },
+    {
+      file: 'part-0.parquet',
+      data: parquet(
+        Object.fromEntries(
+          names.map((name) => [name, ['DOUBLE', [name === 'click' ? 1 : null, whole[name]]] as const]),
+        ),
+      ),
+    },
+    {
+      file: 'part-0.json',
+      data: `{"click":1}\n${JSON.stringify(whole)}`,
+      beside: { 'reader.ts': READER },
+    },
+    {
+      file: 'part-0.json',
+      data: `${JSON.stringify({ click: 1, price: '', age: '', city: '', item: '', seen: '' })}\n${JSON.stringify(whole)}`,
+      beside: { 'reader.ts': READER },
+    },
+  ]
+  const found: Columns[] = []
+  for (const form of forms) {
+    const folder = folderOf({ ...form, beside: { ...form.beside, ...cities } }, model(inputs))
+    found.push(await columnsOf(folder))
+  }
+  const [first, ...others] = found.map(({ signs, counts, dense }) => [
+    [...signs],
+    [...counts],
+    dense.map((d) => [...d]),
+  ])
+  // Above -5, the second word, some bucket of "0", the id 0, and a cross of these.
+  expect([first![0]![0], first![0]![1], first![0]![3]]).toEqual([1n, 2n, 0n])
+  for (const other of others) expect(other).toEqual(first)
+})
+
 describe('an export', () => {
-  const folder = folderOf('part-0.csv', FORMS['part-0.csv'])
+  const folder = folderOf(FORMS.CSV)
   const out = join(folder, 'out')
   test('scores raw records as the trainer does, in the server and in Python', async () => {
     const config = load(folder)
@@ -146,7 +280,7 @@ describe('an export', () => {
     const body = Buffer.from(JSON.stringify({ instances: raw }))
     const served = await scorer.score(parse({ kind: 'json', body, answer: 'json' }).columns)
     expect([...served.scores]).toEqual([...trained.scores])
-    const text = Buffer.from(FORMS['part-0.txt'].replaceAll(/click:\d /g, ''))
+    const text = Buffer.from(TEXT.replaceAll(/click:\d /g, ''))
     const lines = await scorer.score(parse({ kind: 'text', body: text, answer: 'json' }).columns)
     expect([...lines.scores]).toEqual([...trained.scores])
     await scorer.close()
@@ -175,8 +309,11 @@ describe('an export', () => {
 })
 
 describe('what does not fit is refused where it stands', () => {
-  const refusal = async (inputs: string, csv = FORMS['part-0.csv']) => {
-    const folder = folderOf('part-0.csv', csv, model(`click: label('click'), price: dense('price', 1), ${inputs}`))
+  const refusal = async (inputs: string, csv = CSV) => {
+    const folder = folderOf(
+      { file: 'part-0.csv', data: csv },
+      model(`click: label('click'), price: dense('price', 1), ${inputs}`),
+    )
     const error = await (async () => train({ config: load(folder), emit: quiet }))().then(
       () => expect.fail('it was trained'),
       (error: UserError) => error,

@@ -7,10 +7,11 @@ import { addText, bucketOf, type Feature, type LogFeature, lanesOf } from './fea
 export type Raw = string | number | bigint
 export type Encoder = (raw: Raw) => number
 
-/** What makes a slot's values of raw ones; undefined where they are taken as they are. */
+/** What makes a slot's values of raw ones; undefined where they are taken as they are. No text at all is a missing value: 0. */
 export function encoderOf({ name, feature }: Pick<Slot, 'name' | 'feature'>): Encoder | undefined {
   if (!feature || feature.kind === 'ids' || feature.kind === 'cross') return undefined
-  return (ENCODERS[feature.kind] as (feature: Feature | LogFeature, name: string) => Encoder)(feature, name)
+  const encode = (ENCODERS[feature.kind] as (feature: Feature | LogFeature, name: string) => Encoder)(feature, name)
+  return (raw) => encode(raw === '' ? 0 : raw)
 }
 
 /** The raw field of a slot. */

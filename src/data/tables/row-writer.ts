@@ -62,7 +62,7 @@ export function createRowWriter(slots: readonly Slot[], sources: readonly Column
       for (const [i, place] of filler.places.entries()) addCell(filler, cells[place], filler.names[i]!)
       const count = filler.list.length - before
       if (filler.slot.kind === 'sparse') {
-        if (count === 0) signs.addNumber(0)
+        if (count === 0) signs.addNumber(filler.encode ? filler.encode(0) : 0)
         counts.push(count || 1)
       } else if (count !== filler.slot.width) {
         throw bad(`Slot "${filler.slot.name}": expected ${filler.slot.width} values, found ${count}.`)
@@ -106,7 +106,7 @@ export function createRowWriter(slots: readonly Slot[], sources: readonly Column
 function addCell(filler: Filler, cell: unknown, column: string): void {
   const { list, slot, split, hash, encode } = filler
   if (cell === undefined || cell === null || cell === '') {
-    if (slot.kind === 'dense') list.addNumber(0)
+    if (slot.kind === 'dense') list.addNumber(0) // which log leaves as it is
   } else if (typeof cell === 'string') {
     if (split !== undefined && cell.includes(split)) {
       for (const item of cell.split(split)) addCell(filler, item, column)
@@ -119,7 +119,7 @@ function addCell(filler: Filler, cell: unknown, column: string): void {
     if (!list.addNumber(cell)) throw badCell(column, list, String(cell))
   } else if (typeof cell === 'bigint') {
     if (!list.addBigint(cell)) throw badCell(column, list, String(cell))
-  } else if (typeof cell === 'boolean') list.addNumber(Number(cell))
+  } else if (typeof cell === 'boolean') addCell(filler, Number(cell), column)
   else if (isList(cell)) for (const item of Array.from(cell)) addCell(filler, item, column)
   else throw badCell(column, list, cell instanceof Date ? 'a date' : typeof cell)
 }

@@ -123,11 +123,13 @@ function listOf(value: SampleValue): readonly Scalar[] {
 }
 
 /** Several ids may stand in one text. */
-function itemsOf({ feature }: Slot, value: SampleValue): readonly Scalar[] {
+function itemsOf(slot: Slot, value: SampleValue): readonly Scalar[] {
   const list = listOf(value)
-  if (feature?.kind !== 'ids') return list
-  const { split } = feature
-  return list.flatMap((item): readonly Scalar[] => (typeof item === 'string' ? item.split(split) : [item]))
+  if (slot.feature?.kind !== 'ids' || list.length === 0) return list
+  const { split } = slot.feature
+  const items = list.flatMap((item): readonly Scalar[] => (typeof item === 'string' ? item.split(split) : [item]))
+  const given = items.filter((item) => item !== '')
+  return given.length === 0 ? missing(slot) : given
 }
 
 /** As in slot text. */
