@@ -20,6 +20,7 @@ export type { UserReaderOptions } from './messages.ts'
 export { pipeCommand } from './pipes/pipe-command.ts'
 export { blockOf, countPieces, type InputKind, type Part } from './plan.ts'
 export { readsFileByFile } from './python/reader-shape.ts'
+export { readRawRecords } from './raw-records.ts'
 export type { BatchReader, ReadOptions } from './reader.ts'
 export {
   allowNoFiles,

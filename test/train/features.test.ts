@@ -13,7 +13,7 @@ import { batchColumns, type Columns } from '../../src/data/index.ts'
 import { openExport, Scorer } from '../../src/inference/export/index.ts'
 import { createRequestParser } from '../../src/inference/serve/request.ts'
 import { loadModelAs } from '../../src/model/index.ts'
-import { exportCheckpoint, train } from '../../src/training/driver/index.ts'
+import { diff, exportCheckpoint, train } from '../../src/training/driver/index.ts'
 import { closeReaders, findDataFiles, inputOf, openReaders } from '../../src/training/threads/input.ts'
 import { quiet } from './ways.testing.ts'
 
@@ -306,6 +306,17 @@ describe('an export', () => {
     expect(asked({ ...good, age: 'old' })).toThrow(/"age": bucketise needs a number, found "old"/)
     expect(asked({ ...good, nation: 3 })().ignored).toEqual(['nation'])
   })
+})
+
+test.each(Object.entries(FORMS))('diff scores raw records by trainer and server alike: %s', async (_, form) => {
+  const folder = folderOf(form)
+  const config = load(folder)
+  const out = join(folder, 'out')
+  await train({ config, emit: quiet })
+  await exportCheckpoint({ config, out, emit: quiet })
+  const same = await diff({ config, model: out, rows: 50, emit: quiet })
+  expect(same.rows).toBe(50)
+  expect(same.largest).toBeLessThan(1e-6) // the graph of an export adds up in another order
 })
 
 describe('what does not fit is refused where it stands', () => {

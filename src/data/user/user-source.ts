@@ -55,7 +55,8 @@ interface DatasetModule {
   openDataset(config: unknown): Promise<RecDatasetClass>
 }
 
-async function loadRecDataset({ path, className, ours, config }: UserReaderOptions): Promise<RecDatasetClass> {
+/** The class that a user's file exports, of either kind. */
+export async function loadRecDataset({ path, className, ours, config }: UserReaderOptions): Promise<RecDatasetClass> {
   if (ours) return ((await import(path)) as DatasetModule).openDataset(config)
   const module = await importUserModule<Record<string, unknown>>(path)
   const named = className === undefined ? undefined : module[className]

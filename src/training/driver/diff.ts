@@ -1,10 +1,9 @@
 /** @file The same raw records scored twice: by the trainer's reader and tables, and by the server's parser and an export. */
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LoadedConfig } from '../../base/config/index.ts'
+import type { JobConfig, LoadedConfig } from '../../base/config/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
-import { importUserModule, UserError } from '../../base/util/index.ts'
-import { baseSlots, batchColumns, openReader, type RecDatasetClass, rawName } from '../../data/index.ts'
+import { UserError } from '../../base/util/index.ts'
+import { batchColumns, openReader, readLines, readRawRecords, type Slot } from '../../data/index.ts'
 import { openExport, planExport, Scorer, scoresOf, trainerOutputs } from '../../inference/export/index.ts'
 import { createRequestParser } from '../../inference/serve/index.ts'
 import { loadModel } from '../../model/index.ts'
@@ -71,7 +70,7 @@ export async function diff(options: DiffOptions): Promise<DiffResult> {
     const trained = scoresOf(manifest, await trainerOutputs(params, plan, columns), columns.samples)
 
     // As a client would ask: raw records, the export's features and tables.
-    const request = await rawRequest(loaded, file, columns.samples)
+    const request = await rawRequest(config, slots, file, columns.samples)
     const parsed = createRequestParser(manifest.slots, true)(request)
     if (parsed.columns.samples !== columns.samples)
       throw new Error(`internal: ${parsed.columns.samples} records in place of ${columns.samples}`)
@@ -94,62 +93,18 @@ export async function diff(options: DiffOptions): Promise<DiffResult> {
   }
 }
 
-/** The first records of a file as they are: text as text, others as JSON by field. */
-async function rawRequest(loaded: LoadedConfig, file: string, rows: number) {
-  const { reader, isText } = inputOf(loaded.config, 'infer', [file])
-  if (isText) {
-    const lines = readFileSync(file, 'utf8')
-      .split('\n')
-      .filter((line) => line.trim() !== '')
-    return { kind: 'text', body: Buffer.from(lines.slice(0, rows).join('\n')), answer: 'json' } as const
+/** The first records of a file as a client has them: text as text, others as JSON by field. */
+async function rawRequest(config: JobConfig, slots: readonly Slot[], file: string, rows: number) {
+  const { reader, isText } = inputOf(config, 'infer', [file])
+  if (!isText) {
+    const records = await readRawRecords({ ...reader, slots, file, rows })
+    return { kind: 'json', body: Buffer.from(JSON.stringify(records, asText)), answer: 'json' } as const
   }
-  const records = reader.userReader
-    ? await userRecords(reader.userReader.path, reader.userReader.config, file, rows)
-    : reader.table === 'csv'
-      ? await csvRecords(loaded, file, rows)
-      : undefined
-  if (!records)
-    throw new UserError('Records of this file cannot be had as they are.', {
-      code: 'CLI_OPTION',
-      where: { file },
-      hint: 'Give slot text, CSV, or data of a reader.ts; not Parquet, a pipe_command or a Python reader.',
-    })
-  return { kind: 'json', body: Buffer.from(JSON.stringify(records, asText)), answer: 'json' } as const
+  const lines: string[] = []
+  for await (const line of readLines(file)) if (lines.push(line) === rows) break
+  return { kind: 'text', body: Buffer.from(lines.join('\n')), answer: 'json' } as const
 }
 
-const asText = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
-
-async function userRecords(path: string, config: unknown, file: string, rows: number): Promise<unknown[]> {
-  const { RecDataset } = await importUserModule<{ RecDataset: RecDatasetClass }>(path)
-  const records: unknown[] = []
-  for await (const record of new RecDataset([file], config)) {
-    if (records.length === rows) break
-    records.push(record)
-  }
-  return records
-}
-
-/** Plain cells: a quote or another delimiter needs a reader of its own. */
-async function csvRecords(loaded: LoadedConfig, file: string, rows: number): Promise<unknown[]> {
-  const { csv_delimiter = file.endsWith('.tsv') ? '\t' : ',', csv_header, columns } = loaded.config.runner
-  const lines = readFileSync(file, 'utf8')
-    .split(/\r?\n/)
-    .filter((line) => line.trim() !== '')
-  const names = (csv_header ? lines.shift()! : '').split(csv_delimiter).map((name) => name.trim())
-  const { slots } = await loadModel(loaded)
-  return lines.slice(0, rows).map((line) => {
-    const cells = line.split(csv_delimiter)
-    const cell = (column: string) => cells[csv_header ? names.indexOf(column) : Number(column) - 1] ?? ''
-    const fields = baseSlots(slots).map((slot) => {
-      const own = columns[slot.name] ?? rawName(slot)
-      const spec = typeof own === 'string' || Array.isArray(own) ? { from: own } : own
-      const { from = rawName(slot), split } = spec as { from?: string | string[]; split?: string }
-      const values = [from].flat().flatMap((column) => (split ? cell(column).split(split) : [cell(column)]))
-      return [
-        rawName(slot),
-        values.map((value) => (value !== '' && slot.kind === 'dense' ? Number(value) : value)),
-      ] as const
-    })
-    return Object.fromEntries(fields.filter(([, values]) => values.some((value) => value !== '')))
-  })
-}
+/** What JSON lacks: whole numbers of 64 bits, typed arrays. */
+const asText = (_: string, value: unknown) =>
+  typeof value === 'bigint' ? String(value) : ArrayBuffer.isView(value) ? Array.from(value as Float32Array) : value
