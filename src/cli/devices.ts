@@ -11,12 +11,13 @@ export function devicesCommand(io: CliIo): Command {
 }
 
 async function runDevices(json: boolean, io: CliIo): Promise<void> {
-  const { chooseDevice, hostDevices, requestedDevice } = await import('../base/device/index.ts')
+  const { ASK_DEVICES, chooseDevice, hostDevices, requestedDevice } = await import('../base/device/index.ts')
   const found = hostDevices()
   // Where CUDA_VISIBLE_DEVICES is set, of what it shows.
-  const auto = attempt(() =>
+  const chosen = attempt(() =>
     chooseDevice({ ...requestedDevice({ use_gpu: true }, io.env), by: 'use_gpu: True' }, found),
   )
+  const auto = { ...chosen, notices: chosen.notices.map((notice) => notice.replace(` ${ASK_DEVICES}`, '')) }
   if (json) io.out.write(`${JSON.stringify({ ...found, auto: auto.device?.provider, notices: auto.notices })}\n`)
   else io.out.write(devicesText(found, auto))
 }

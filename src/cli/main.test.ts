@@ -40,3 +40,10 @@ test('a file that is not there is a user error without a stack', async () => {
   expect(err).toContain('missing/config.yaml')
   expect(err).not.toContain('    at ')
 })
+
+test('devices does not send its reader to itself', async () => {
+  const { code, out } = await capture(['devices'])
+  expect(code).toBe(0)
+  expect(out).toMatch(/^use_gpu: True computes on: /m)
+  expect(out).not.toContain('oarfish devices')
+})

@@ -30,6 +30,9 @@ function chooseBest(request: DeviceRequest, { cuda, webgpu }: FoundDevices): Cho
   return onCpu([`${request.by}: no device${hidden} was found, so the CPU computes. ${lookedFor({ cuda, webgpu })}`])
 }
 
+/** For who has not asked it yet. */
+export const ASK_DEVICES = '`oarfish devices` tells how to get them.'
+
 /** What was looked for in vain, in a sentence. */
 export function lookedFor({ cuda, webgpu }: FoundDevices): string {
   const unfit = webgpu.adapters.map(({ name, type, lacks }) =>
@@ -38,7 +41,7 @@ export function lookedFor({ cuda, webgpu }: FoundDevices): string {
       : `${name} lacks ${lacks.join(', ')}`,
   )
   const parts = [...webgpu.missing, ...cuda.missing].map(({ what }) => what)
-  return `Looked for ${[...parts, ...unfit].join('; ')}. \`oarfish devices\` tells how to get them.`
+  return `Looked for ${[...parts, ...unfit].join('; ')}. ${ASK_DEVICES}`
 }
 
 function take(request: DeviceRequest, provider: Exclude<Provider, 'cpu'>, adapters: readonly Adapter[]): Choice {
