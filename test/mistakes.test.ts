@@ -2,6 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { capture } from '../src/cli/capture.testing.ts'
 import { oarfish } from './oarfish.testing.ts'
@@ -364,13 +365,17 @@ test('there are thirty and more', () => {
   expect(Object.keys(MISTAKES).length).toBeGreaterThanOrEqual(30)
 })
 
-test.each(Object.entries(MISTAKES))('%s', async (_, { change, command = ['check'], where, why, fix }) => {
+function writeFiles(change: Change = () => undefined): void {
   const files: Files = { 'model.ts': MODEL, 'config.yaml': CONFIG, 'data/train/part-0': DATA, 'data/test/part-0': DATA }
   change(files)
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
     writeFileSync(join(folder, path), text)
   }
+}
+
+test.each(Object.entries(MISTAKES))('%s', async (_, { change, command = ['check'], where, why, fix }) => {
+  writeFiles(change)
   const words = [...command, '-m', join(folder, 'config.yaml')]
   // Threads that train have a process of their own.
   const { code, err } = await (command[0] === 'train' ? oarfish(words, folder) : capture(words))
@@ -381,16 +386,29 @@ test.each(Object.entries(MISTAKES))('%s', async (_, { change, command = ['check'
   expect(err).not.toMatch(/[\\/](dist|src)[\\/].*\.[jt]s:\d|internal/)
 })
 
+const TOOLS = fileURLToPath(new URL('../tools/', import.meta.url))
+
+test.each([
+  ['servers', ['--server_num=1', '--worker_num=2', `${TOOLS}static_ps_trainer.py`], ['--debug-nan'], {}],
+  [
+    'servers, by the environment',
+    ['--server_num=1', '--worker_num=1', `${TOOLS}static_ps_trainer.py`],
+    [],
+    { OARFISH_DEBUG_NAN: '1' },
+  ],
+  ['ranks', ['--nproc_per_node=2', `${TOOLS}static_trainer.py`], ['--debug-nan'], {}],
+])('a loss that is no number in a job with %s', async (_, launch, flags, env) => {
+  writeFiles(model(LOSS, 'mean(log(add(logit, -5)))'))
+  const { code, out, err } = await oarfish(['launch', ...launch, '-m', 'config.yaml', ...flags], folder, undefined, env)
+  expect(out + err).toMatch(
+    /The loss became NaN at epoch 0, batch 0; .* model\.ts:17 log\(\[20, 1\]\) made NaN .* log\(-[\d.]+\) = NaN/,
+  )
+  expect(out + err).toMatch(/Keep what goes into log above 0/)
+  expect(code).toBe(2)
+})
+
 test('what is right is valid, and a mistyped option does not hide the missing one', async () => {
-  for (const [path, text] of Object.entries({
-    'model.ts': MODEL,
-    'config.yaml': CONFIG,
-    'data/train/part-0': DATA,
-    'data/test/part-0': DATA,
-  })) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true })
-    writeFileSync(join(folder, path), text)
-  }
+  writeFiles()
   expect(await capture(['check', '-m', join(folder, 'config.yaml')])).toMatchObject({ code: 0, err: '' })
   const { code, err } = await capture(['train', '--mod', 'x'])
   expect([code, err]).toEqual([

@@ -1,10 +1,10 @@
 /** @file static_gpubox_trainer: the GPU parameter server, with PaddleRec's arguments; its side files go to the log folder. */
 import { Command } from 'commander'
-import { UserError } from '../base/util/index.ts'
+import { setDebugNan, UserError } from '../base/util/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { untilDone } from './interrupt.ts'
 import type { CliIo } from './io.ts'
-import { addConfigOptions, type ConfigOptions } from './options.ts'
+import { addConfigOptions, type ConfigOptions, debugNanOption } from './options.ts'
 import { openOutput } from './output.ts'
 import { withResultFile, writeProgramFiles } from './ps-files.ts'
 
@@ -12,6 +12,7 @@ interface GpuboxOptions extends ConfigOptions {
   readonly resume?: boolean
   readonly json?: boolean
   readonly digest?: boolean
+  readonly debugNan?: boolean
 }
 
 export function gpuboxTrainerCommand(io: CliIo): Command {
@@ -22,6 +23,7 @@ export function gpuboxTrainerCommand(io: CliIo): Command {
     .option('--resume', 'go on from the newest checkpoint in runner.model_save_path, also from inside an epoch')
     .option('--digest', 'end with a SHA-256 over weights, optimizer state and rows')
     .option('--json', 'print events as JSON lines')
+    .addOption(debugNanOption())
     .option('--profiler_options <text>', "of Paddle's profiler: accepted, without effect")
     .action((options: GpuboxOptions) => runGpuboxTrainer(options, io))
 }
@@ -29,6 +31,7 @@ export function gpuboxTrainerCommand(io: CliIo): Command {
 async function runGpuboxTrainer(options: GpuboxOptions, io: CliIo): Promise<void> {
   const { config_yaml, opt = [], json = false, resume = false, digest = false } = options
   const { loadConfig } = await import('../base/config/index.ts')
+  if (options.debugNan) setDebugNan(true)
   const config = loadConfig({ path: config_yaml, overrides: opt })
   const { sync_mode } = config.config.runner
   if (sync_mode !== 'gpubox') throw otherMode(sync_mode)

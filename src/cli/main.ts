@@ -1,6 +1,6 @@
 /** @file The `oarfish` command line: finds the command, hands over, turns its end into an exit code. Knows nothing of what commands do. */
 import { Command, CommanderError } from 'commander'
-import { suggest } from '../base/util/index.ts'
+import { setDebugNan, suggest } from '../base/util/index.ts'
 import { agentCommand, clusterHostCommand } from './agent.ts'
 import { checkCommand } from './check.ts'
 import { cloudCommand } from './cloud.ts'
@@ -140,6 +140,8 @@ export async function run(argv: readonly string[], given: CliIo = processIo()): 
   const isQuiet = argv.includes('--quiet') && !PASSES_ON.includes(argv[0] ?? '')
   const io = isQuiet ? quietIo(given) : given
   await setFileAccess(io.env)
+  // Of processes that a launcher starts, and of programs: they have no --debug-nan.
+  setDebugNan(io.env['OARFISH_DEBUG_NAN'] === '1')
   if (LAUNCHED.includes(argv[0] ?? '') && io.env['OARFISH_LIFELINE']) await underLauncher(io)
   const program = new Command('oarfish')
     .description('Distributed training of recommender models.')

@@ -22,6 +22,12 @@ export const modeOption = () =>
     'static (one graph) or dygraph (a graph a batch), of model.ts or of the file for the mode',
   ).default('static')
 
+export const debugNanOption = () =>
+  new Option(
+    '--debug-nan',
+    'look at every value of every step; one that is no number names the op that made it, and its line',
+  )
+
 export const engineOption = () =>
   new Option(
     '--engine <name>',

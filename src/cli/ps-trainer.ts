@@ -4,7 +4,7 @@ import { setDebugNan } from '../base/util/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { untilDone } from './interrupt.ts'
 import type { CliIo } from './io.ts'
-import { addConfigOptions, type ConfigOptions, modeOption, oneOf } from './options.ts'
+import { addConfigOptions, type ConfigOptions, debugNanOption, modeOption, oneOf } from './options.ts'
 import { openOutput } from './output.ts'
 import { withResultFile, writeProgramFiles } from './ps-files.ts'
 import { trainCommand } from './train.ts'
@@ -13,6 +13,7 @@ interface PsTrainerOptions extends ConfigOptions {
   readonly resume?: boolean
   readonly mode: string
   readonly json?: boolean
+  readonly debugNan?: boolean
 }
 
 const LOCAL_WARNING =
@@ -26,6 +27,7 @@ export function psTrainerCommand(io: CliIo): Command {
     .addOption(modeOption())
     .option('--resume', 'go on from the newest checkpoint in runner.model_save_path')
     .option('--json', 'print events as JSON lines')
+    .addOption(debugNanOption())
     .action((options: PsTrainerOptions) => runPsTrainer(options, io))
 }
 
@@ -39,12 +41,14 @@ async function runPsTrainer(options: PsTrainerOptions, io: CliIo): Promise<void>
   if (cluster.role === 'local') {
     output.emit({ kind: 'warning', message: LOCAL_WARNING })
     const overrides = opt.length > 0 ? ['-o', ...opt] : []
-    const flags = [json && '--json', resume && '--resume'].filter((flag) => flag !== false)
+    const flags = [json && '--json', resume && '--resume', options.debugNan && '--debug-nan'].filter(
+      (flag) => typeof flag === 'string',
+    )
     const args = ['-m', config_yaml, '--mode', mode, ...overrides, ...flags]
     await trainCommand(io).exitOverride().parseAsync(args, { from: 'user' })
     return
   }
-  setDebugNan(io.env['OARFISH_DEBUG_NAN'] === '1')
+  if (options.debugNan) setDebugNan(true)
   const config = loadConfig({ path: config_yaml, overrides: opt })
   const flags = psFlags(io.env)
   const work = async (signal: AbortSignal) => {

@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import { setDebugNan } from '../base/util/index.ts'
 import { untilDone } from './interrupt.ts'
 import type { CliIo } from './io.ts'
-import { addConfigOptions, type ConfigOptions, engineOption, modeOption, oneOf } from './options.ts'
+import { addConfigOptions, type ConfigOptions, debugNanOption, engineOption, modeOption, oneOf } from './options.ts'
 import { openOutput } from './output.ts'
 
 interface TrainCliOptions extends ConfigOptions {
@@ -24,10 +24,7 @@ export function trainCommand(io: CliIo): Command {
     .option('--json', 'print events as JSON lines, the last one {"kind":"done",...}')
     .option('--resume', 'go on from the newest checkpoint in runner.model_save_path, also from inside an epoch')
     .option('--digest', 'end with a SHA-256 over weights, optimizer state and rows: equal for equal runs of one thread')
-    .option(
-      '--debug-nan',
-      'look at every value of every step; one that is no number names the op that made it, and its line',
-    )
+    .addOption(debugNanOption())
     .addOption(engineOption())
     .action((options: TrainCliOptions) => runTrain(options, io))
 }
@@ -39,7 +36,7 @@ async function runTrain(options: TrainCliOptions, io: CliIo) {
   const { trainAsAsked } = await import('../library/index.ts')
   const { GRAPH_MODES } = await import('../model/index.ts')
   const { ENGINES } = await import('../training/threads/index.ts')
-  setDebugNan(options.debugNan === true || io.env['OARFISH_DEBUG_NAN'] === '1')
+  if (options.debugNan) setDebugNan(true)
   const config = loadConfig({ path: config_yaml, overrides: opt })
   // Of a job with servers, workers look for the data that they read.
   if (clusterFromEnv(io.env).role === 'local') checkDataDirs(config)
