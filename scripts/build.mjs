@@ -9,26 +9,16 @@ import { join, relative, sep } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { at, install, node } from './setup.mjs'
 
-// Each kernel is its own module with imported memory: shared ones see a table segment or the dense block,
-// private ones a thread's workspace (onnxruntime refuses tensors over shared memory).
-const KERNELS = {
-  segment: 'shared',
-  dense: 'shared',
-  workspace: 'private',
-  text: 'private',
-  reduce: 'private',
-  half: 'private',
-}
-const MEMORY = { shared: ['--sharedMemory', '--maximumMemory', '65536', '--enable', 'threads'], private: [] }
-const KERNEL_FLAGS = '-O3 --noAssert --runtime stub --use abort= --importMemory --enable simd'.split(' ')
 const TYPESCRIPT = ['typescript/bin/tsc', '-p', 'tsconfig.build.json', '--incremental', '--tsBuildInfoFile']
 
-/** Parts in the order in which they are made, each with all that its result depends on. */
+/** Parts, each with all that its result depends on. */
 const PARTS = {
-  kernels: { from: ['assembly', 'scripts/build.mjs'], make: makeKernels },
+  kernels: { from: ['assembly', 'scripts/kernels.mjs'], make: () => node(at('scripts', 'kernels.mjs')) },
   scripts: { from: ['src', 'scripts/build.mjs', 'scripts/bundle.mjs'], make: makeScripts },
   types: { from: ['src', 'types', 'tsconfig.json', 'tsconfig.build.json'], make: makeTypes },
 }
+/** What is made side by side, each list in its order: declarations of sources that are gone are removed with the scripts. */
+const LANES = [['kernels'], ['scripts', 'types']]
 const STAMP = at('dist', '.built.json')
 const LOCK = at('.cache', 'build.lock')
 const LOOK_MS = 100
@@ -38,15 +28,26 @@ process.exitCode = (await install()) ? await locked(build) : 1
 async function build() {
   mkdirSync(at('dist', 'wasm'), { recursive: true })
   const built = existsSync(STAMP) ? JSON.parse(readFileSync(STAMP, 'utf8')) : {}
-  for (const [name, { from, make }] of Object.entries(PARTS)) {
+  const codes = await Promise.all(LANES.map((names) => makeInOrder(names, built)))
+  return codes.find((code) => code === 1) ?? Math.max(...codes)
+}
+
+async function makeInOrder(names, built) {
+  for (const name of names) {
+    const { from, make } = PARTS[name]
     const text = fingerprint(from) // before it is made: a source that changes meanwhile is made again the next time
     if (built[name] === text) continue
-    const code = await make()
+    const code = await make().catch(told) // the other parts are made all the same
     if (code !== 0) return code
     built[name] = text
     writeFileSync(STAMP, JSON.stringify(built))
   }
   return 0
+}
+
+function told(error) {
+  console.error(error)
+  return 1
 }
 
 function fingerprint(paths) {
@@ -64,17 +65,6 @@ function sourcesOf(path) {
     .sort()
 }
 
-/** All at once: each is a process of its own, and one core alone takes twice as long. */
-async function makeKernels() {
-  const codes = await Promise.all(
-    Object.entries(KERNELS).map(([name, kind]) => {
-      const files = [`assembly/${name}.ts`, '--outFile', `dist/wasm/${name}.wasm`]
-      return tool('assemblyscript/bin/asc.js', ...files, ...KERNEL_FLAGS, ...MEMORY[kind])
-    }),
-  )
-  return codes.every((code) => code === 0) ? 0 : 1
-}
-
 async function makeScripts() {
   const { bundle } = await import('./bundle.mjs') // the bundler was installed above
   const written = new Set((await bundle()).flatMap((name) => [name, `${name}.map`]))
@@ -83,11 +73,8 @@ async function makeScripts() {
 }
 
 async function makeTypes() {
-  return await tool(...TYPESCRIPT, at('dist', '.tsbuildinfo'))
-}
-
-async function tool(script, ...args) {
-  return await node(at('node_modules', script), args)
+  const [script, ...args] = TYPESCRIPT
+  return await node(at('node_modules', script), [...args, at('dist', '.tsbuildinfo')])
 }
 
 /** Removes what a deleted or renamed source left in dist/, so that nothing runs or is packed that no longer exists. */
