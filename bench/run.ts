@@ -5,6 +5,7 @@ import { measureModes } from './accuracy/modes.ts'
 import { measureAccuracy } from './accuracy.ts'
 import { criteoLike } from './dataset.ts'
 import { measureDevice } from './device.ts'
+import { measureFeatures } from './features.ts'
 import { measureLibrary } from './library.ts'
 import { measurePasses } from './passes.ts'
 import { type Figures, report, writeDocs } from './report.ts'
@@ -56,6 +57,7 @@ if (options.only?.includes('device')) {
   const results = [await measureDevice(), await measurePasses()]
   process.exit(results.every(Boolean) ? 0 : 1)
 }
+if (options.only?.includes('features')) process.exit((await measureFeatures(rows, Number(options.rounds))) ? 0 : 1)
 const [TABLE_ROWS, PADDLE_ROWS] = [options['table-rows'], options['paddle-rows']]
 
 /** In the order in which they run. */

@@ -218,6 +218,19 @@ test('words and lists of ids are taken from CSV; each combination is crossed', a
   expect([signs[7], signs[8], signs[9], signs[11]]).toEqual([0n, 0n, 9n, 1n])
 })
 
+test('the logarithm of several values, from text and from columns', async () => {
+  const inputs = `click: label('click'), price: dense('price', 3, log()), user: sparse('user'),`
+  const text = 'click:1 price:1 price:-2 price:1000 user:5\nclick:0 price:0 price:4 price:0.5 user:6'
+  const csv = 'click,p,q,r,user\n1,1,-2,1000,5\n0,0,4,0.5,6'
+  const [byText, byColumns] = [
+    await columnsOf(folderOf({ file: 'part-0.txt', data: text }, model(inputs))),
+    await columnsOf(folderOf({ file: 'part-0.csv', data: csv, runner: 'columns: {price: [p, q, r]}' }, model(inputs))),
+  ]
+  const logs = [1, -2, 1000, 0, 4, 0.5].map((x) => Math.fround(Math.sign(x) * Math.log1p(Math.abs(x))))
+  expect([...byText.dense[1]!]).toEqual(logs)
+  expect([...byColumns.dense[1]!]).toEqual(logs)
+})
+
 /** The first record lacks what the features are made of; the second has all. */
 test('what is missing or empty is 0 before its feature, whichever reader finds it so', async () => {
   const inputs = `click: label('click'), price: dense('price', 1, log()), age: sparse('age', bucketise([-5, 18])),

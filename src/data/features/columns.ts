@@ -1,7 +1,7 @@
 /** @file Columns with their features: raw ids and numbers of text become signs and values, crosses are added. */
 import type { Columns, Slot } from '../batch.ts'
-import { encoderOf, rawName } from './encode.ts'
-import { addWord, bucketOf, lanesOf } from './feature.ts'
+import { encoderOf, idEncoderOf, rawName } from './encode.ts'
+import { bucketOf, lanesOf, step } from './feature.ts'
 
 type Convert = (columns: Columns) => Columns
 type SparseSlot = Extract<Slot, { kind: 'sparse' }>
@@ -24,66 +24,114 @@ export function textSlots(slots: readonly Slot[]): readonly Slot[] {
     const known = fields.get(name)
     const isNumber = slot.feature ? MEASURED.has(slot.feature.kind) : slot.kind === 'dense'
     // A field that is an id too is read as one: its whole number is measured.
-    if (known && (known.kind === 'sparse' || isNumber)) continue
+    if (known?.kind === 'sparse') continue
     const required = slot.required
-    const plain = slot.feature ? undefined : slot
-    if (isNumber) fields.set(name, plain ?? { kind: 'dense', name, width: 1, dtype: 'float32', required })
-    else fields.set(name, { kind: 'sparse', name, required })
+    const width = Math.max(known?.width ?? 1, slot.kind === 'dense' ? slot.width : 1)
+    if (!isNumber) fields.set(name, { kind: 'sparse', name, required })
+    else if (slot.kind === 'dense' && !slot.feature) fields.set(name, { ...slot, width })
+    else fields.set(name, known ? { ...known, width } : { kind: 'dense', name, width, dtype: 'float32', required })
   }
   return [...fields.values()]
 }
 
 const MEASURED: ReadonlySet<string> = new Set(['bucketise', 'log'])
 
-/** From columns of textSlots to those of baseSlots. */
+/**
+ * From columns of textSlots to those of baseSlots. Signs are copied as pairs of 32-bit words: a bigint for each would take longer than
+ * parsing the text.
+ */
 export function fromText(slots: readonly Slot[]): Convert {
   if (!slots.some(({ feature }) => feature && feature.kind !== 'cross')) return same
   const [base, raw] = [baseSlots(slots), textSlots(slots)]
   const rawSparse = raw.filter(({ kind }) => kind === 'sparse').map(({ name }) => name)
-  const rawDense = raw.filter(({ kind }) => kind === 'dense').map(({ name }) => name)
+  const rawDense = raw.filter((slot) => slot.kind === 'dense')
   const parts = base.map((slot) => {
     const name = rawName(slot)
-    return { slot, encode: encoderOf(slot), sparse: rawSparse.indexOf(name), dense: rawDense.indexOf(name) }
+    const dense = rawDense.findIndex((field) => field.name === name)
+    return {
+      width: slot.kind === 'dense' ? slot.width : 1,
+      isSparse: slot.kind === 'sparse',
+      encode: encoderOf(slot),
+      encodeId: idEncoderOf(slot),
+      sparse: rawSparse.indexOf(name),
+      dense,
+      rawWidth: rawDense[dense]?.width ?? 1,
+    }
   })
-  const sparse = parts.filter(({ slot }) => slot.kind === 'sparse')
-  const dense = parts.filter(({ slot }) => slot.kind === 'dense')
+  const sparse = parts.filter(({ isSparse }) => isSparse)
+  const runs = runsOf(sparse.map(({ sparse: id, encodeId }) => (id >= 0 && !encodeId ? id : -1)))
+  const dense = parts.filter(({ isSparse }) => !isSparse)
   return (columns) => {
     const { samples } = columns
     const counts = new Uint32Array(samples * sparse.length)
     const starts = new Uint32Array(samples + 1)
-    const signs = growing(columns.starts[samples]! + samples * sparse.length)
+    const words = wordsOf(columns.signs)
+    const signs = new SignList(columns.starts[samples]! + samples * sparse.length)
     const ends = new Uint32Array(rawSparse.length + 1)
     for (let i = 0; i < samples; i++) {
-      ends[0] = columns.starts[i]!
-      for (let s = 0; s < rawSparse.length; s++) ends[s + 1] = ends[s]! + columns.counts[i * rawSparse.length + s]!
-      for (let s = 0; s < sparse.length; s++) {
-        const part = sparse[s]!
+      endsOf(columns, i, ends)
+      for (let s = 0; s < sparse.length; s += runs[s]!) {
+        const { sparse: id, dense: number, encode, encodeId, rawWidth } = sparse[s]!
         const before = signs.length
-        if (part.sparse < 0) signs.addNumber(part.encode!(Number(columns.dense[part.dense]![i])))
+        if (id >= 0 && !encodeId) {
+          signs.copy(words, ends[id]!, ends[id + runs[s]!]!)
+          copyCounts(columns.counts, i * rawSparse.length + id, counts, i * sparse.length + s, runs[s]!)
+          continue
+        }
+        if (id < 0) signs.addNumber(encode!(Number(columns.dense[number]![i * rawWidth])))
         else
-          for (let at = ends[part.sparse]!; at < ends[part.sparse + 1]!; at++) {
-            if (part.encode) signs.addNumber(part.encode(columns.signs[at]!))
-            else signs.add(columns.signs[at]!)
-          }
+          for (let at = ends[id]!; at < ends[id + 1]!; at++)
+            signs.addNumber(encodeId!(words[2 * at]!, words[2 * at + 1]!))
         counts[i * sparse.length + s] = signs.length - before
       }
       starts[i + 1] = signs.length
     }
-    const values = dense.map(({ encode, sparse: id, dense: own }) => {
-      if (!encode && own >= 0) return columns.dense[own]!
-      const out = new Float32Array(samples)
+    const values = dense.map(({ encode, sparse: id, dense: own, width, rawWidth }) => {
+      if (!encode && own >= 0 && width === rawWidth) return columns.dense[own]!
+      const out = new Float32Array(samples * width)
       for (let i = 0; i < samples; i++)
-        out[i] = encode!(own >= 0 ? Number(columns.dense[own]![i]) : firstOf(columns, i, id, rawSparse.length))
+        for (let w = 0; w < width; w++) {
+          const value =
+            own >= 0 ? Number(columns.dense[own]![i * rawWidth + w]) : idAt(columns, rawSparse.length, i, id, w)
+          out[i * width + w] = encode ? encode(value) : value
+        }
       return out
     })
     return { samples, counts, starts, signs: signs.values(), dense: values }
   }
 }
 
-function firstOf({ starts, counts, signs }: Columns, sample: number, slot: number, slots: number): number {
-  let at = starts[sample]!
-  for (let s = 0; s < slot; s++) at += counts[sample * slots + s]!
-  return Number(signs[at]!)
+/** Of places among other columns, -1 where a slot is made: how many slots from each on are copied at once. */
+function runsOf(places: readonly number[]): readonly number[] {
+  return places.map((place, s) => {
+    let length = 1
+    while (place >= 0 && s + length < places.length && places[s + length] === place + length) length++
+    return length
+  })
+}
+
+function copyCounts(from: Uint32Array, at: number, to: Uint32Array, place: number, length: number): void {
+  for (let i = 0; i < length; i++) to[place + i] = from[at + i]!
+}
+
+const wordsOf = ({ buffer, byteOffset, length }: BigUint64Array) => new Uint32Array(buffer, byteOffset, 2 * length)
+
+/** Where the signs of each slot of a sample end; the first is where they begin. */
+function endsOf({ starts, counts }: Columns, sample: number, ends: Uint32Array): void {
+  const slots = ends.length - 1
+  let end = starts[sample]!
+  ends[0] = end
+  for (let s = 0; s < slots; s++) {
+    end += counts[sample * slots + s]!
+    ends[s + 1] = end
+  }
+}
+
+/** An id of a sample as a number, 0 where there are fewer; for the few fields that are ids and measured too. */
+function idAt(columns: Columns, slots: number, sample: number, slot: number, index: number): number {
+  let at = columns.starts[sample]!
+  for (let s = 0; s < slot; s++) at += columns.counts[sample * slots + s]!
+  return index < columns.counts[sample * slots + slot]! ? Number(columns.signs[at + index]!) : 0
 }
 
 /** From columns of baseSlots to those of all slots: combinations of signs. */
@@ -96,33 +144,37 @@ export function withCrosses(slots: readonly Slot[]): Convert {
       ? { of: feature.of.map((one) => own.indexOf(one)), buckets: feature.buckets, begun: lanesOf(name), from: -1 }
       : { of: [], buckets: 0, begun: lanesOf(''), from: own.indexOf(name) },
   )
+  const runs = runsOf(plans.map(({ from }) => from))
   return (columns) => {
     const { samples } = columns
     const counts = new Uint32Array(samples * sparse.length)
     const starts = new Uint32Array(samples + 1)
-    const signs = growing(columns.starts[samples]! + samples * (sparse.length - own.length))
-    const words = new Uint32Array(columns.signs.buffer, columns.signs.byteOffset, 2 * columns.signs.length)
+    const signs = new SignList(columns.starts[samples]! + samples * (sparse.length - own.length))
+    const words = wordsOf(columns.signs)
     const ends = new Uint32Array(own.length + 1)
+    const combine = (of: readonly number[], buckets: number, place: number, a: number, b: number): void => {
+      if (place === of.length) {
+        signs.addNumber(bucketOf({ a, b }, buckets))
+        return
+      }
+      const slot = of[place]!
+      for (let at = ends[slot]!; at < ends[slot + 1]!; at++) {
+        const [low, high] = [words[2 * at]!, words[2 * at + 1]!]
+        combine(of, buckets, place + 1, step(step(a, low), high), step(step(b, low), high))
+      }
+    }
     for (let i = 0; i < samples; i++) {
-      ends[0] = columns.starts[i]!
-      for (let s = 0; s < own.length; s++) ends[s + 1] = ends[s]! + columns.counts[i * own.length + s]!
-      for (const [s, { of, buckets, begun, from }] of plans.entries()) {
+      endsOf(columns, i, ends)
+      for (let s = 0; s < plans.length; s += runs[s]!) {
+        const { of, buckets, begun, from } = plans[s]!
         const before = signs.length
-        const combine = (place: number, a: number, b: number): void => {
-          if (place === of.length) {
-            signs.addNumber(bucketOf({ a, b }, buckets))
-            return
-          }
-          for (let at = ends[of[place]!]!; at < ends[of[place]! + 1]!; at++) {
-            const lanes = { a, b }
-            addWord(lanes, words[2 * at]!)
-            addWord(lanes, words[2 * at + 1]!)
-            combine(place + 1, lanes.a, lanes.b)
-          }
+        if (from < 0) {
+          combine(of, buckets, 0, begun.a, begun.b)
+          counts[i * sparse.length + s] = signs.length - before
+        } else {
+          signs.copy(words, ends[from]!, ends[from + runs[s]!]!)
+          copyCounts(columns.counts, i * own.length + from, counts, i * sparse.length + s, runs[s]!)
         }
-        if (from < 0) combine(0, begun.a, begun.b)
-        else for (let at = ends[from]!; at < ends[from + 1]!; at++) signs.add(columns.signs[at]!)
-        counts[i * sparse.length + s] = signs.length - before
       }
       starts[i + 1] = signs.length
     }
@@ -130,32 +182,39 @@ export function withCrosses(slots: readonly Slot[]): Convert {
   }
 }
 
-/** Signs in an array that grows; small numbers without a bigint. */
-function growing(room: number) {
-  let values = new BigUint64Array(Math.max(16, room))
-  let words = new Uint32Array(values.buffer)
-  let length = 0
-  const reserve = () => {
-    if (length < values.length) return
-    const larger = new BigUint64Array(2 * values.length)
-    larger.set(values)
-    values = larger
-    words = new Uint32Array(values.buffer)
+/** Signs in an array that grows, as pairs of words. */
+class SignList {
+  length = 0
+  #words: Uint32Array<ArrayBuffer>
+
+  constructor(room: number) {
+    this.#words = new Uint32Array(2 * Math.max(16, room))
   }
-  return {
-    get length() {
-      return length
-    },
-    add(sign: bigint) {
-      reserve()
-      values[length++] = sign
-    },
-    addNumber(value: number) {
-      reserve()
-      words[2 * length] = value
-      words[2 * length + 1] = value / 2 ** 32
-      length++
-    },
-    values: () => values.subarray(0, length),
+
+  /** Below 2^53. */
+  addNumber(value: number): void {
+    this.#reserve(1)
+    const at = 2 * this.length++
+    this.#words[at] = value
+    this.#words[at + 1] = value / 2 ** 32
+  }
+
+  copy(words: Uint32Array, from: number, to: number): void {
+    this.#reserve(to - from)
+    const own = this.#words
+    let at = 2 * this.length
+    for (let word = 2 * from; word < 2 * to; word++) own[at++] = words[word]!
+    this.length += to - from
+  }
+
+  values(): BigUint64Array {
+    return new BigUint64Array(this.#words.buffer, 0, this.length)
+  }
+
+  #reserve(more: number): void {
+    if (2 * (this.length + more) <= this.#words.length) return
+    const larger = new Uint32Array(2 * Math.max(this.#words.length, this.length + more))
+    larger.set(this.#words)
+    this.#words = larger
   }
 }

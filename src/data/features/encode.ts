@@ -1,7 +1,7 @@
 /** @file Raw values as signs and numbers, by the feature of a slot. */
 import { UserError } from '../../base/util/index.ts'
 import type { Slot } from '../batch.ts'
-import { addText, bucketOf, type Feature, type LogFeature, lanesOf } from './feature.ts'
+import { addText, bucketOf, type Feature, type LogFeature, lanesOf, step } from './feature.ts'
 
 /** One raw value: a cell, an item of a sample or of a request. */
 export type Raw = string | number | bigint
@@ -12,6 +12,48 @@ export function encoderOf({ name, feature }: Pick<Slot, 'name' | 'feature'>): En
   if (!feature || feature.kind === 'ids' || feature.kind === 'cross') return undefined
   const encode = (ENCODERS[feature.kind] as (feature: Feature | LogFeature, name: string) => Encoder)(feature, name)
   return (raw) => encode(raw === '' ? 0 : raw)
+}
+
+/** The same for ids of text, as their lower and upper 32 bits; a digit or two of arithmetic, where a text of each id would be made first. */
+export type IdEncoder = (low: number, high: number) => number
+
+export function idEncoderOf(slot: Pick<Slot, 'name' | 'feature'>): IdEncoder | undefined {
+  const encode = encoderOf(slot)
+  if (!encode) return undefined
+  const { name, feature } = slot
+  const small =
+    feature!.kind === 'hash' ? digitsHash(name, feature!) : feature!.kind === 'vocabulary' ? placeOf(feature!) : encode
+  return (low, high) => (high < 2 ** 21 ? small(high * 2 ** 32 + low) : encode((BigInt(high) << 32n) | BigInt(low)))
+}
+
+/** As ENCODERS.hash of the digits, for whole numbers below 2^53. */
+function digitsHash(name: string, { buckets }: Extract<Feature, { kind: 'hash' }>): (value: number) => number {
+  const begun = lanesOf(name)
+  const digits = new Uint8Array(16)
+  return (value) => {
+    let first = digits.length
+    let rest = value
+    do {
+      const tens = Math.floor(rest / 10)
+      digits[--first] = ZERO + (rest - 10 * tens)
+      rest = tens
+    } while (rest > 0)
+    let { a, b } = begun
+    for (; first < digits.length; first++) {
+      a = step(a, digits[first]!)
+      b = step(b, digits[first]!)
+    }
+    return bucketOf({ a, b }, buckets)
+  }
+}
+
+const ZERO = 48 // the digit's code
+
+function placeOf({ words }: Extract<Feature, { kind: 'vocabulary' }>): (value: number) => number {
+  const places = new Map(
+    words.flatMap((word, i) => (String(Number(word)) === word ? [[Number(word), i + 1] as const] : [])),
+  )
+  return (value) => places.get(value) ?? 0
 }
 
 /** The raw field of a slot. */
@@ -52,7 +94,7 @@ const ENCODERS: {
   },
   log: (_, name) => (raw) => {
     const value = numberOf(raw, name, 'log')
-    return Math.sign(value) * Math.log1p(Math.abs(value))
+    return value < 0 ? -Math.log1p(-value) : Math.log1p(value)
   },
 }
 
@@ -71,8 +113,9 @@ function kept(encode: Encoder): Encoder {
 
 /** Text that is a number is one; numbers are rounded as the reader of text rounds them, so that all readers agree. */
 function numberOf(raw: Raw, name: string, kind: string): number {
-  const value = typeof raw === 'string' && raw.trim() === '' ? Number.NaN : Math.fround(Number(raw))
-  if (Number.isFinite(value)) return value
+  const value = Math.fround(Number(raw))
+  // White space counts as 0 in JavaScript.
+  if (Number.isFinite(value) && (value !== 0 || typeof raw !== 'string' || raw.trim() !== '')) return value
   const found = typeof raw === 'string' ? JSON.stringify(raw.slice(0, 40)) : String(raw)
   throw new UserError(`Slot "${name}": ${kind} needs a number, found ${found}.`, { code: 'DATA_SAMPLE' })
 }
