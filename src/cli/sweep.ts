@@ -41,6 +41,10 @@ async function runSweep(typed: SweepCliOptions, io: CliIo): Promise<void> {
   const known = oneOf('--strategy', STRATEGIES, strategy)
   const config = loadConfig({ path, overrides })
   checkDataDirs(config)
+  const check = async (changed: readonly string[]) => {
+    const { loadModel } = await import('../model/index.ts')
+    await loadModel(loadConfig({ path, overrides: [...overrides, ...changed] }))
+  }
   const say = (text: string) => io.out.write(`${text}\n`)
   const onRun = (run: RunResult) =>
     say(`run ${run.run}: ${trialText(run)}  ${valueText(run)}  (${run.epochs} epochs, ${run.seconds.toFixed(1)} s)`)
@@ -58,6 +62,7 @@ async function runSweep(typed: SweepCliOptions, io: CliIo): Promise<void> {
       env: io.env,
       signal,
       onRun,
+      check,
     })
     if (interrupted) return
     for (const line of tableOf(runs)) say(line)

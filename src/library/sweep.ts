@@ -4,7 +4,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { LoadedConfig } from '../base/config/index.ts'
 import type { EventOf } from '../base/event/index.ts'
-import { packageFile, shown, UserError } from '../base/util/index.ts'
+import { isUserError, packageFile, shown, UserError } from '../base/util/index.ts'
 import { gridTrials, parseSearch, randomTrial, type Trial } from './search-space.ts'
 
 export const STRATEGIES = ['random', 'grid', 'halving'] as const
@@ -27,6 +27,8 @@ export interface SweepOptions {
   readonly out: string
   readonly env: NodeJS.ProcessEnv
   readonly signal: AbortSignal
+  /** Throws where a run with these changes could not begin. */
+  readonly check: (changed: readonly string[]) => Promise<void>
   readonly onRun: (run: RunResult) => void
 }
 
@@ -59,6 +61,7 @@ export async function sweep(options: SweepOptions): Promise<SweepResult> {
     strategy === 'grid'
       ? gridTrials(keys)
       : Array.from({ length: options.runs }, (_, i) => randomTrial(keys, options.seed, i))
+  await someFits(trials, options.check)
   mkdirSync(options.out, { recursive: true })
   await sameSweep(options)
   let left = trials.map((_, run) => run)
@@ -82,6 +85,22 @@ export async function sweep(options: SweepOptions): Promise<SweepResult> {
   }
   return { runs: await byValue([...results.values()], config), interrupted: signal.aborted }
 }
+
+/** A key that the model does not have would fail in every run. */
+async function someFits(trials: readonly Trial[], check: SweepOptions['check']): Promise<void> {
+  let first: unknown
+  for (const trial of trials) {
+    try {
+      return await check(changesOf(trial))
+    } catch (error) {
+      if (!isUserError(error)) throw error
+      first ??= error
+    }
+  }
+  throw first
+}
+
+const changesOf = (trial: Trial) => Object.entries(trial).map(([key, value]) => `${key}=${value}`)
 
 /** Epochs that the runs of each rung have in all; alike for all runs where none is given up. */
 function rungs(strategy: Strategy, runs: number, epochs: number): readonly number[] {
@@ -117,7 +136,7 @@ async function runOne(
   if (known && known.epochs >= epochs) return known
   mkdirSync(folder, { recursive: true })
   const { startChild } = await import('../jobs/launch/index.ts')
-  const changed = Object.entries(trial).map(([key, value]) => `${key}=${value}`)
+  const changed = changesOf(trial)
   const own = [
     `runner.epochs=${epochs}`,
     `runner.model_save_path=${join(folder, 'model')}`,

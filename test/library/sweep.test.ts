@@ -112,3 +112,11 @@ test('a run that fails is told, and a sweep without test data is refused', async
   const refused = await sweep('--set', `${RATE}=0.01,0.1`, '--strategy', 'girds')
   expect(refused).toMatchObject({ code: 2, text: expect.stringContaining('did you mean "grid"') })
 })
+
+test('a key that the model does not have is refused before anything runs', async () => {
+  const { code, text } = await sweep('--set', 'hyper_parameters.optimizer.learning_rat=log:1e-4..1e-2', '--out', 'none')
+  expect(code).toBe(2)
+  expect(text.match(/error in config\.yaml/g)).toHaveLength(1)
+  expect(text).toContain('hyper_parameters.optimizer')
+  expect(existsSync(join(folder, 'none'))).toBe(false)
+})
