@@ -151,6 +151,15 @@ test('diff finds no difference, and says how large one is', async () => {
   expect(changed.code).toBe(1)
 })
 
+test.each([
+  ['--tolerance', 'small', /Expected a number from 0/],
+  ['--rows', '0', /Expected 1 or more/],
+])('diff %s %s is refused, not taken for none', async (flag, value, message) => {
+  const { code, stderr } = await oarfish('diff', '-m', 'config.yaml', '--model', 'out', flag, value)
+  expect(code).toBe(2)
+  expect(stderr).toMatch(message)
+})
+
 test('serve -m without a reader.ts is refused', async () => {
   writeFileSync(
     join(folder, 'plain.yaml'),
