@@ -89,7 +89,9 @@ def typed(column, values):
         if kind in ("float64", "float16") or any(isinstance(value, float) for value in values):
             return array.array("d", values)
         return array.array("Q" if any(value >= 2**63 for value in values) else "q", values)
-    except (TypeError, OverflowError) as error:
+    except TypeError:
+        raise SampleError("expected numbers, found %s" % shown(column[0]))
+    except OverflowError as error:
         raise SampleError("%s: %s" % (error, shown(column[0])))
 
 

@@ -1,6 +1,6 @@
 """Samples as frames: a length, a header in JSON, then records of arrays, or for each field its values one sample after the other.
 
-Arrays of numpy become records by one call of C code; anything else goes a slower way with the same result.
+Arrays of numpy become records by one call of C code, those of its stand-in columns; anything else goes a slower way with the same result.
 """
 import itertools
 import json
@@ -39,7 +39,7 @@ class FrameWriter(object):
         text += b" " * (-len(text) % 8)
         pieces = []
         for array in arrays:
-            data = array if isinstance(array, bytes) else array.tobytes()
+            data = array if isinstance(array, bytearray) else array.tobytes()
             pieces.append(data)
             if len(data) % 8:
                 pieces.append(b"\0" * (-len(data) % 8))
@@ -99,7 +99,7 @@ class SampleStream(object):
         return min(self._limit, BLOCK - self.samples % BLOCK)
 
     def flush(self):
-        if self._packer is not None and self._packer.packed:
+        if self._packer is not None and self._packer.count:
             self._flush_packed()
         samples = self._kept[:]
         del self._kept[:]
@@ -118,8 +118,8 @@ class SampleStream(object):
             self._limit = max(1, self._limit // 2)
 
     def _flush_packed(self):
-        count, fields, records = self._packer.take()
-        size = self._send_columns(count, fields, [records], records=True)
+        count, fields, arrays = self._packer.take()
+        size = self._send_columns(count, fields, arrays, records=self._packer.records)
         self.samples += count
         if size > FRAME_BYTES:
             self._limit = max(1, self._limit // 2)

@@ -51,6 +51,9 @@ async function errorOf(...args: Parameters<typeof read>): Promise<string> {
   if (!isUserError(error)) throw error ?? new Error('expected an error')
   return formatUserError(error).replaceAll(`${folder}/`, '')
 }
+async function* only<T>(item: T): AsyncIterable<T> {
+  yield item
+}
 let readers = 0
 /** A reader whose __iter__ has this body. */
 const rec = (...body: readonly string[]) =>
@@ -119,6 +122,33 @@ describe('a Python reader', () => {
       [[-3n], [2n ** 64n - 1n], [2n ** 63n, 0n], [1, 0.25, 3]],
       [[4n], [7n], [8n, 9n], [0, 0, Math.fround(1e-3)]],
     ])
+  })
+
+  test('gives arrays whose types and lengths change from sample to sample, and keeps nothing of one it refuses', async () => {
+    const dense = 'np.array([0.5, 1, 2]).astype("float32")'
+    const path = rec(
+      `yield [np.array([1]), np.array([5]), np.array([6, 7]), ${dense}]`,
+      `yield (np.array([-1]), np.array([2**64 - 1]), np.array([8]), ${dense})`,
+      `yield [np.array([2]), np.array([3]), np.array([4]), np.array([1, 2, 3])]`,
+      `yield [np.array([2]), np.array([3]), np.array([4]), np.array([0.25, 2, 3])]`,
+      `yield [[2], 3, np.array([[4], [9]]), (1, 2, 3)]`,
+      `yield [np.array([3]), np.array([3]), np.array([4]), ${dense}]`,
+      `yield [np.array([4]), np.array([3]), np.array(["x"]), ${dense}]`,
+    )
+    const seen: unknown[] = []
+    const reading = (async () => {
+      for await (const batch of read(path, { batchSize: 1 })) seen.push(...(await collect(only(batch)))[0]!.samples)
+    })()
+    const error = formatUserError(await reading.catch((thrown) => thrown)).replaceAll(`${folder}/`, '')
+    expect(seen).toEqual([
+      [[1n], [5n], [6n, 7n], [0.5, 1, 2]],
+      [[-1n], [2n ** 64n - 1n], [8n], [0.5, 1, 2]],
+      [[2n], [3n], [4n], [1, 2, 3]],
+      [[2n], [3n], [4n], [0.25, 2, 3]],
+      [[2n], [3n], [4n, 9n], [1, 2, 3]],
+      [[3n], [3n], [4n], [0.5, 1, 2]],
+    ])
+    expect(error).toMatch(/sample 7 of data: slot "2": expected numbers, found/)
   })
 
   test('may be a Dataset, a Reader with dataloader, or a Reader of lines', async () => {
