@@ -155,6 +155,110 @@ test(
   LIMIT,
 )
 
+/** A folder as PaddleRec has thirteen: no static_model.py. */
+const DYGRAPH = `import paddle
+import net
+
+
+class DygraphModel():
+    def create_model(self, config):
+        rows = config.get("hyper_parameters.rows")
+        sizes = config.get("hyper_parameters.sizes")
+        score_model = net.Score(rows, 2, 2, 3, sizes)
+        return score_model
+
+    def create_feeds(self, batch_data, config):
+        label = paddle.to_tensor(batch_data[0].numpy().astype('int64').reshape(-1, 1))
+        return label, batch_data[1:3], batch_data[3]
+
+    def create_loss(self, pred, label):
+        return paddle.mean(paddle.nn.functional.log_loss(pred, paddle.cast(label, 'float32')))
+
+    def create_optimizer(self, dy_model, config):
+        lr = config.get("hyper_parameters.optimizer.learning_rate", 0.001)
+        optimizer = paddle.optimizer.Adam(learning_rate=lr, parameters=dy_model.parameters())
+        return optimizer
+
+    def train_forward(self, dy_model, metrics_list, batch_data, config):
+        label, ids, dense = self.create_feeds(batch_data, config)
+        pred = dy_model.forward(ids, dense)
+        loss = self.create_loss(pred, label)
+        return loss, metrics_list, {'loss': loss}
+`
+
+test(
+  'of a folder with dygraph_model.py alone, layers and optimizer are drafted, and the rest stands as its lines',
+  async () => {
+    await rm(join(folder, 'static_model.py'))
+    await writeFile(join(folder, 'dygraph_model.py'), DYGRAPH)
+    const { code, out, err } = await oarfish(['port', '.'], folder)
+    expect(code, err).toBe(0)
+    expect(out).toContain(
+      'there is no static_model.py: layers and optimizer were followed as dygraph_model.py makes them',
+    )
+    expect(out).toMatch(/net\.py:\d+-\d+: dygraph_model\.py calls it with tensors of a batch/)
+    const text = await draft()
+    for (const line of [
+      'const score_model = new Score(rows, 2, 2, 3, sizes)',
+      'const dy_model = score_model',
+      '// dygraph_model.py:14: return label, batch_data[1:3], batch_data[3]',
+      '// dygraph_model.py:26: pred = dy_model.forward(ids, dense)',
+      '// dygraph_model.py:17: return paddle.mean(paddle.nn.functional.log_loss(',
+      "return { loss: unported<nn.Tensor>('dygraph_model.py:24: the loss is yours to write') }",
+      'optimizer.adam({ learningRate: lr })',
+    ])
+      expect(text).toContain(line)
+    const { err: stopped } = await oarfish(['check', '-m', 'config.yaml'], folder)
+    expect(stopped).toMatch(/not translated yet: dygraph_model\.py:24: the loss is yours to write/)
+    await rm(join(folder, 'data'), { recursive: true })
+    expect(await typeErrors(folder)).toEqual([])
+  },
+  LIMIT,
+)
+
+test(
+  'keyword arguments that nobody gives, names beside the imports and tests for None are followed',
+  async () => {
+    await replace(
+      'net.py',
+      'import paddle.nn.functional as F\n',
+      'import paddle.nn.functional as F\n\nstart = nn.initializer\n',
+    )
+    await replace('net.py', 'use_bn=False):', 'use_bn=False, names=None, **kwargs):')
+    await replace('net.py', 'super(Score, self).__init__()', 'super(Score, self).__init__(**kwargs)')
+    await replace(
+      'net.py',
+      '        self.dim = dim\n',
+      '        if sizes is None:\n            sizes = [8]\n        self.out = nn.Linear(1, 1, weight_attr=start.Normal(std=0.1))\n        self.add_sublayer("out", self.out)\n        self.dim = dim\n',
+    )
+    const { out } = await oarfish(['port', '.'], folder)
+    expect(out).not.toContain('not translated (')
+    const text = await draft()
+    expect(text).toMatch(/if \(sizes === null\) \{/)
+    expect(text).toContain("init: { kind: 'normal', mean: 0, std: 0.1 }")
+    expect(text).not.toMatch(/^\s+this\.out$/m)
+    await rm(join(folder, 'data'), { recursive: true })
+    expect(await typeErrors(folder)).toEqual([])
+  },
+  LIMIT,
+)
+
+test(
+  'what stands in the way is told in words',
+  async () => {
+    await replace(
+      'net.py',
+      '        return F.sigmoid(x)',
+      "        y = paddle.einsum('bi,bi->b', x, x)\n        for part in y:\n            x = x + part\n        def twice(z):\n            return z * 2\n        x = x + None.size\n        return F.sigmoid(x)",
+    )
+    const { out } = await oarfish(['port', '.'], folder)
+    expect(out).toContain('a loop over something that was not translated')
+    expect(out).toContain('a function within a function: make it a method')
+    expect(out).toContain('.size of None')
+  },
+  LIMIT,
+)
+
 test(
   'files that cannot be ported are refused with what to do',
   async () => {

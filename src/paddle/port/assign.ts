@@ -5,7 +5,17 @@ import { house, type Scope } from './house.ts'
 import { literal, memberName, variableName } from './names.ts'
 import { evaluate } from './recursion.ts'
 import { Unported, type Written } from './session.ts'
-import { type Expr, NONE, type ObjectValue, type PythonClass, truth, typeOf, UNKNOWN, type Value } from './value.ts'
+import {
+  type Expr,
+  NONE,
+  type ObjectValue,
+  type PythonClass,
+  said,
+  truth,
+  typeOf,
+  UNKNOWN,
+  type Value,
+} from './value.ts'
 
 export function assign(scope: Scope, target: Expression, expr: Expr): readonly Written[] {
   const metric = metricOf(scope, target, expr)
@@ -97,7 +107,7 @@ function field(
   const { value, text } = expr
   if (value.kind === 'name' || value.kind === 'attributes') {
     self.fields.set(attr, value)
-    throw new Unported(`a ${value.kind} as a field`)
+    throw new Unported(`${said(value)} as a field`)
   }
   self.fields.set(attr, value)
   session.field(ownerOf(scope, self), attr, value)
@@ -146,7 +156,7 @@ function modelField({ frame, session }: Scope, attr: string, expr: Expr): readon
 }
 
 function unpacked(scope: Scope, targets: readonly Expression[], { value, text }: Expr): readonly Written[] {
-  if (value.kind !== 'list') throw new Unported(`several variables for a ${value.kind}`)
+  if (value.kind !== 'list') throw new Unported(`several variables for ${said(value)}`)
   if (value.items.length !== targets.length)
     throw new Unported(`${targets.length} variables for ${value.items.length} values`)
   const parts = targets.map((target, i) => ({ target, own: value.items[i]! }))
@@ -181,7 +191,7 @@ function element(scope: Scope, target: Extract<Expression, { _: 'Subscript' }>, 
     base.value.items[at.value.value] = expr.value
     return [{ text: `${base.text}[${at.text}] = ${expr.text}` }]
   }
-  throw new Unported(`an assignment to an element of a ${base.value.kind}`)
+  throw new Unported(`an assignment to an element of ${said(base.value)}`)
 }
 
 /** `auc, batch_auc, states = paddle.static.auc(...)`: the first is the metric; the others have no counterpart. */

@@ -160,7 +160,7 @@ export interface Arguments {
   readonly kwonlyargs: readonly { readonly arg: string }[]
   readonly defaults: readonly Expression[]
   readonly kw_defaults: readonly (Expression | null)[]
-  readonly vararg: object | null
+  readonly vararg: { readonly arg: string } | null
   readonly kwarg: object | null
 }
 export interface FunctionDef extends Place {

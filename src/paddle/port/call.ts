@@ -9,7 +9,7 @@ import { variableName } from './names.ts'
 import { isTensor } from './operators.ts'
 import { evaluate, follow } from './recursion.ts'
 import { type Frame, Unported } from './session.ts'
-import { type Expr, NONE, type ObjectValue, type PythonClass, type Value } from './value.ts'
+import { type Expr, NONE, type ObjectValue, type PythonClass, said, type Value } from './value.ts'
 
 export function evaluateCall(scope: Scope, node: Call): Expr {
   const { func } = node
@@ -37,7 +37,7 @@ export function evaluateCall(scope: Scope, node: Call): Expr {
     case 'unknown':
       throw new Unported('it calls a layer that was not translated')
     default:
-      throw new Unported(`a call of a ${value.kind}`)
+      throw new Unported(`a call of ${said(value)}`)
   }
 }
 
@@ -67,7 +67,7 @@ function methodCall(scope: Scope, node: Call, of: Expression, name: string): Exp
     return undefined
   if (base.value.kind === 'layer' && name === 'forward') return callLayer(scope, base, givenTo(scope, node))
   const row = METHODS.get(`${kind}.${name}`)
-  if (!row?.translate) throw new Unported(row?.reason ?? `.${name}() of a ${base.value.kind}`)
+  if (!row?.translate) throw new Unported(row?.reason ?? `.${name}() of ${said(base.value)}`)
   return row.translate(scope, { ...bound(row.params, givenTo(scope, node), `.${name}()`), self: base }, node)
 }
 
@@ -129,7 +129,8 @@ interface Followed {
 
 /** Follows a function with these arguments; gives their text in the order of its parameters. */
 function followWith({ session }: Scope, { node, file, self, given }: Followed): { text: string; result: Value } {
-  if (node.args.vararg || node.args.kwarg) throw new Unported(`${node.name} takes *args`)
+  // **kwargs that no call gives anything is nothing; what is given is refused by its name.
+  if (node.args.vararg) throw new Unported(`${node.name} takes *${node.args.vararg.arg}`)
   const record = session.record(node, file)
   const names = node.args.args.map(({ arg }) => arg).slice(self ? 1 : 0)
   const byName = bound(names, given, node.name)

@@ -6,7 +6,7 @@ import { condition } from './operators.ts'
 import { evaluate, type Iteration } from './recursion.ts'
 import { Unported } from './session.ts'
 import { feedText } from './subscript.ts'
-import { type Expr, list, num, truth, type Value } from './value.ts'
+import { type Expr, list, num, said, truth, type Value } from './value.ts'
 
 export function iterate(scope: Scope, node: Expression): Iteration {
   if (node._ === 'Call' && node.func._ === 'Name' && !scope.frame.vars.has(node.func.id)) {
@@ -48,7 +48,7 @@ const ITERATORS: Readonly<Record<string, (scope: Scope, args: readonly Expressio
 
 function rangeOf(scope: Scope, args: readonly Expr[]): Iteration {
   const numbers = args.map(({ value }) => {
-    if (value.kind !== 'number') throw new Unported(`range of a ${value.kind}`)
+    if (value.kind !== 'number') throw new Unported(`range of ${said(value)}`)
     return value.value
   })
   const [from, to, step] = numbers.length === 1 ? [0, numbers[0]!, 1] : [numbers[0]!, numbers[1]!, numbers[2] ?? 1]
@@ -72,7 +72,7 @@ function overList({ value, text }: Expr): Iteration {
       text: `Object.keys(${text})`,
       isArray: true,
     }
-  throw new Unported(`a loop over a ${value.kind}`)
+  throw new Unported(`a loop over ${said(value)}`)
 }
 
 export function evaluateList(scope: Scope, node: ListComp): Expr {

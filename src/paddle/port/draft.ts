@@ -4,10 +4,10 @@ import type { FunctionDef } from './ast.ts'
 import { bodyOf, printClass, printFunction } from './classes.ts'
 import { HELPERS } from './helpers.ts'
 import { printHyper } from './hyper.ts'
-import type { Followed } from './model.ts'
+import type { Followed, Quoted } from './model.ts'
 import { keyText, literal, variableName } from './names.ts'
-import { type Out, outOf } from './out.ts'
-import type { Helper, Session } from './session.ts'
+import { type Out, outOf, quotedLines } from './out.ts'
+import type { FunctionRecord, Helper, Session } from './session.ts'
 
 export interface DraftOptions {
   /** What it was drafted from, for its first line. */
@@ -71,7 +71,15 @@ const withoutReturns = (out: readonly Out[]): readonly Out[] =>
     return own.kind === 'line' && /^return\b/.test(own.written.text) && !own.written.gap ? [] : [own]
   })
 
-function printInputs(session: Session, { inputs, owners }: Followed): readonly string[] {
+function printInputs(session: Session, { inputs, owners, quoted }: Followed): readonly string[] {
+  if (quoted)
+    return [
+      '  // In the order of the reader: feeds.label(name), feeds.sparse(name) of ids, feeds.dense(name, width).',
+      ...quotation(quoted, quoted.inputs ? [quoted.inputs] : [], '  '),
+      '  inputs(feeds, hyper, run) {',
+      '    return {}',
+      '  },',
+    ]
   const record = recordOf(session, inputs)
   const out = record ? withoutReturns(outOf(session, record, record.node.body)) : []
   const result = `return { ${owners.map(variableName).join(', ')} }`
@@ -96,8 +104,33 @@ function inOrder(session: Session, out: readonly Out[], owners: readonly string[
   return out
 }
 
+const quotation = ({ file }: Quoted, methods: readonly FunctionDef[], indent: string): readonly string[] =>
+  methods
+    .flatMap((method) => quotedLines(file, method.body))
+    .map((own) => `${indent}// ${own.kind === 'comment' ? own.text : ''}`)
+
+/** The net as create_model makes it; what is done with it stands as Python. */
+function printQuoted(session: Session, record: FunctionRecord, quoted: Quoted): readonly string[] {
+  const out = outOf(session, record, record.node.body)
+  const made = out.findLast((own) => own.kind === 'line' && /^return\b/.test(own.written.text))
+  const net = made?.kind === 'line' ? [`const ${variableName(quoted.name)} = ${made.written.text.slice(7)}`] : []
+  const [first] = quoted.net
+  session.help('unported')
+  const loss = literal(`${quoted.file.name}:${first?.line ?? record.node.line}: the loss is yours to write`)
+  return [
+    `  /** ${record.file.name}:${record.node.line} */`,
+    '  net(inputs, hyper, run) {',
+    ...bodyOf(record, withoutReturns(out), '    ', net.join()),
+    ...net.map((line) => `    ${line}`),
+    ...quotation(quoted, quoted.net, '    '),
+    `    return { loss: unported<nn.Tensor>(${loss}) }`,
+    '  },',
+  ]
+}
+
 function printNet(session: Session, followed: Followed): readonly string[] {
   const record = recordOf(session, followed.net)
+  if (record && followed.quoted) return printQuoted(session, record, followed.quoted)
   if (!record) return ['  net() {', `    return { loss: ${missingLoss(session)} }`, '  },']
   const out = withoutReturns(outOf(session, record, record.node.body))
   const measured = metricsOf(session, followed)

@@ -10,7 +10,7 @@ import { binary, compare, condition, grouped, isTensor, template } from './opera
 import { lookUp } from './scope.ts'
 import { Unported } from './session.ts'
 import { subscript } from './subscript.ts'
-import { bool, type Expr, list, NONE, num, str, truth, type Value } from './value.ts'
+import { bool, type Expr, list, NONE, num, said, str, truth, type Value } from './value.ts'
 
 export function evaluate(scope: Scope, node: Expression): Expr {
   scope.session.step()
@@ -50,8 +50,16 @@ export function evaluate(scope: Scope, node: Expression): Expr {
     case 'JoinedStr':
       return joined(scope, node)
     default:
-      throw new Unported(`Python's ${node._}`)
+      throw new Unported(EXPRESSIONS[node._] ?? `Python's ${node._}`)
   }
+}
+
+const EXPRESSIONS: Readonly<Record<string, string>> = {
+  Lambda: 'a lambda',
+  DictComp: 'a dictionary that is made by a loop',
+  SetComp: 'a set',
+  Set: 'a set',
+  Starred: 'a list whose elements are arguments',
 }
 
 function constant(node: Extract<Expression, { _: 'Constant' }>): Expr {
@@ -104,7 +112,7 @@ function unary(scope: Scope, op: string, operand: Expr): Expr {
     return { value: bool(!known), text: `!${condition(operand)}`, fixed: operand.fixed ?? false }
   }
   if (op === 'Invert' && isTensor(value)) return house(scope, 'not', operand)
-  throw new Unported(`${op} of a ${value.kind}`)
+  throw new Unported(`${op} of ${said(value)}`)
 }
 
 function either(all: boolean, operands: readonly Expr[]): Expr {

@@ -4,7 +4,7 @@ import * as layers from '../../graph/nn/index.ts'
 import type { Tensor } from '../../graph/program/index.ts'
 import * as ops from '../../graph/program/index.ts'
 import { Again, type Frame, type Session, Unported } from './session.ts'
-import { type Expr, tensorOf, UNKNOWN, type Value } from './value.ts'
+import { type Expr, said, tensorOf, UNKNOWN, type Value } from './value.ts'
 
 const FUNCTIONS = { ...ops, ...layers } as unknown as Readonly<Record<string, (...args: unknown[]) => unknown>>
 
@@ -69,7 +69,7 @@ export function plain(value: Value): unknown {
     case 'unknown':
       throw new UnknownShape()
     default:
-      throw new Unported(`a ${value.kind} stands where a tensor or a number is expected`)
+      throw new Unported(`${said(value)} stands where a tensor or a number is expected`)
   }
 }
 
@@ -77,7 +77,7 @@ export function plain(value: Value): unknown {
 export function symbolOf(value: Value): Tensor | undefined {
   if (value.kind === 'tensor' || value.kind === 'variable') return value.tensor
   if (value.kind === 'unknown') return undefined
-  throw new Unported(`a ${value.kind} stands where a tensor is expected`)
+  throw new Unported(`${said(value)} stands where a tensor is expected`)
 }
 
 /** The text of an operand: a weight is asked for its tensor in this graph. */
@@ -86,7 +86,7 @@ export function operandText(scope: Scope, { value, text }: Expr): string {
   asTensors(scope, value.kind === 'list' ? value.items : [value])
   if (value.kind === 'none') return 'undefined'
   if (value.kind === 'object' || value.kind === 'layer')
-    throw new Unported(`a ${value.kind} stands where a tensor is expected`)
+    throw new Unported(`${said(value)} stands where a tensor is expected`)
   if (value.kind === 'list' && value.items.some(({ kind }) => kind === 'variable')) {
     if (!value.items.every(({ kind }) => kind === 'variable'))
       throw new Unported('weights and other tensors in one list')

@@ -4,7 +4,7 @@ import { memberName } from './names.ts'
 import { isTensor } from './operators.ts'
 import { lookUp, MODULE } from './scope.ts'
 import { Unported } from './session.ts'
-import { type Expr, list, num, type Value } from './value.ts'
+import { type Expr, list, num, said, type Value } from './value.ts'
 
 export function memberOf(scope: Scope, base: Expr, name: string, own = false): Expr {
   const { value } = base
@@ -35,7 +35,7 @@ export function memberOf(scope: Scope, base: Expr, name: string, own = false): E
         atom: true,
       }
   }
-  throw new Unported(`.${name} of a ${value.kind}`)
+  throw new Unported(`.${name} of ${said(value)}`)
 }
 
 function shapeOf(_scope: Scope, { value, text }: Expr): Expr {

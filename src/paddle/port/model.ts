@@ -14,6 +14,16 @@ export interface Followed {
   readonly optimizer: FunctionDef | undefined
   /** What net() returns beside the loss. */
   readonly fetched: ReadonlyMap<string, Value>
+  /** What stands as its Python lines, to be written by hand. */
+  readonly quoted?: Quoted | undefined
+}
+
+export interface Quoted {
+  readonly file: PythonFile
+  readonly inputs: FunctionDef | undefined
+  readonly net: readonly FunctionDef[]
+  /** What the net is called in them. */
+  readonly name: string
 }
 
 /** The class that has create_feeds and net. */
@@ -47,15 +57,25 @@ export function followModel(session: Session, own: PythonClass, slots: readonly 
   return { inputs, owners, net, optimizer, fetched: result.kind === 'dict' ? result.entries : new Map() }
 }
 
-/** Of a folder without static_model.py only the layers can be followed: what they are called with is known to DygraphModel alone. */
+/** Of a folder without static_model.py the layers and the optimizer: what the layers are called with is known to a batch alone. */
 export function followDygraph(session: Session, own: PythonClass): Followed {
   session.model = own
-  const create = own.methods.get('create_model')
-  if (create) run(session, own.file, create, new Map(), [{ value: { kind: 'config' }, text: 'config' }], false)
+  session.unreached = `${own.file.name} calls it with tensors of a batch, whose shapes no file says`
+  const config: Expr = { value: { kind: 'config' }, text: 'config' }
+  const [create, optimizer] = ['create_model', 'create_optimizer'].map((name) => own.methods.get(name))
+  const { result } = run(session, own.file, create!, new Map(), [config], false)
+  const given = optimizer?.args.args
+    .slice(1)
+    .map(({ arg }) => (arg === 'config' ? config : { value: result, text: arg }))
+  if (optimizer) run(session, own.file, optimizer, new Map(), given!, false)
   session.notes.add(
-    'there is no static_model.py: the layers were followed as dygraph_model.py makes them; inputs, forward, loss and optimizer are yours to write',
+    `there is no static_model.py: layers and optimizer were followed as ${own.file.name} makes them; inputs, forward and loss stand as its lines`,
   )
-  return { inputs: undefined, owners: [], net: create, optimizer: undefined, fetched: new Map() }
+  const methods = (...names: readonly string[]) => names.flatMap((name) => own.methods.get(name) ?? [])
+  const forward = methods('train_forward', 'create_loss')
+  const name = forward[0]?.args.args[1]?.arg ?? 'model'
+  const quoted = { file: own.file, inputs: methods('create_feeds')[0], net: forward, name }
+  return { inputs: undefined, owners: [], net: create, optimizer, fetched: new Map(), quoted }
 }
 
 export const dygraphClass = (session: Session): PythonClass | undefined =>

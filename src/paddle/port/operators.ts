@@ -1,7 +1,7 @@
 /** @file Python's operators on numbers, strings, lists and tensors. */
 import { house, type Scope } from './house.ts'
 import { Unported } from './session.ts'
-import { bool, type Expr, list, num, same, str, type Value } from './value.ts'
+import { bool, type Expr, list, num, said, same, str, type Value } from './value.ts'
 
 const TENSOR_OPS: Readonly<Record<string, string>> = { Add: 'add', Sub: 'sub', Mult: 'mul', Div: 'div', Pow: 'pow' }
 const NUMBER_OPS: Readonly<Record<string, (a: number, b: number) => number>> = {
@@ -28,7 +28,7 @@ export function binary(scope: Scope, op: string, a: Expr, b: Expr): Expr {
   if (left.kind === 'list' && right.kind === 'list' && op === 'Add')
     return { value: list([...left.items, ...right.items]), text: `[${spread(a)}, ${spread(b)}]`, atom: true }
   if (left.kind === 'list' && right.kind === 'number' && op === 'Mult') return repeated(a, b, left.items, right.value)
-  throw new Unported(`${op} of a ${left.kind} and a ${right.kind}`)
+  throw new Unported(`${op} of ${said(left)} and ${said(right)}`)
 }
 
 /** The parts of a list literal, or the list spread. */
@@ -82,7 +82,7 @@ export function template(parts: readonly (string | Expr)[]): Expr {
 
 export function shownAs(value: Value): string {
   if (value.kind === 'string' || value.kind === 'number') return String(value.value)
-  throw new Unported(`a ${value.kind} as text`)
+  throw new Unported(`${said(value)} as text`)
 }
 
 const COMPARED: Readonly<Record<string, string>> = {
@@ -113,14 +113,14 @@ export function compare(scope: Scope, op: string, left: Expr, right: Expr): Expr
   if (op === 'Is' || op === 'IsNot' || op === 'Eq' || op === 'NotEq') {
     const known = isNone(a) || isNone(b) ? isNone(a) === isNone(b) : same(a.value, b.value)
     if (known === undefined) return house(scope, COMPARED[op] ?? 'equal', a, b)
-    if (a.value.kind === 'list') throw new Unported('lists compared')
+    if (a.value.kind === 'list' && !isNone(b)) throw new Unported('lists compared')
     const yes = op === 'Is' || op === 'Eq'
     return { value: bool(known === yes), text: `${grouped(a)} ${yes ? '===' : '!=='} ${grouped(b)}`, fixed }
   }
   if (op === 'In' || op === 'NotIn') return membership(op === 'In', a, b)
   if (isTensor(a.value) || isTensor(b.value)) return house(scope, COMPARED[op]!, a, b)
   if (a.value.kind !== 'number' || b.value.kind !== 'number')
-    throw new Unported(`${op} of a ${a.value.kind} and a ${b.value.kind}`)
+    throw new Unported(`${op} of ${said(a.value)} and ${said(b.value)}`)
   return {
     value: bool(COMPARE[op]!(a.value.value, b.value.value)),
     text: `${grouped(a)} ${COMPARE_SIGNS[op]} ${grouped(b)}`,
@@ -132,7 +132,7 @@ const isNone = ({ value }: Expr): boolean => value.kind === 'none'
 
 function membership(yes: boolean, a: Expr, b: Expr): Expr {
   if (b.value.kind !== 'list' || (a.value.kind !== 'string' && a.value.kind !== 'number'))
-    throw new Unported(`"in" of a ${b.value.kind}`)
+    throw new Unported(`"in" of ${said(b.value)}`)
   const found = b.value.items.some((item) => same(item, a.value) === true)
   return { value: bool(found === yes), text: `${yes ? '' : '!'}${b.text}.includes(${a.text})` }
 }

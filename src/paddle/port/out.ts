@@ -16,9 +16,7 @@ export function outOf(session: Session, record: FunctionRecord, body: readonly S
   for (const node of body) {
     if (isSilent(node)) continue
     if (!record.visited.has(node)) {
-      out.push(
-        ...skipped(session, record.file, [node, ...body.slice(body.indexOf(node) + 1)], 'not reached with this config'),
-      )
+      out.push(...skipped(session, record.file, [node, ...body.slice(body.indexOf(node) + 1)], session.unreached))
       break
     }
     out.push(...statement(session, record, node))
@@ -81,14 +79,17 @@ function skipped(session: Session, file: PythonFile, body: readonly Statement[],
     node: { line: first.line, end: own.at(-1)!.end },
     reason: why,
   })
-  const shown = own.slice(0, MOST_QUOTED).map((node) => comment(file, node))
-  const more: readonly Out[] =
-    own.length > MOST_QUOTED ? [{ kind: 'comment', text: `... up to line ${own.at(-1)!.end}` }] : []
   return [
-    ...shown,
-    ...more,
+    ...quotedLines(file, own),
     { kind: 'line', written: { text: `throw unported<Error>(${literal(`${file.name}:${first.line}: ${why}`)})` } },
   ]
+}
+
+/** Statements as they stand in Python. */
+export function quotedLines(file: PythonFile, body: readonly Statement[]): readonly Out[] {
+  const own = body.filter((node) => !isSilent(node))
+  const shown = own.slice(0, MOST_QUOTED).map((node) => comment(file, node))
+  return own.length > MOST_QUOTED ? [...shown, { kind: 'comment', text: `... up to line ${own.at(-1)!.end}` }] : shown
 }
 
 const comment = (file: PythonFile, node: Statement): Out => ({ kind: 'comment', text: quoted(file, node) })

@@ -1,5 +1,5 @@
 /** @file Names: variables, then what the file imports and defines, then Python's own. */
-import type { PythonFile, Statement } from './ast.ts'
+import type { Expression, PythonFile, Statement } from './ast.ts'
 import type { Scope } from './house.ts'
 import { variableName } from './names.ts'
 import { Unported } from './session.ts'
@@ -36,9 +36,24 @@ const IMPORTS = new WeakMap<PythonFile, ReadonlyMap<string, string>>()
 function importsOf(file: PythonFile): ReadonlyMap<string, string> {
   const known = IMPORTS.get(file)
   if (known) return known
-  const own = new Map(file.tree.body.flatMap(importedBy))
+  const own = new Map<string, string>()
+  for (const node of file.tree.body)
+    for (const [name, path] of [...importedBy(node), ...renamedBy(node, own)]) own.set(name, path)
   IMPORTS.set(file, own)
   return own
+}
+
+/** `initializer = nn.initializer` beside the imports. */
+function renamedBy(node: Statement, known: ReadonlyMap<string, string>): (readonly [string, string])[] {
+  const [target] = node._ === 'Assign' ? node.targets : []
+  const path = node._ === 'Assign' && pathOf(node.value, known)
+  return target?._ === 'Name' && path ? [[target.id, path]] : []
+}
+
+function pathOf(node: Expression, known: ReadonlyMap<string, string>): string | undefined {
+  if (node._ === 'Name') return known.get(node.id)
+  const base = node._ === 'Attribute' ? pathOf(node.value, known) : undefined
+  return base && node._ === 'Attribute' ? `${base}.${node.attr}` : undefined
 }
 
 function importedBy(node: Statement): (readonly [string, string])[] {

@@ -123,6 +123,8 @@ export class Session {
   readonly kinds: Kinds
   readonly turns: Turns
   readonly files: readonly PythonFile[]
+  /** Why a line of a method is one that was not followed. */
+  unreached = 'not reached with this config'
   /** create_feeds is followed now. */
   declaring = false
   #steps = 0

@@ -60,9 +60,18 @@ function execute(scope: Scope, node: Statement): End | undefined {
     case 'Assert':
       return undefined
     default:
-      gap(scope, node, `Python's ${node._}`)
+      gap(scope, node, BLOCKS[node._] ?? `Python's ${node._}`)
       return undefined
   }
+}
+
+const BLOCKS: Readonly<Record<string, string>> = {
+  FunctionDef: 'a function within a function: make it a method',
+  ClassDef: 'a class within a function',
+  With: 'a with block',
+  While: 'a while loop',
+  Try: 'a try block',
+  Raise: 'an error that is raised: throw new Error(text)',
 }
 
 /** Keeps the text of a statement. One that reads otherwise than before cannot be written once. */
@@ -114,13 +123,16 @@ export function unportedText(
 function expressionStatement(scope: Scope, node: Statement, value: Expression): void {
   try {
     const { text } = evaluate(scope, value)
-    if (text !== '') write(scope, node, [{ text }])
+    if (!HAS_NO_EFFECT.test(text)) write(scope, node, [{ text }])
   } catch (error) {
     if (!(error instanceof Unported)) throw error
     appendUnknown(scope, value)
     gap(scope, node, error.message)
   }
 }
+
+/** What a call comes to that has nothing left to do, such as add_sublayer of a layer that self has. */
+const HAS_NO_EFFECT = /^[\w.]*$/
 
 /** A list that was to get something holds something unknown. */
 function appendUnknown(scope: Scope, value: Expression): void {

@@ -5,7 +5,7 @@ import { keyText, variableName } from './names.ts'
 import { grouped, isTensor } from './operators.ts'
 import { evaluate } from './recursion.ts'
 import { Unported } from './session.ts'
-import { type Expr, type Feed, list, num, type Value } from './value.ts'
+import { type Expr, type Feed, list, num, said, type Value } from './value.ts'
 
 export function subscript(scope: Scope, base: Expr, index: Expression): Expr {
   const { value } = base
@@ -21,7 +21,7 @@ export function subscript(scope: Scope, base: Expr, index: Expression): Expr {
     return { value: found, text: index._ === 'Constant' ? `${text}!` : text, atom: true }
   }
   if (value.kind === 'slots' && value.many) throw new Unported('columns of ids')
-  throw new Unported(`an element of a ${value.kind}`)
+  throw new Unported(`an element of ${said(value)}`)
 }
 
 const dotted = (name: string) => (keyText(name) === name ? `['${name}']` : `[${keyText(name)}]`)
@@ -29,7 +29,7 @@ const dotted = (name: string) => (keyText(name) === name ? `['${name}']` : `[${k
 function listPart(scope: Scope, base: Expr, items: readonly Value[], index: Expression): Expr {
   if (index._ === 'Slice') return listSlice(scope, base, items, index)
   const at = evaluate(scope, index)
-  if (at.value.kind !== 'number') throw new Unported(`an element of a list at a ${at.value.kind}`)
+  if (at.value.kind !== 'number') throw new Unported(`an element of a list at ${said(at.value)}`)
   const n = at.value.value
   const item = items.at(n)
   if (!item || n < -items.length) throw new Unported(`element ${n} of a list of ${items.length}`)
@@ -61,7 +61,7 @@ function listSlice(
   const [from, to] = [lower, upper].map((own) => own && evaluate(scope, own))
   const bound = (expr: Expr | null | undefined): number | undefined => {
     if (!expr) return undefined
-    if (expr.value.kind !== 'number') throw new Unported(`a part of a list up to a ${expr.value.kind}`)
+    if (expr.value.kind !== 'number') throw new Unported(`a part of a list up to ${said(expr.value)}`)
     return expr.value.value
   }
   const part = items.slice(bound(from) ?? 0, bound(to))
@@ -104,7 +104,7 @@ function tensorPart(scope: Scope, base: Expr, index: Expression): Expr {
       return house(scope, 'slice', x, number(axis), lower, part.upper ? evaluate(scope, part.upper) : undefined)
     }
     const at = evaluate(scope, part)
-    if (at.value.kind !== 'number') throw new Unported(`a ${at.value.kind} between brackets`)
+    if (at.value.kind !== 'number') throw new Unported(`${said(at.value)} between brackets`)
     const n = at.value.value
     const end =
       n === -1

@@ -106,6 +106,27 @@ export const bool = (value: boolean): Value => ({ kind: 'boolean', value })
 export const list = (items: Value[], tuple = false): Value => ({ kind: 'list', items, tuple })
 export const tensorOf = (tensor: Tensor | undefined, feed?: Feed): Value => ({ kind: 'tensor', tensor, feed })
 
+const SAID: Readonly<Partial<Record<Value['kind'], string>>> = {
+  none: 'None',
+  dim: 'a size that is known when it runs',
+  dict: 'a dictionary',
+  slots: 'ids, which are for a table',
+  variable: 'a weight',
+  object: 'an object',
+  name: 'a module',
+  initializer: 'an initializer',
+  attributes: 'ParamAttr',
+  optimizer: 'an optimizer',
+  config: 'the config',
+  unknown: 'something that was not translated',
+}
+
+/** What a value is, in words. */
+export function said(value: Value): string {
+  if (value.kind === 'tensor' && !value.tensor) return SAID.unknown!
+  return SAID[value.kind] ?? `a ${value.kind}`
+}
+
 /** The type in TypeScript of everything that was seen in one place. */
 export function typeOf(values: readonly Value[]): string {
   return joined(values.flatMap(typesOf))

@@ -6,7 +6,7 @@ import { cast, gather, reshape as shaped, type Tensor } from '../../../graph/pro
 import type { Call } from '../ast.ts'
 import { asTensors, house, operandText, plain, type Scope, symbolOf } from '../house.ts'
 import { Again, Unported } from '../session.ts'
-import { type Expr, type LayerValue, tensorOf, UNKNOWN } from '../value.ts'
+import { type Expr, type LayerValue, said, tensorOf, UNKNOWN } from '../value.ts'
 import { type CallRow, given, need, numberOf, objectText, row, type Translate } from './row.ts'
 import { plainParts } from './weights.ts'
 
@@ -102,7 +102,7 @@ function rowsOf(scope: Scope, node: Call, layer: Embedding, { value, text }: Exp
     const rows = shaped(layer.forward(value.slots), [-1, value.slots.length, dim])
     return { value: tensorOf(rows), text: `lookup($, ${text})` }
   }
-  if (value.kind !== 'tensor') throw new Unported(`rows of a ${value.kind}`)
+  if (value.kind !== 'tensor') throw new Unported(`rows of ${said(value)}`)
   scope.session.kinds.dense.add(node)
   throw new Again()
 }

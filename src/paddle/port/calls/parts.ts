@@ -4,7 +4,7 @@ import type { Scope } from '../house.ts'
 import { literal } from '../names.ts'
 import { evaluate, evaluateCall } from '../recursion.ts'
 import { Unported } from '../session.ts'
-import { type Expr, type LayerValue, NONE, type ObjectValue, type Value } from '../value.ts'
+import { type Expr, type LayerValue, NONE, type ObjectValue, said, type Value } from '../value.ts'
 import { type CallRow, flag, given, need, numberOf, objectText, row, type Translate } from './row.ts'
 import { weightParts } from './weights.ts'
 
@@ -46,7 +46,7 @@ export const isPart = (value: Value): value is LayerValue | ObjectValue =>
 const addSublayer: Translate = (_scope, args) => {
   const [name, layer] = [need(args, 'name'), need(args, 'sublayer')]
   if (layer.value.kind === 'unknown') return layer
-  if (!isPart(layer.value)) throw new Unported(`a ${layer.value.kind} as a sublayer`)
+  if (!isPart(layer.value)) throw new Unported(`${said(layer.value)} as a sublayer`)
   if (layer.value.added) return layer
   layer.value.added = true
   return { value: layer.value, text: `this.addSublayer(${name.text}, ${layer.text})`, atom: true }
@@ -97,7 +97,7 @@ function partsOf(scope: Scope, { args }: Call, type: string): { parts: Value[]; 
   if (type === 'LayerList' && own.length > 1) throw new Unported('a LayerList of several arguments')
   const parts = own.flatMap(({ value }) => (value.kind === 'list' ? value.items : [value]))
   const stranger = parts.find((part) => !isPart(part))
-  if (stranger) throw new Unported(`a ${stranger.kind} among layers`)
+  if (stranger) throw new Unported(`${said(stranger)} among layers`)
   const text = own
     .map((expr) => (expr.value.kind === 'list' && !expr.text.startsWith('...') ? `...${expr.text}` : expr.text))
     .join(', ')
@@ -144,6 +144,8 @@ export const PART_METHODS: readonly CallRow[] = [
   row('object.create_parameter', CREATE, 'this.addParameter({ name, shape, init })', parameter),
   row('object.add_sublayer', 'name sublayer', 'this.addSublayer(name, layer)', addSublayer),
   row('object.add_parameter', 'name parameter', 'this.addParameter({ name, shape, init })', addParameter),
+  // Of an optimizer: here it has all of them.
+  row('object.parameters', '', 'left out', () => ({ value: NONE, text: '' })),
   row('layer.append', 'sublayer', 'list.push(layer)', appendLayer),
 ]
 

@@ -3,7 +3,7 @@
 import { grouped, shownAs } from '../operators.ts'
 import { iterate } from '../recursion.ts'
 import { Unported } from '../session.ts'
-import { bool, list, NONE, num, str, type Value } from '../value.ts'
+import { bool, list, NONE, num, said, str, type Value } from '../value.ts'
 import { type CallRow, need, numberOf, row, type Translate } from './row.ts'
 
 const math = (names: string, name: string, compute: (x: number) => number): CallRow =>
@@ -17,7 +17,7 @@ const len: Translate = (_scope, args) => {
   if (x.value.kind === 'list') return { value: num(x.value.items.length), text: `${grouped(x)}.length`, atom: true }
   if (x.value.kind === 'layer' && x.value.list)
     return { value: num(x.value.list.length), text: `${x.text}.list.length`, atom: true }
-  throw new Unported(`the length of a ${x.value.kind}`)
+  throw new Unported(`the length of ${said(x.value)}`)
 }
 
 const copied: Translate = (scope, args, node) => {
@@ -41,7 +41,7 @@ const extreme =
 
 const total: Translate = (_scope, args) => {
   const x = need(args, 'x')
-  if (x.value.kind !== 'list') throw new Unported(`the sum of a ${x.value.kind}`)
+  if (x.value.kind !== 'list') throw new Unported(`the sum of ${said(x.value)}`)
   const value = num(x.value.items.map((own) => numberOf({ value: own, text: x.text })).reduce((a, b) => a + b, 0))
   return { value, text: `${grouped(x)}.reduce((a, b) => a + b, 0)`, atom: true }
 }

@@ -25,9 +25,10 @@ export const WITHOUT_ROWS: readonly CallRow[] = [
   without(`${N}PReLU ${N}functional.prelu`, 'nn.prelu(x, { name }) makes its slope where it is called'),
   without(`${N}functional.dropout`, 'a function has no name to draw by: use nn.Dropout as a layer of the class'),
   without(
-    names(N, 'BCELoss BCEWithLogitsLoss CrossEntropyLoss MSELoss ParameterList'),
+    names(N, 'BCELoss BCEWithLogitsLoss CrossEntropyLoss MSELoss'),
     'write the function: nn.logLoss, nn.sigmoidCrossEntropy, nn.softmaxCrossEntropy, nn.squareError',
   ),
+  without(`${N}ParameterList`, 'this.addParameter({ name, shape, init }) of each, and an array of them'),
   without(
     names('paddle.', 'rand randn uniform normal randint bernoulli'),
     'a net draws no numbers of its own, but in nn.Dropout',

@@ -2,7 +2,7 @@
 import type { Call } from '../ast.ts'
 import { house, type Scope } from '../house.ts'
 import { Unported } from '../session.ts'
-import type { Expr } from '../value.ts'
+import { type Expr, said } from '../value.ts'
 
 export type Args = Readonly<Record<string, Expr | undefined>>
 export type Translate = (scope: Scope, args: Args, node: Call) => Expr
@@ -55,7 +55,7 @@ export function need(args: Args, name: string): Expr {
 
 export function numberOf({ value, text }: Expr): number {
   if (value.kind === 'number') return value.value
-  throw new Unported(`${text} is a ${value.kind}, not a number`)
+  throw new Unported(`${text} is ${said(value)}, not a number`)
 }
 
 export const given = (expr: Expr | undefined): Expr | undefined => (expr?.value.kind === 'none' ? undefined : expr)
@@ -64,7 +64,7 @@ export const given = (expr: Expr | undefined): Expr | undefined => (expr?.value.
 export function flag(expr: Expr | undefined, usually: boolean): boolean {
   if (!expr || expr.value.kind === 'none') return usually
   if (expr.value.kind === 'boolean') return expr.value.value
-  throw new Unported(`${expr.text} is a ${expr.value.kind}, not True or False`)
+  throw new Unported(`${expr.text} is ${said(expr.value)}, not True or False`)
 }
 
 /** `{ a: 1, b: x }` of the parts that are there. */

@@ -3,7 +3,7 @@ import { constant, expand as expanded } from '../../../graph/program/index.ts'
 import { asTensors, computed, house, operandText, symbolOf } from '../house.ts'
 import { grouped } from '../operators.ts'
 import { Unported } from '../session.ts'
-import { type Expr, list, num, UNKNOWN, type Value } from '../value.ts'
+import { type Expr, list, num, said, UNKNOWN, type Value } from '../value.ts'
 import { type CallRow, flag, given, need, numberOf, op, row, type Translate } from './row.ts'
 
 const DTYPES: Readonly<Record<string, string>> = {
@@ -53,7 +53,7 @@ export const cast: Translate = (scope, args) => {
 /** Sizes as Paddle takes them: 0 in a shape stands for the operand's own size. */
 export const reshape: Translate = (scope, args) => {
   const [x, shape] = [need(args, 'x'), need(args, 'shape')]
-  if (shape.value.kind !== 'list') throw new Unported(`a shape that is a ${shape.value.kind}`)
+  if (shape.value.kind !== 'list') throw new Unported(`a shape that is ${said(shape.value)}`)
   sizesIn(shape.value.items)
   const zeros = shape.value.items.some((item) => item.kind === 'number' && item.value === 0)
   if (!zeros) return house(scope, 'reshape', x, shape)
@@ -72,7 +72,7 @@ export const reshape: Translate = (scope, args) => {
 /** Sizes are numbers, or dimensions of another tensor. */
 function sizesIn(items: readonly Value[]): void {
   const stranger = items.find(({ kind }) => kind !== 'number' && kind !== 'dim')
-  if (stranger) throw new Unported(`a ${stranger.kind} in a shape`)
+  if (stranger) throw new Unported(`${said(stranger)} in a shape`)
 }
 
 const dimValue = (dim: number | string): Value =>
@@ -169,7 +169,7 @@ const split: Translate = (scope, args) => {
 
 const expand: Translate = (scope, args) => {
   const [x, shape] = [need(args, 'x'), need(args, 'shape')]
-  if (shape.value.kind !== 'list') throw new Unported(`a shape that is a ${shape.value.kind}`)
+  if (shape.value.kind !== 'list') throw new Unported(`a shape that is ${said(shape.value)}`)
   sizesIn(shape.value.items)
   if (shape.value.items.some((item) => item.kind === 'number' && item.value === -1))
     throw new Unported('-1 in the shape of expand')

@@ -1,7 +1,7 @@
 /** @file Initializers, regularizers and ParamAttr: how weights begin and are held back. */
 import type { Initializer } from '../../../graph/program/index.ts'
 import { Unported } from '../session.ts'
-import type { AttributesValue, Expr } from '../value.ts'
+import { type AttributesValue, type Expr, said } from '../value.ts'
 import { type Args, type CallRow, given, numberOf, objectText, row, type Translate } from './row.ts'
 
 type Part = readonly [name: string, usual: number]
@@ -114,7 +114,7 @@ export function weightParts(attr: Expr | undefined): WeightParts {
     return { init: undefined, texts: { init: undefined, l2: undefined }, rate: undefined, trainable: undefined }
   if (value.kind === 'initializer')
     return { init: value.init, texts: { init: attr!.text, l2: undefined }, rate: undefined, trainable: undefined }
-  if (value.kind !== 'attributes') throw new Unported(`weights by a ${value.kind}`)
+  if (value.kind !== 'attributes') throw new Unported(`weights by ${said(value)}`)
   const init = value.init
   if (init && init.value.kind !== 'initializer') throw new Unported('an initializer that was not translated')
   if (value.l2 && value.l2.value.kind !== 'regularizer') throw new Unported('a regularizer that was not translated')
