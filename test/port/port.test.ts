@@ -174,8 +174,11 @@ class DygraphModel():
     def create_loss(self, pred, label):
         return paddle.mean(paddle.nn.functional.log_loss(pred, paddle.cast(label, 'float32')))
 
-    def create_optimizer(self, dy_model, config):
-        lr = config.get("hyper_parameters.optimizer.learning_rate", 0.001)
+    def create_optimizer(self, dy_model, config, mode="train"):
+        if mode == "train":
+            lr = config.get("hyper_parameters.optimizer.learning_rate", 0.001)
+        else:
+            lr = 1.0
         optimizer = paddle.optimizer.Adam(learning_rate=lr, parameters=dy_model.parameters())
         return optimizer
 
@@ -202,14 +205,16 @@ test(
       'const score_model = new Score(rows, 2, 2, 3, sizes)',
       'const dy_model = score_model',
       '// dygraph_model.py:14: return label, batch_data[1:3], batch_data[3]',
-      '// dygraph_model.py:26: pred = dy_model.forward(ids, dense)',
+      '// dygraph_model.py:29: pred = dy_model.forward(ids, dense)',
       '// dygraph_model.py:17: return paddle.mean(paddle.nn.functional.log_loss(',
-      "return { loss: unported<nn.Tensor>('dygraph_model.py:24: the loss is yours to write') }",
+      "return { loss: unported<nn.Tensor>('dygraph_model.py:27: the loss is yours to write') }",
       'optimizer.adam({ learningRate: lr })',
     ])
       expect(text).toContain(line)
+    // An argument with a default is decided.
+    expect(text).not.toMatch(/\bmode\b/)
     const { err: stopped } = await oarfish(['check', '-m', 'config.yaml'], folder)
-    expect(stopped).toMatch(/not translated yet: dygraph_model\.py:24: the loss is yours to write/)
+    expect(stopped).toMatch(/not translated yet: dygraph_model\.py:27: the loss is yours to write/)
     await rm(join(folder, 'data'), { recursive: true })
     expect(await typeErrors(folder)).toEqual([])
   },

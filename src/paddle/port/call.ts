@@ -131,6 +131,8 @@ interface Followed {
 function followWith({ session }: Scope, { node, file, self, given }: Followed): { text: string; result: Value } {
   // **kwargs that no call gives anything is nothing; what is given is refused by its name.
   if (node.args.vararg) throw new Unported(`${node.name} takes *${node.args.vararg.arg}`)
+  if ([...given.args, ...given.keywords.values()].some(({ value }) => value.kind === 'config'))
+    throw new Unported(`${node.name} is given the config: give it the values`)
   const record = session.record(node, file)
   const names = node.args.args.map(({ arg }) => arg).slice(self ? 1 : 0)
   const byName = bound(names, given, node.name)

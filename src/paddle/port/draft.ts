@@ -1,6 +1,6 @@
 /** @file model.ts: what was followed, put together. */
 
-import type { FunctionDef } from './ast.ts'
+import type { FunctionDef, PythonFile } from './ast.ts'
 import { bodyOf, printClass, printFunction } from './classes.ts'
 import { HELPERS } from './helpers.ts'
 import { printHyper } from './hyper.ts'
@@ -75,7 +75,7 @@ function printInputs(session: Session, { inputs, owners, quoted }: Followed): re
   if (quoted)
     return [
       '  // In the order of the reader: feeds.label(name), feeds.sparse(name) of ids, feeds.dense(name, width).',
-      ...quotation(quoted, quoted.inputs ? [quoted.inputs] : [], '  '),
+      ...quotedIn(quoted.file, quoted.inputs ? [quoted.inputs] : [], '  '),
       '  inputs(feeds, hyper, run) {',
       '    return {}',
       '  },',
@@ -104,7 +104,7 @@ function inOrder(session: Session, out: readonly Out[], owners: readonly string[
   return out
 }
 
-const quotation = ({ file }: Quoted, methods: readonly FunctionDef[], indent: string): readonly string[] =>
+const quotedIn = (file: PythonFile, methods: readonly FunctionDef[], indent: string): readonly string[] =>
   methods
     .flatMap((method) => quotedLines(file, method.body))
     .map((own) => `${indent}// ${own.kind === 'comment' ? own.text : ''}`)
@@ -122,7 +122,7 @@ function printQuoted(session: Session, record: FunctionRecord, quoted: Quoted): 
     '  net(inputs, hyper, run) {',
     ...bodyOf(record, withoutReturns(out), '    ', net.join()),
     ...net.map((line) => `    ${line}`),
-    ...quotation(quoted, quoted.net, '    '),
+    ...quotedIn(quoted.file, quoted.net, '    '),
     `    return { loss: unported<nn.Tensor>(${loss}) }`,
     '  },',
   ]
@@ -193,15 +193,13 @@ function printOptimizer(session: Session, { optimizer }: Followed): readonly str
     session.help('unported')
     return [
       '  optimizer() {',
+      ...(record ? quotedIn(record.file, [record.node], '    ') : []),
       `    return unported<OptimizerSpec>(${literal('the optimizer: create_optimizer was not translated')})`,
       '  },',
     ]
   }
-  const out = withoutReturns(outOf(session, record, record.node.body))
-  return [
-    '  optimizer(hyper, run) {',
-    ...bodyOf(record, out, '    ', `return ${variableName(found[0])}`),
-    `    return ${variableName(found[0])}`,
-    '  },',
-  ]
+  // Among the lines, so that one which a branch makes is declared before it.
+  const result: Out = { kind: 'line', written: { text: `return ${variableName(found[0])}` } }
+  const out = [...withoutReturns(outOf(session, record, record.node.body)), result]
+  return ['  optimizer(hyper, run) {', ...bodyOf(record, out, '    '), '  },']
 }

@@ -1,5 +1,6 @@
 /** @file Follows StaticModel: its hyper-parameters, its inputs, its net, its optimizer. */
 import type { FunctionDef, PythonFile } from './ast.ts'
+import { fromYaml } from './calls/model.ts'
 import type { Scope } from './house.ts'
 import { variableName } from './names.ts'
 import { follow } from './recursion.ts'
@@ -64,9 +65,9 @@ export function followDygraph(session: Session, own: PythonClass): Followed {
   const config: Expr = { value: { kind: 'config' }, text: 'config' }
   const [create, optimizer] = ['create_model', 'create_optimizer'].map((name) => own.methods.get(name))
   const { result } = run(session, own.file, create!, new Map(), [config], false)
-  const given = optimizer?.args.args
-    .slice(1)
-    .map(({ arg }) => (arg === 'config' ? config : { value: result, text: arg }))
+  const given =
+    optimizer &&
+    givenTo(optimizer, (arg, i) => (arg === 'config' ? config : i === 0 ? { value: result, text: arg } : undefined))
   if (optimizer) run(session, own.file, optimizer, new Map(), given!, false)
   session.notes.add(
     `there is no static_model.py: layers and optimizer were followed as ${own.file.name} makes them; inputs, forward and loss stand as its lines`,
@@ -76,6 +77,15 @@ export function followDygraph(session: Session, own: PythonClass): Followed {
   const name = forward[0]?.args.args[1]?.arg ?? 'model'
   const quoted = { file: own.file, inputs: methods('create_feeds')[0], net: forward, name }
   return { inputs: undefined, owners: [], net: create, optimizer, fetched: new Map(), quoted }
+}
+
+/** What is not given is what it is usually, decided now. */
+function givenTo({ args: { args, defaults } }: FunctionDef, of: (arg: string, i: number) => Expr | undefined) {
+  return args.slice(1).map(({ arg }, i): Expr => {
+    const usual = defaults[i + 1 - (args.length - defaults.length)]
+    const own = usual?._ === 'Constant' ? usual.value : undefined
+    return of(arg, i) ?? { value: fromYaml(own ?? null), text: JSON.stringify(own ?? null), atom: true, fixed: true }
+  })
 }
 
 export const dygraphClass = (session: Session): PythonClass | undefined =>

@@ -77,6 +77,8 @@ const embedding: Translate = (scope, args, node) => {
     return denseEmbedding(scope, { size, dim, init, padding, l2: parts.texts.l2 }, numberOf(size), numberOf(dim))
   if (parts.texts.l2)
     throw new Unported('a regularizer of a table: optimizer.adam({ l2 }) of that table is the place for it')
+  // Whoever begins by the size of the matrix must know it.
+  if (!parts.init || parts.init.kind.startsWith('xavier')) numberOf(size)
   const own = ofTable(parts.init?.kind, init, whole, `${size.text} + ${dim.text}`)
   if (padding) scope.session.notes.add(PADDING(padding.text))
   const layer = new Embedding({ dim: numberOf(dim) }).named(scope.session.unique())

@@ -159,6 +159,8 @@ function optimizer(name: string, own: Readonly<Record<string, string>>): Transla
       throw new Unported('a regularizer that was not translated')
     if (clip && clip.value.kind !== 'clip') throw new Unported('a clip that was not translated')
     const scheduled = rate?.value.kind === 'schedule'
+    if (rate && !scheduled && rate.value.kind !== 'number')
+      throw new Unported('a learning rate that was not translated')
     const parts = Object.entries(own).map(([paddles, ours]) => [ours, given(args[paddles])?.text] as const)
     const text = objectText({
       ...(scheduled ? scheduleParts(rate.text) : { learningRate: rate?.text }),
