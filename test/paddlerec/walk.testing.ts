@@ -1,12 +1,13 @@
 /** @file Every yaml and every reader of a PaddleRec checkout: what each of them comes to here. The list in docs/reference/paddlerec.md is made of it. */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ConfigError, type LoadedConfig, loadConfig, loadRunConfig } from '../../src/base/config/index.ts'
 import { deriveSeed, formatUserError, isUserError } from '../../src/base/util/index.ts'
 import { type Batch, listDataFiles, openReader, readsFileByFile, type Slot } from '../../src/data/index.ts'
 import { loadModelAs } from '../../src/model/index.ts'
+import { type Draft, portModel } from '../../src/paddle/port/index.ts'
 
 export interface YamlResult {
   readonly file: string
@@ -72,8 +73,31 @@ async function traced(loaded: LoadedConfig): Promise<ModelResult['outcome']> {
   }
 }
 
+export interface DraftResult {
+  readonly folder: string
+  /** Its model: static_model.py or dygraph_model.py. */
+  readonly from: string
+  readonly statements: number
+  readonly gaps: Draft['gaps']
+}
+
+/** Drafts of the nets of rank and multitask; that they type-check is tested in test/port. */
+export async function walkNets(root: string): Promise<readonly DraftResult[]> {
+  const found: DraftResult[] = []
+  for (const group of ['multitask', 'rank'])
+    for (const name of readdirSync(join(root, 'models', group)).sort()) {
+      const folder = join('models', group, name)
+      if (!existsSync(join(root, folder, 'net.py'))) continue
+      const { files, statements, gaps } = await portModel({ source: join(root, folder) })
+      found.push({ folder, from: basename(files.at(-1)!), statements, gaps })
+    }
+  return found
+}
+
 export interface ReaderResult {
   readonly reader: string
+  /** Packages that it imports, beside numpy and paddle. */
+  readonly imports: readonly string[]
   readonly yaml: string
   /** The stand-in for numpy was not enough. */
   readonly needsNumpy?: boolean
@@ -106,11 +130,18 @@ export function readersOf(results: readonly YamlResult[]): readonly { readonly l
 export async function compareReader(root: string, loaded: LoadedConfig, python: string): Promise<ReaderResult> {
   const { runner, dir, path: yaml, written } = loaded.config
   const path = runner.train_reader_path!
-  const found = { reader: relative(root, path), yaml: relative(root, yaml) }
+  const found = {
+    reader: relative(root, path),
+    yaml: relative(root, yaml),
+    imports: packagesIn(readFileSync(path, 'utf8')),
+  }
   const config = { ...written, config_abs_dir: dir, yaml_path: yaml }
   const folder = runner.train_data_dir as string
   if (!readdirSync(folder, { withFileTypes: true }).some((entry) => entry.isFile()))
-    return { ...found, outcome: { kind: 'fails', reason: 'its data lies in folders below train_data_dir' } }
+    return {
+      ...found,
+      outcome: { kind: 'fails', reason: 'its data lies in folders below train_data_dir, which are not read' },
+    }
   const real = spawnSync(python, [SCRIPT, path, JSON.stringify(config), folder, String(MOST), String(SEED)], {
     cwd: dir,
     encoding: 'utf8',
@@ -161,6 +192,13 @@ export async function compareReader(root: string, loaded: LoadedConfig, python: 
 }
 
 type Expected = readonly (readonly (readonly [string, readonly number[]])[])[]
+
+const PACKAGES = new Set(['cv2', 'h5py', 'nltk', 'pandas', 'PIL', 'scipy', 'sklearn'])
+
+const packagesIn = (source: string): readonly string[] =>
+  [...source.matchAll(/^\s*(?:import|from) (\w+)/gm)]
+    .map(([, name]) => name!)
+    .filter((name, i, all) => PACKAGES.has(name) && all.indexOf(name) === i)
 
 const lastLine = (text: string) => text.trimEnd().split('\n').at(-1) ?? ''
 
