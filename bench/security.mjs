@@ -2,7 +2,7 @@
  * @file What being safe costs. After `npm run build`, on a quiet machine:
  *   node bench/security.mjs tls [ROUNDS]               bytes a second over one TCP connection of this host, plain and encrypted by turns: a minute
  *   node bench/security.mjs tls-job [ROUNDS] [SECONDS] batches a second of a worker and a server over TCP, plain and encrypted by turns: a minute
- *   node bench/security.mjs flood                      samples a second of a job while strangers say 1,000 wrong hellos a second for a minute
+ *   node bench/security.mjs flood [SECONDS] [RATE]     what 1,000 wrong hellos a second for a minute cost a server, and a job: five minutes
  * JSON lines; the last has the figure and whether it is reached. Rates need a quiet machine; processor time, of both processes, hardly does.
  */
 import { fork, spawn } from 'node:child_process'
@@ -173,13 +173,20 @@ function heard(child, words) {
 }
 
 function batchesOf(worker) {
-  let [count, rest] = [0, '']
-  worker.stdout.setEncoding('utf8').on('data', (piece) => {
-    const lines = (rest + piece).split('\n')
-    rest = lines.pop()
-    for (const line of lines) if (line.startsWith('{"kind":"batch"')) count++
+  let count = 0
+  eachLine(worker, (line) => {
+    if (line.startsWith('{"kind":"batch"')) count++
   })
   return () => count
+}
+
+function eachLine(child, take) {
+  let rest = ''
+  child.stdout.on('data', (piece) => {
+    const lines = (rest + piece).split('\n')
+    rest = lines.pop()
+    for (const line of lines) take(line)
+  })
 }
 
 /** Starts one process of a job of one worker and one server. */
@@ -203,65 +210,115 @@ function jobStarter({ folder, config, overrides, server }) {
   }
 }
 
-/** One worker and one server train; strangers come in between two quiet times. */
+/**
+ * A server is alone with strangers first: what they cost it is counted in processor time, which a busy machine hardly changes. Then one worker
+ * and the server train; strangers come in between quiet times. That they came is known from the server's own log, which counts them.
+ */
 async function flood(seconds = '60', perSecond = '1000') {
   const folder = mkdtempSync(join(tmpdir(), 'bench-flood-'))
   const config = at('models/rank/dnn/config.yaml')
   const server = await freeAddress()
   const overrides = ['runner.epochs=1000000', 'runner.print_interval=1', 'runner.model_save_path=']
   const start = jobStarter({ folder, config, overrides, server })
-  const [serving, worker] = [start('server'), start('worker')]
-  const count = batchesOf(worker)
-  let refusals = 0
-  serving.stdout.setEncoding('utf8').on('data', (piece) => {
-    refusals += piece.split('A connection was refused').length - 1
+  const serving = start('server')
+  const refusals = refusalsOf(serving)
+  await heard(serving, 'listens at')
+  const strangersAt = async (target, forSeconds = seconds, rate = perSecond) => {
+    const attacker = spawn(process.execPath, [at('test/attack/attacker.mjs'), 'flood', target, forSeconds, rate])
+    return JSON.parse(await text(attacker.stdout))
+  }
+  /** Sends strangers; resolves to how many knocked, how many of these the server has counted, and in how many lines. */
+  const counted = async (forSeconds) => {
+    const before = { ...refusals }
+    const { sent, refused, ownSeconds } = await strangersAt(server, forSeconds)
+    const lines = refusals.lines - before.lines
+    await sleep(2000)
+    const late = await strangersAt(server, '1', '5') // the line about these counts what came after the last line
+    await sleep(1000)
+    return { sent: sent - refused, seen: refusals.count - before.count - late.sent, lines, ownSeconds }
+  }
+  const cpu = () => processorSeconds(serving.pid)
+  const cpuOf = async (work) => {
+    const [before, began] = [cpu(), performance.now()]
+    const result = await work()
+    return { ...result, cpu: cpu() - before, elapsed: (performance.now() - began) / 1000 }
+  }
+  await sleep(2000)
+  const idle = await cpuOf(() => sleep(10_000))
+  const alone = await cpuOf(() => counted(String(Math.min(20, Number(seconds)))))
+  const microsecondsAHello = ((alone.cpu - (idle.cpu / idle.elapsed) * alone.elapsed) * 1e6) / alone.seen
+  say({
+    name: 'a server without workers',
+    sent: alone.sent,
+    seen: alone.seen,
+    microsecondsAHello: round3(microsecondsAHello),
   })
+
+  const worker = start('worker')
+  const count = batchesOf(worker)
   while (count() < 100) await sleep(100)
   await sleep(5000)
-  /** Batches a second, and what the server's process takes of the processor: seconds a second. */
-  const measure = async (ms) => {
-    const [before, began, cpu] = [count(), performance.now(), processorSeconds(serving.pid)]
-    await sleep(ms)
-    const elapsed = (performance.now() - began) / 1000
-    return { batches: (count() - before) / elapsed, cpu: (processorSeconds(serving.pid) - cpu) / elapsed }
+  const batchesDuring = async (work) => {
+    const [before, began, ofServer, ofWorker] = [count(), performance.now(), cpu(), processorSeconds(worker.pid)]
+    const result = await work()
+    const batches = (count() - before) / ((performance.now() - began) / 1000)
+    return { ...result, batches, ofServer: cpu() - ofServer, ofWorker: processorSeconds(worker.pid) - ofWorker }
   }
-  const strangersAt = async (target) => {
-    const attacker = spawn(process.execPath, [at('test/attack/attacker.mjs'), 'flood', target, seconds, perSecond])
-    const told = text(attacker.stdout)
-    await sleep(1000)
-    const seen = refusals
-    const during = await measure(1000 * (Number(seconds) - 2))
-    const logged = refusals - seen
-    return { during, logged, ...JSON.parse(await told) }
-  }
-  const quiet = [await measure(30_000)]
-  const elsewhere = await strangersAt(await freeAddress())
+  const quiet = [await batchesDuring(() => sleep(30_000))]
+  const elsewhere = await batchesDuring(async () => strangersAt(await freeAddress()))
   await sleep(2000)
-  quiet.push(await measure(30_000))
-  const here = await strangersAt(server)
-  await sleep(2000)
-  quiet.push(await measure(30_000))
+  quiet.push(await batchesDuring(() => sleep(30_000)))
+  let here
+  const during = await batchesDuring(async () => {
+    here = counted(seconds)
+    await sleep(1000 * Number(seconds))
+  })
+  const { sent, seen, lines, ownSeconds } = await here
+  quiet.push(await batchesDuring(() => sleep(30_000)))
   for (const child of [serving, worker]) child.kill('SIGKILL')
   rmSync(folder, { recursive: true, force: true })
-  const mean = (name) => quiet.reduce((sum, each) => sum + each[name], 0) / quiet.length
-  const slowerBy = ({ during }) => round3(1 - during.batches / mean('batches'))
-  const [ofHere, ofElsewhere] = [slowerBy(here), slowerBy(elsewhere)]
+  const sumOf = (name) => quiet.reduce((sum, each) => sum + each[name], 0)
+  const mean = sumOf('batches') / quiet.length
+  /** Of the processor time of a batch; worker and server wait for each other, so that only this part of it is slowed down. */
+  const partOfServer = sumOf('ofServer') / (sumOf('ofServer') + sumOf('ofWorker'))
+  const slowerBy = ({ batches }) => round3(1 - batches / mean)
   say({
-    batchesQuiet: quiet.map(({ batches }) => round3(batches)),
-    batchesDuring: round3(here.during.batches),
-    batchesWhileElsewhere: round3(elsewhere.during.batches),
-    sent: here.sent,
-    strangersOwnSeconds: round3(here.ownSeconds),
-    serverMicrosecondsAHello: Math.round(((here.during.cpu - mean('cpu')) * 1e6) / Number(perSecond)),
+    ...{ batchesQuiet: quiet.map(({ batches }) => round3(batches)), batchesDuring: round3(during.batches) },
+    ...{ batchesWhileElsewhere: round3(elsewhere.batches), strangersOwnSeconds: round3(ownSeconds) },
   })
   say({
-    name: 'linesASecond',
-    value: round3(here.logged / (Number(seconds) - 2)),
-    reached: here.logged <= Number(seconds),
+    name: 'hellos that the server counted',
+    sent,
+    seen,
+    reached: seen >= 0.95 * Number(seconds) * Number(perSecond),
   })
-  say({ name: 'slower while the same strangers knock where nobody listens (their own work)', value: ofElsewhere })
-  say({ name: 'slower while strangers come', value: ofHere, reached: ofHere < 0.05 })
+  say({ name: 'lines a second', value: round3(lines / Number(seconds)), reached: lines <= Number(seconds) + 1 })
+  const share = (microsecondsAHello * Number(perSecond)) / 1e6
+  say({
+    name: 'of one processor, for the server to refuse them',
+    value: round3(share),
+    partOfServer: round3(partOfServer),
+  })
+  const computed = round3((partOfServer * share) / (1 - share))
+  say({ name: 'slower by processor time', value: computed, reached: computed < 0.05 })
+  say({
+    name: 'slower while the same strangers knock where nobody listens (their own work)',
+    value: slowerBy(elsewhere),
+  })
+  say({ name: 'slower while strangers come', value: slowerBy(during), reached: slowerBy(during) < 0.05 })
   process.exit(0)
+}
+
+/** Lines of a server's log about connections that it refused, and how many connections these lines count; kept up to date. */
+function refusalsOf(serving) {
+  const refusals = { lines: 0, count: 0 }
+  eachLine(serving, (line) => {
+    const found = /A connection was refused(?: \(and (\d+) more)?/.exec(line)
+    if (!found) return
+    refusals.lines++
+    refusals.count += 1 + Number(found[1] ?? 0)
+  })
+  return refusals
 }
 
 /** Of a process, all its threads. */

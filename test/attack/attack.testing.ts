@@ -22,6 +22,8 @@ export interface Learned {
   /** How often it was believed. */
   readonly in: number
   readonly sent: number
+  /** Of these, connections that nobody took. */
+  readonly refused: number
 }
 
 /** Resolves to what the attacker has learned. */

@@ -20,6 +20,7 @@ const STACK_LINES = Error.stackTraceLimit
 const [name = '', seed = '1', from = '0', to = '0', every = String(EVERY), kept] = process.argv.slice(2)
 const target = TARGETS[name]
 if (!target) throw new Error(`no target "${name}": ${Object.keys(TARGETS).join(', ')}`)
+process.once('disconnect', () => process.exit(1)) // whoever asked is gone
 await main(target)
 process.exit(0)
 

@@ -25,8 +25,10 @@ export const socketTransport: Transport = {
     const server = createServer({ noDelay: true }, (socket) => {
       if (!door || door.isWanted(remoteOf(socket))) return accept(socket)
       socket.resetAndDestroy()
+      door.dropped()
       crowd.turnedAway()
     })
+    if (door) server.on('drop', door.dropped)
     return new Promise((resolve, reject) => {
       server.once('error', reject)
       server.listen(descriptor === undefined ? address(endpoint) : { fd: descriptor }, () => {

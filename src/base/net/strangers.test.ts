@@ -28,6 +28,21 @@ test('a host that is refused 20 times in a second is not listened to until the s
   expect(strangers.isTooOften('10.0.0.9:99')).toBe(false)
 })
 
+test('a flood is a line in every second of it, and the lines count all that came, also those that nobody listened to', () => {
+  const lines: string[] = []
+  let now = 990 // of a second of the clock
+  const strangers = new Strangers({ onWarning: (message) => void lines.push(message), now: () => now })
+  const comes = () => {
+    if (strangers.isTooOften('10.0.0.9:1')) strangers.dropped()
+    else strangers.refused('10.0.0.9:1', new Error('no'))
+  }
+  for (; now < 10_990; now++) comes()
+  comes()
+  expect(lines).toHaveLength(11)
+  const others = lines.map((line) => Number(/and (\d+) more/.exec(line)?.[1] ?? 0))
+  expect(others.reduce((sum, each) => sum + each) + lines.length).toBe(10_001)
+})
+
 test('one that leaves during its hello ends nothing, and no line says so', () => {
   const told: string[] = []
   const strangers = new Strangers({ onWarning: (message) => void told.push(message) })

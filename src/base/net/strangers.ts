@@ -6,8 +6,8 @@ import { stranger } from './errors.ts'
 import { PortProbe, sendNo } from './handshake.ts'
 import type { Connection, Door } from './transport.ts'
 
-/** So that strangers cannot fill the log. */
-const WARN_EVERY_MS = 1000
+/** One line in so long, so that strangers cannot fill the log. */
+const SECOND_MS = 1000
 /** Hellos of one host that may fail in a second; a worker that comes meanwhile tries again by itself. */
 const REFUSALS_A_SECOND = 20
 /** Connections of one host, and of all, that have not yet proved that they belong here. */
@@ -28,7 +28,8 @@ export class Strangers implements Door {
   readonly #now: () => number
   #warnedAt = Number.NEGATIVE_INFINITY
   #unprinted = 0
-  readonly #refusals = new Map<string, { second: number; count: number }>()
+  /** By host: when the first of a second was refused, and how many since. */
+  readonly #refusals = new Map<string, { since: number; count: number }>()
   readonly #pending = new Map<string, number>()
   #pendingOfAll = 0
 
@@ -46,7 +47,10 @@ export class Strangers implements Door {
   /** Runs `admit` for a connection; closes the connection when that fails. */
   async guard(connection: Connection, admit: (connection: Connection) => Promise<void>): Promise<void> {
     const { remote } = connection
-    if (this.isTooOften(remote)) return connection.close()
+    if (this.isTooOften(remote)) {
+      this.dropped()
+      return connection.close()
+    }
     const entered = this.entering(remote)
     try {
       if (this.#hosts && !(await this.#hosts.has(hostOf(remote)))) {
@@ -64,7 +68,7 @@ export class Strangers implements Door {
 
   isTooOften(remote: string): boolean {
     const known = this.#refusals.get(hostOf(remote))
-    return known?.second === this.#second && known.count >= REFUSALS_A_SECOND
+    return known !== undefined && !this.#isOver(known) && known.count >= REFUSALS_A_SECOND
   }
 
   readonly entering = (remote: string): (() => void) => {
@@ -75,12 +79,15 @@ export class Strangers implements Door {
 
   readonly refused = (remote: string, error: unknown): void => {
     const host = hostOf(remote)
-    const known = this.#refusals.get(host)
-    const count = known?.second === this.#second ? known.count : 0
     // Of hosts whose second is over nothing needs to be known.
-    for (const [other, { second }] of this.#refusals) if (second !== this.#second) this.#refusals.delete(other)
-    this.#refusals.set(host, { second: this.#second, count: count + 1 })
+    for (const [other, known] of this.#refusals) if (this.#isOver(known)) this.#refusals.delete(other)
+    const { since, count } = this.#refusals.get(host) ?? { since: this.#now(), count: 0 }
+    this.#refusals.set(host, { since, count: count + 1 })
     if (!(error instanceof PortProbe)) this.#warn(error)
+  }
+
+  readonly dropped = (): void => {
+    this.#unprinted++
   }
 
   #count(host: string, change: 1 | -1): void {
@@ -92,7 +99,7 @@ export class Strangers implements Door {
 
   #warn(error: unknown): void {
     this.#unprinted++
-    if (this.#now() - this.#warnedAt < WARN_EVERY_MS) return
+    if (this.#now() - this.#warnedAt < SECOND_MS) return
     const message = isUserError(error) ? wordsOf(error) : String(error)
     const others = this.#unprinted > 1 ? ` (and ${this.#unprinted - 1} more since the last such line)` : ''
     this.#onWarning(`A connection was refused${others}: ${message}`)
@@ -100,8 +107,9 @@ export class Strangers implements Door {
     this.#unprinted = 0
   }
 
-  get #second(): number {
-    return Math.floor(this.#now() / 1000)
+  /** A second begins with its first refusal: by the clock, the first of the next could come too early for a line, and the rest of it unheard. */
+  #isOver({ since }: { readonly since: number }): boolean {
+    return this.#now() - since >= SECOND_MS
   }
 }
 

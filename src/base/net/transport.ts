@@ -74,6 +74,8 @@ export interface Door {
   readonly entering: (remote: string) => () => void
   /** One that does not belong here. */
   readonly refused: (remote: string, error: unknown) => void
+  /** One that was closed unheard: it is counted, nothing else. */
+  readonly dropped: () => void
 }
 
 export interface ConnectOptions {
