@@ -20,7 +20,6 @@ const STACK_LINES = Error.stackTraceLimit
 const [name = '', seed = '1', from = '0', to = '0', every = String(EVERY), kept] = process.argv.slice(2)
 const target = TARGETS[name]
 if (!target) throw new Error(`no target "${name}": ${Object.keys(TARGETS).join(', ')}`)
-process.once('disconnect', () => process.exit(1)) // whoever asked is gone
 await main(target)
 process.exit(0)
 
@@ -83,6 +82,9 @@ async function report(number: number, input: Uint8Array, what: string): Promise<
   await send({ kind: 'finding', number, what, input: Buffer.from(input).toString('base64') })
 }
 
+/** Ends when nobody listens any more. */
 function send(message: unknown): Promise<void> {
-  return new Promise((resolve) => process.send!(message, () => resolve()))
+  return new Promise((resolve) =>
+    process.send!(message, (error: Error | null) => (error ? process.exit(1) : resolve())),
+  )
 }
