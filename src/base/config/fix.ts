@@ -50,4 +50,8 @@ function formatInsert(inserted: string, text: string, at: number): string[] {
 }
 
 const numbered = (text: string, first: number) =>
-  text.split('\n').map((line, i) => gutter(first + i, line.replace(/\r$/, '')))
+  text.split('\n').map((line, i) => gutter(first + i, shortened(line.replace(/\r$/, ''))))
+
+/** Longer than a line that was typed: a hundred fixes of one that is all of a file would be a hundred files. */
+const LONG_LINE = 2000
+const shortened = (line: string) => (line.length > LONG_LINE ? `${line.slice(0, LONG_LINE)}…` : line)

@@ -4,7 +4,7 @@ import { suggest } from '../util/index.ts'
 import { describeSchema, describeValue } from './describe.ts'
 import type { Fix } from './fix.ts'
 import { placeOf, renameFix, samePath, setFix, valueAt } from './mend.ts'
-import type { ConfigProblem } from './problem.ts'
+import { type ConfigProblem, MOST_PROBLEMS } from './problem.ts'
 import { type Repair, repair } from './repair.ts'
 import { type ConfigSource, overrideAt } from './source.ts'
 import { defaultOf, keysOf, metaOf, type Path, schemaAt } from './walk.ts'
@@ -20,13 +20,15 @@ export interface IssueContext {
   readonly elsewhere?: (path: Path) => Path | undefined
 }
 
-/** Every problem in the issues of one failed parse. */
+/** The problems in the issues of one failed parse, no more of each kind than anybody reads: each is looked up in the whole file. */
 export function problemsOf(issues: readonly z.core.$ZodIssue[], context: IssueContext): ConfigProblem[] {
-  const unknown = issues.flatMap((issue) =>
-    issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...(issue.path as Path), key]) : [],
-  )
+  const unknown = issues
+    .flatMap((issue) =>
+      issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...(issue.path as Path), key]) : [],
+    )
+    .slice(0, MOST_PROBLEMS)
   const targets = unknown.map((path) => targetOf(path, context))
-  const others = issues.filter(({ code }) => code !== 'unrecognized_keys')
+  const others = issues.filter(({ code }) => code !== 'unrecognized_keys').slice(0, MOST_PROBLEMS)
   return [
     ...unknown.map((path, i) => unknownKey(path, targets[i], context)),
     ...others.flatMap((issue) => {

@@ -13,7 +13,7 @@ import { dottedKeys, type JobConfig, resolveConfig } from './resolve.ts'
 import { evaluationSchema, runnerSchema, type UserConfig, userConfigSchema } from './schema.ts'
 import { isText } from './settings.ts'
 import { elsewhere, shapeProblem } from './shape.ts'
-import { type ConfigSource, duplicateKeys, isWritten } from './source.ts'
+import { type ConfigSource, duplicateKeys, isWritten, valuesOf } from './source.ts'
 import { syntaxProblem } from './syntax.ts'
 import { check } from './validate.ts'
 import { defaultOf } from './walk.ts'
@@ -42,7 +42,7 @@ export function loadConfig({ path, overrides = [], cwd = process.cwd() }: LoadCo
   const source = openSource(path, absolute, parsed.overrides)
   const broken = syntaxProblem(source) ?? shapeProblem(source)
   if (broken) throw new ConfigError([...parsed.problems, broken], source)
-  const written = isMap(source.document.contents) ? source.document.toJS() : {}
+  const written = isMap(source.document.contents) ? valuesOf(source) : {}
   const merged = applyOverrides(written, parsed.overrides, isText)
   const { data, onlyEvaluates, notices: taken } = normalizeConfig(merged)
   const schema = onlyEvaluates ? evaluationSchema : userConfigSchema

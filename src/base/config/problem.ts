@@ -21,6 +21,9 @@ export const CONFIG_CODES = [
 ] as const
 export type ConfigCode = (typeof CONFIG_CODES)[number]
 
+/** So many are told at once; a file with more is another kind of file. */
+export const MOST_PROBLEMS = 100
+
 export interface ConfigProblem {
   readonly code: ConfigCode
   /** `runner.sync_mode`; empty when the whole file is meant. */
@@ -54,11 +57,14 @@ export function formatConfigErrors(
 ): string {
   const blocks = [...problems]
     .sort((a, b) => offsetOf(a) - offsetOf(b))
+    .slice(0, MOST_PROBLEMS)
     .map((problem) => formatProblem(problem, source))
-  return [
-    ...blocks,
-    problems.length === 1 ? `1 error in ${source.file}` : `${problems.length} errors in ${source.file}`,
-  ].join('\n\n')
+  return [...blocks, `${countText(problems.length)} in ${source.file}`].join('\n\n')
+}
+
+function countText(problems: number): string {
+  if (problems >= MOST_PROBLEMS) return `${MOST_PROBLEMS} errors or more`
+  return problems === 1 ? '1 error' : `${problems} errors`
 }
 
 const offsetOf = ({ place }: ConfigProblem) => (place.kind === 'file' ? place.span.from : Number.POSITIVE_INFINITY)

@@ -40,6 +40,9 @@ export function readSource(file: string, text: string, overrides: readonly Overr
   return { file, text, document, lines, overrides }
 }
 
+/** What the yaml says. How far its aliases may go was looked at before; the parser's own limit is lower, and an error without a place. */
+export const valuesOf = ({ document }: Pick<ConfigSource, 'document'>) => document.toJS({ maxAliasCount: -1 })
+
 /** The key and value written at a path; of a repeated key the last, which is the one that counts. */
 export function findPair({ document }: ConfigSource, path: Path): FoundPair | undefined {
   let node: unknown = document.contents

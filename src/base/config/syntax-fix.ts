@@ -28,7 +28,7 @@ export function likelyFix(text: string, position: number, errors: number): Synta
     ...made([removeLine], near),
   ]
   const afterwards = text.length - (lines[index + 1]?.start ?? text.length)
-  const most = Math.max(MOST_PARSED / (1 + text.length + errors * ERROR_COST), LEAST_TRIES)
+  const most = MOST_PARSED / (1 + text.length + errors * ERROR_COST)
   // `here` comes first in `all`: what is left of it after such a change is known when the whole did not parse.
   let better: SyntaxFix | undefined
   for (const [i, fix] of all.slice(0, most).entries()) {
@@ -39,11 +39,12 @@ export function likelyFix(text: string, position: number, errors: number): Synta
   return better
 }
 
-/** Characters that guesses may cost, about a third of a second. Of a long file only the likeliest are tried. */
+/** Characters that guesses may cost, about a third of a second. Of a long file only the likeliest are tried, or none. */
 const MOST_PARSED = 500_000
 /** An error that the parser reports costs as much as so many characters. */
 const ERROR_COST = 300
-const LEAST_TRIES = 4
+/** Nobody types a longer line, and patterns that look for its end from every place in it would take minutes. */
+const LONG_LINE = 1000
 
 interface Line {
   readonly start: number
@@ -114,6 +115,7 @@ function quoted(_all: string, key: string, value: string): string {
 
 function change(message: string, mend: (text: string) => string): LineChange {
   return ({ start, text }) => {
+    if (text.length > LONG_LINE) return []
     const mended = mend(text)
     const edit = { from: start, to: start + text.length, text: mended }
     return mended === text ? [] : [{ message, edit, at: start + firstDifference(text, mended) }]

@@ -1,5 +1,5 @@
 /** @file Yaml that does not parse, or that means something else than it seems: one problem with its fix. */
-import { type Document, isAlias, isMap, isScalar, isSeq, type Node, type Pair, visit } from 'yaml'
+import { isAlias, isMap, isScalar, isSeq, type Node, type Pair, visit } from 'yaml'
 import type { ConfigProblem } from './problem.ts'
 import { type ConfigSource, lineStart } from './source.ts'
 import { likelyFix } from './syntax-fix.ts'
@@ -24,9 +24,14 @@ export function syntaxProblem(source: ConfigSource): ConfigProblem | undefined {
 /** What parses and is never meant: an alias without its anchor, a map or list as a key, `<<` before what is no map. */
 function surprise({ document, text }: ConfigSource): ConfigProblem | undefined {
   let problem: ConfigProblem | undefined
+  const anchors = new Map<string, Node>() // as they come: an alias asked by itself looks through the whole document
+  const meant = (node: unknown) => (isAlias(node) ? anchors.get(node.source) : node)
   visit(document, {
+    Value(_key, node) {
+      if (node.anchor !== undefined) anchors.set(node.anchor, node)
+    },
     Alias(_key, alias) {
-      if (alias.resolve(document) !== undefined) return undefined
+      if (anchors.has(alias.source)) return undefined
       const [from, to] = [alias.range![0], alias.range![1]]
       const edits = [{ from, to, text: JSON.stringify(text.slice(from, to)) }]
       problem = found(`there is no anchor &${alias.source}; text that begins with * needs quotes`, { from, to, edits })
@@ -34,24 +39,24 @@ function surprise({ document, text }: ConfigSource): ConfigProblem | undefined {
     },
     Pair(_key, pair) {
       const { key, value } = pair as Pair<Node | null, Node | null>
-      const wrong = !key || wrongPair(document, key, value)
-      if (typeof wrong !== 'string') return undefined
-      const [from, end] = [key!.range![0], (value ?? key!).range![1]]
+      const wrong = key && wrongPair(key, value, meant)
+      if (!wrong) return undefined
+      const [from, end] = [key.range![0], (value ?? key).range![1]]
       const to = text.indexOf('\n', from + text.slice(from, end).trimEnd().length) + 1 || text.length
       const edits = [{ from: lineStart(text, from), to, text: '' }]
-      problem = found(wrong, { from, to: key!.range![1], edits })
+      problem = found(wrong, { from, to: key.range![1], edits })
       return visit.BREAK
     },
   })
   return problem
 }
 
-function wrongPair(document: Document, key: Node, value: Node | null): string | undefined {
+function wrongPair(key: Node, value: Node | null, meant: (node: unknown) => unknown): string | undefined {
   if (!isScalar(key)) return 'a map or a list cannot be a key'
   if (typeof key.value !== 'symbol') return undefined // the parser's mark for `<<`
-  const meant = (node: unknown) => (isAlias(node) ? node.resolve(document) : node)
   const merged = meant(value)
-  const isMerged = (node: unknown) => isMap(meant(node)) || (isAlias(node) && meant(node) === undefined) // that one is told by its own name
+  // An alias without an anchor is told by its name.
+  const isMerged = (node: unknown) => isMap(meant(node)) || (isAlias(node) && meant(node) === undefined)
   if (isSeq(merged) ? merged.items.every(isMerged) : isMerged(value)) return undefined
   return '<< takes over the keys of a map, and this is none'
 }

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectWithin } from '../../../test/within.testing.ts'
 import { loadConfig } from './load.ts'
+import { ConfigError } from './problem.ts'
 import { loadBackend, loadRunConfig } from './v1/index.ts'
 import { parseYaml, YAML_LIMITS } from './yaml-text.ts'
 
@@ -34,6 +35,7 @@ const CASES: readonly (readonly [string, string, RegExp])[] = [
     Array.from({ length: 300 }, (_, i) => `${' '.repeat(i)}a:`).join('\n'),
     /:65:\d+ more than 64 levels/,
   ],
+  ['levels in one line', `a: b\nc: ${'d: '.repeat(4000)}`, /:2:\d+ more than 64 levels/],
   ['a bomb of aliases', bomb(30, 9), /:\d+:\d+ more than 100000 values when its aliases are followed/],
   ['a bomb of maps', mergeBomb, /:\d+:\d+ more than 100000 values/],
   ['many aliases', `a: &a 1\nb: [${Array(5000).fill('*a')}]`, /:2:\d+ more than 200 aliases such as \*a/],
@@ -90,6 +92,46 @@ test('a broken yaml of the largest size is told in a moment', async () => {
   const began = performance.now()
   expect(() => loadConfig({ path })).toThrow(/this is not yaml/)
   await expectWithin(performance.now() - began, 5000)
+})
+
+/** As large as a yaml may be, and wrong from end to end. */
+const LARGE: readonly (readonly [string, string])[] = [
+  ['an error a character', `a: ${']'.repeat(240_000)}`],
+  ['a line of colons', `a: ${': '.repeat(120_000)}`],
+  ['a line of quotes', `a: ${`"'"`.repeat(80_000)}`],
+  ['18,000 unknown keys', Array.from({ length: 18_000 }, (_, i) => `k${i}: ${i}`).join('\n')],
+  ['a list in place of runners', `runner: [${Array(60_000).fill('a').join(', ')}]`],
+  [
+    '190 aliases among many keys',
+    `a: &a 1\n${Array.from({ length: 16_000 }, (_, i) => `k${i}: ${i}`).join('\n')}\nb: [${Array(190).fill('*a')}]`,
+  ],
+]
+
+test.each(LARGE)('a large yaml with %s is told soon, and in few words', async (_what, text) => {
+  const path = join(folder, 'large.yaml')
+  writeFileSync(path, text)
+  for (const load of [() => loadConfig({ path }), () => loadRunConfig({ path }), () => loadBackend(path)]) {
+    const before = process.cpuUsage()
+    expect(load).toThrow(ConfigError)
+    const { user, system } = process.cpuUsage(before)
+    await expectWithin((user + system) / 1000, 2000) // a second, of a machine whose cores are shared
+    expect(textOf(load).length).toBeLessThan(300_000)
+  }
+})
+
+function textOf(load: () => unknown): string {
+  try {
+    load()
+    return ''
+  } catch (error) {
+    return String(error)
+  }
+}
+
+test('an alias that is followed more often than the parser would by itself', () => {
+  const path = join(folder, 'aliases.yaml')
+  writeFileSync(path, `backend: &b MPI\nsubmit: {files: [${Array(150).fill('*b')}]}\n`)
+  expect(() => loadBackend(path)).toThrow(ConfigError)
 })
 
 test('what real configs do stays as it was: anchors, merge keys, 60 levels', () => {

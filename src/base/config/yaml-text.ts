@@ -56,25 +56,39 @@ export function parseYaml(text: string, options: ParseOptions & { readonly merge
     throw new YamlRefusal(`this yaml has ${text.length} characters, and ${YAML_LIMITS.bytes} are the most`, '')
   checkDepth(text)
   const lines = new LineCounter()
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error', ...options })
+  const document = withoutStacks(() =>
+    parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error', ...options }),
+  )
   if (document.errors.length === 0) checkNodes(document, text)
   return { document, lines }
+}
+
+/** A text that is no yaml can have an error a character, and most of what an error costs is its stack, which nobody reads. */
+function withoutStacks<T>(work: () => T): T {
+  const { stackTraceLimit } = Error
+  Error.stackTraceLimit = 0
+  try {
+    return work()
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit
+  }
 }
 
 /** A value by itself, such as that of -o. Throws what yaml throws. */
 export function parseYamlValue(text: string): unknown {
   const { document } = parseYaml(text)
   if (document.errors[0]) throw document.errors[0]
-  return document.toJS()
+  return document.toJS({ maxAliasCount: -1 }) // checkNodes has counted
 }
 
 /** By its tokens alone: the parser and all that follows it call themselves once a level. */
 function checkDepth(text: string): void {
-  // No more levels than brackets, dashes and different indentations: of most configs that is all there is to ask.
+  // No more levels than brackets, dashes, different indentations and colons of one line: of most configs that is all there is to ask.
   const openers = text.match(/[[{]|[-?]\s/g)?.length ?? 0
-  if (openers + new Set(text.match(/^ */gm)).size < YAML_LIMITS.levels) return
+  const colons = text.split('\n').reduce((most, line) => Math.max(most, line.split(/:\s/).length), 0)
+  if (openers + colons + new Set(text.match(/^ */gm)).size < YAML_LIMITS.levels) return
   const columns: number[] = [] // of the block collections that are open
-  let [flow, at, lineStart] = [0, 0, 0]
+  let [flow, at, lineStart, inLine] = [0, 0, 0, 0]
   for (const token of new Lexer().lex(text)) {
     const kind = token.length === 1 ? token : ''
     if (kind === '[' || kind === '{') flow++
@@ -83,12 +97,13 @@ function checkDepth(text: string): void {
       const column = kind === ':' ? indentAt(text, lineStart) : at - lineStart
       while (columns.length > 0 && columns.at(-1)! > column) columns.pop()
       if (columns.at(-1) !== column) columns.push(column)
+      else if (kind === ':') inLine++ // `a: b: c`: wrong, and yet a level each to the parser
     }
-    if (flow + columns.length > YAML_LIMITS.levels)
+    if (flow + columns.length + inLine > YAML_LIMITS.levels)
       throw new YamlRefusal(`more than ${YAML_LIMITS.levels} levels, one inside the other`, text, at)
     if (CONTROL.has(token)) continue
     const newline = token.lastIndexOf('\n')
-    if (newline >= 0) lineStart = at + newline + 1
+    if (newline >= 0) [lineStart, inLine] = [at + newline + 1, 0]
     at += token.length
   }
 }

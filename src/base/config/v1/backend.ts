@@ -7,7 +7,7 @@ import { sourceOf, yamlTextOf } from '../open-source.ts'
 import { isRecord } from '../override.ts'
 import { ConfigError } from '../problem.ts'
 import { type DeepReadonly, deepFreeze } from '../resolve.ts'
-import { type ConfigSource, duplicateKeys, findNode } from '../source.ts'
+import { type ConfigSource, duplicateKeys, findNode, valuesOf } from '../source.ts'
 import { syntaxProblem } from '../syntax.ts'
 import { check } from '../validate.ts'
 import { BACKENDS, type BackendName, backendV1, type ClusterType, type UserBackend } from './backend-schema.ts'
@@ -43,7 +43,7 @@ export function parseBackend(file: string, yaml: string): LoadedBackend {
   const source = sourceOf(file, yaml.replace(/^\uFEFF/, ''))
   const broken = syntaxProblem(source)
   if (broken) throw new ConfigError([broken], source)
-  const data = normalized(source.document.toJS())
+  const data = normalized(valuesOf(source))
   const { value, problems } = check<UserBackend>({ schema: backendV1, data, source, base: [] })
   if (!value) throw new ConfigError(problems, source)
   const cluster_type = value.cluster_type ?? OWN_CLUSTER[value.backend]

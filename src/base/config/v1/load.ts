@@ -5,7 +5,7 @@ import { sourceOf, yamlTextOf } from '../open-source.ts'
 import { isRecord } from '../override.ts'
 import { locateConfig } from '../paths.ts'
 import { ConfigError, type ConfigProblem } from '../problem.ts'
-import { type ConfigSource, duplicateKeys } from '../source.ts'
+import { type ConfigSource, duplicateKeys, valuesOf } from '../source.ts'
 import { syntaxProblem } from '../syntax.ts'
 import { check } from '../validate.ts'
 import { freeKeyNotices, freeKeyProblems } from './free-keys.ts'
@@ -48,7 +48,7 @@ export function parseRunConfig({ file, text, absolute, cwd }: RunConfigText): Lo
   const source = sourceOf(file, text.replace(/^\uFEFF/, ''))
   const broken = syntaxProblem(source) ?? shapeProblemV1(source)
   if (broken) throw new ConfigError([broken], source)
-  const written = isMap(source.document.contents) ? source.document.toJS() : {}
+  const written = isMap(source.document.contents) ? valuesOf(source) : {}
   const data = normalize(written)
   const context: IssueContext = { schema: configV1, data, source, base: [] }
   const { value, problems } = check<UserConfigV1>(context)
@@ -87,7 +87,7 @@ function named(problem: ConfigProblem, data: unknown): ConfigProblem {
 
 /** As written, with `{workspace}` in it; items of lists by their name. */
 export function flattenRunConfig({ source }: Pick<LoadedRunConfig, 'source'>): Readonly<Record<string, unknown>> {
-  return Object.fromEntries(entries(source.document.toJS(), ''))
+  return Object.fromEntries(entries(valuesOf(source), ''))
 }
 
 function entries(value: unknown, path: string): readonly (readonly [string, unknown])[] {
