@@ -3,6 +3,7 @@ import { mkdtempSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { connect as connectTls } from 'node:tls'
 import { describe, expect, test, vi } from 'vitest'
 import { testTransport } from '../../../test/contracts/transport.ts'
 import { createRng } from '../util/index.ts'
@@ -382,6 +383,22 @@ describe('hello', () => {
       message: expect.stringContaining('one side encrypts and the other does not'),
     })
     await plainServer.close()
+  })
+
+  test('over TLS says nothing, not even a number, to one without a certificate of the job', async () => {
+    const tls = openTls('auto', { token: 'secret' })!
+    const listener = await socketTransport.listen(
+      '127.0.0.1:0',
+      (connection) => void serverHandshake(connection, identity({ role: 'server' })).catch(() => connection.close()),
+      { tls },
+    )
+    const { host, port } = splitEndpoint(listener.endpoint)
+    const socket = connectTls({ host, port, rejectUnauthorized: false })
+    const heard: Buffer[] = []
+    socket.on('data', (piece) => heard.push(piece)).on('error', () => undefined)
+    await new Promise((closed) => socket.once('close', closed))
+    expect(heard).toEqual([])
+    await listener.close()
   })
 
   test('over TLS is bound to that connection: somebody in between with a certificate of the job is found out', async () => {
