@@ -36,6 +36,8 @@ const CASES: readonly (readonly [string, string, RegExp])[] = [
     /:65:\d+ more than 64 levels/,
   ],
   ['levels in one line', `a: b\nc: ${'d: '.repeat(4000)}`, /:2:\d+ more than 64 levels/],
+  ['bytes', 'hyper_parameters:\n  a: !!binary aGk=', /:2:15 !!binary is no kind of setting/],
+  ['a set', 'hyper_parameters: {a: !!set {b, c}}', /:1:\d+ !!set is no kind of setting/],
   ['a bomb of aliases', bomb(30, 9), /:\d+:\d+ more than 100000 values when its aliases are followed/],
   ['a bomb of maps', mergeBomb, /:\d+:\d+ more than 100000 values/],
   ['many aliases', `a: &a 1\nb: [${Array(5000).fill('*a')}]`, /:2:\d+ more than 200 aliases such as \*a/],
@@ -81,6 +83,7 @@ test('an -o that is a bomb, or that names __proto__, is refused', () => {
   expect(load(`runner.custom=${'['.repeat(60_000)}`)).toThrow(/more than 64 levels/)
   expect(load('__proto__.polluted=1')).toThrow(/__proto__ cannot be the name of a key/)
   expect(load('runner.custom={__proto__: {x: 1}}')).toThrow(/__proto__ cannot be the name of a key/)
+  expect(load('hyper_parameters.a=!!binary aGk=')).toThrow(/!!binary is no kind of setting/)
   expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
 })
 

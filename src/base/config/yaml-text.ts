@@ -127,8 +127,10 @@ function checkNodes(document: Document, text: string): void {
       if (size === 'open') throw new YamlRefusal(`*${node.source} stands inside of what it names`, text, at, to)
       return within(size ?? 1, node)
     }
-    const anchor = (node as (Node & { anchor?: string }) | null)?.anchor
+    const { anchor, tag = '', range } = (node ?? {}) as Partial<Node> & { readonly anchor?: string }
     if (anchor !== undefined) anchors.set(anchor, node as Node)
+    if (NO_SETTING.test(tag))
+      throw new YamlRefusal(`!!${tag.split(':').at(-1)} is no kind of setting`, text, range?.[0], range?.[1])
     sizes.set(node, 'open')
     let size = 1
     if (isSeq(node)) for (const item of node.items) size = within(size + sizeOf(item), item)
@@ -148,6 +150,9 @@ function checkNodes(document: Document, text: string): void {
   }
   sizeOf(document.contents)
 }
+
+/** What yaml has and a config does not: values that are neither text, number, list nor group. */
+const NO_SETTING = /^tag:yaml\.org,2002:(binary|omap|pairs|set|timestamp)$/
 
 /** `__proto__` and the like mean something else than a key to JavaScript. */
 function checkName(key: Node & { readonly value: unknown }, text: string): void {
