@@ -58,7 +58,7 @@ test('a server that is killed while two workers train is named as the first that
       },
     },
   )
-  expect(code).toBe(137)
+  expect(code, out).toBe(137)
   expect(alive(mark)).toEqual([])
   expect(ofKind(eventsOf({ out }), 'error')[0]!.message).toMatch(
     new RegExp(`^server 0 127\\.0\\.0\\.1:\\d+ \\(pid ${killed}\\) failed first: signal SIGKILL\\.`),

@@ -16,7 +16,7 @@ class Kept(object):
         self.frames = []
 
     def send(self, header, arrays=()):
-        self.frames.append((header, [array if isinstance(array, bytes) else array.tobytes() for array in arrays]))
+        self.frames.append((header, [bytes(array) if isinstance(array, (bytes, bytearray)) else array.tobytes() for array in arrays]))
         return 0
 
 

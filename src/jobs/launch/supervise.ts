@@ -73,7 +73,8 @@ async function run(children: readonly Child[], { hasAllWorkers }: JobSpec, optio
   try {
     const [workers, servers] = [byRole(children, 'worker'), byRole(children, 'server')]
     const finished = finish({ workers, servers, hasAllWorkers, emit, stop })
-    const outcome = await Promise.race([firstFailure(children, stopping), aborted(signal), finished])
+    const failed = firstFailure(children, stopping).then((first) => causeOf(first, children))
+    const outcome = await Promise.race([failed, aborted(signal), finished])
     if (outcome === 'finished') return 0
     // Asked at once: what the others do while they are stopped may need memory too.
     const why = outcome !== 'aborted' && outcome.exit!.text === 'signal SIGKILL' ? memory.explain() : undefined
@@ -117,6 +118,25 @@ function firstFailure(children: readonly Child[], stopping: ReadonlySet<Child>):
     }
   })
 }
+
+const KILLED_TOO_MS = 200
+
+/**
+ * A process that is killed closes its connections before the kernel reports its end: one that ended over that may be seen first. So the
+ * one that a signal ended counts, if there is one within a moment.
+ */
+export async function causeOf(first: Child, children: readonly Child[]): Promise<Child> {
+  if (isKilled(first)) return first
+  const others = children.filter((child) => child !== first)
+  const killed = others.map(async (child) => {
+    await child.exited
+    if (!isKilled(child)) await new Promise<never>(() => undefined)
+  })
+  await within(KILLED_TOO_MS, Promise.race(killed))
+  return others.find(isKilled) ?? first
+}
+
+const isKilled = ({ exit }: Child) => exit?.text.startsWith('signal ') ?? false
 
 /** Resolves when the signal has come. */
 export function aborted(signal: AbortSignal): Promise<'aborted'> {
