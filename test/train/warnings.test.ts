@@ -68,7 +68,7 @@ describe('a learning rate that is far too large', () => {
   })
 
   test('is told by geo workers that drift apart', async () => {
-    const keys = ['sync_mode=geo', 'train_batch_size=256', 'geo_dense_step=20', 'epochs=8', 'model_save_path='].map(
+    const keys = ['sync_mode=geo', 'train_batch_size=32', 'geo_dense_step=20', 'epochs=8', 'model_save_path='].map(
       (key) => `runner.${key}`,
     )
     const overrides = [...keys, 'hyper_parameters.learning_rate=1']
