@@ -88,7 +88,7 @@ describe.skipIf(lacking)('webgpu: the GPU parameter server', () => {
         return hash.digest('hex')
       })
     const before = digests()
-    const { rows, graph } = await openDeviceRows({
+    const rows = await openDeviceRows({
       ...{ program, device: softwareAdapter(), params: new LocalParams(host, 0), thread: 0 },
       handle: { kind: 'pass', host, sides, device: { index: 0, count: 1 } },
       guard: (work) => work(),
@@ -100,7 +100,7 @@ describe.skipIf(lacking)('webgpu: the GPU parameter server', () => {
       expect(digests()).toEqual(before)
       expect(up.bytes).toBe(down.bytes)
     } finally {
-      await graph.close()
+      await rows.close()
     }
   })
 })

@@ -18,7 +18,7 @@ import {
   sampleGrowth,
   slotTables,
 } from '../passes/index.ts'
-import { whyOnHost } from '../step/index.ts'
+import { rowsPlace } from '../step/index.ts'
 import {
   type Input,
   inputKind,
@@ -208,9 +208,8 @@ class PassTraining extends LocalTraining {
   /** Of the device that will train the rows; undefined where memory does. */
   #deviceLimits(): PassLimits['device'] {
     const device = openDevice(this.context.config.config.runner, processEnv(), () => undefined)
-    const place = { tables: this.params.handle.tables, count: this.#devices }
-    const isOnHost = whyOnHost(place, device, this.model.optimizer.clip !== undefined) !== undefined
-    if (device.provider === 'cpu' || isOnHost) return undefined
+    const tables = { tables: this.params.handle.tables, count: this.#devices }
+    if (rowsPlace(tables, device, this.model.optimizer.clip !== undefined).on === 'host') return undefined
     const { memoryBytes = Number.POSITIVE_INFINITY, maxBufferBytes = Number.POSITIVE_INFINITY } = device
     // Weights, what a step computes and what the driver keeps want room beside the rows.
     return { memoryBytes: Math.floor(0.8 * memoryBytes), bufferBytes: maxBufferBytes }

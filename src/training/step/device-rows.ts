@@ -24,31 +24,29 @@ export interface DeviceRowsOptions {
   readonly guard: <T>(work: () => Promise<T>) => Promise<T>
 }
 
-export interface DeviceTraining {
-  readonly graph: StepGraph
-  readonly rows: PassRows
-}
+/** Where the rows of passes are trained; in memory, `why` a device that computes the rest does not. */
+export type RowsPlace = { readonly on: 'device' } | { readonly on: 'host'; readonly why?: string | undefined }
 
-/** Why rows cannot be trained on a device but only in memory; undefined where they can. */
-export function whyOnHost(
+export function rowsPlace(
   { tables, count }: { readonly tables: readonly RowTableHandle[]; readonly count: number },
   { provider, name }: Device,
   clips: boolean,
-): string | undefined {
-  if (provider === 'cpu') return undefined
-  if (provider === 'cuda') return 'CUDA keeps no tensors on the device between steps'
-  if (count > 1) return `${count} devices train together, whose rows meet in memory`
-  if (clips) return `gradients are clipped by those of all rows`
+): RowsPlace {
+  const host = (why?: string): RowsPlace => ({ on: 'host', why })
+  if (provider === 'cpu') return host()
+  if (provider === 'cuda') return host('CUDA keeps no tensors on the device between steps')
+  if (count > 1) return host(`${count} devices train together, whose rows meet in memory`)
+  if (clips) return host('gradients are clipped by those of all rows')
   for (const { name: table, layout, optimizer } of tables) {
-    if (layout.accessor) return `table "${table}" has an accessor`
+    if (layout.accessor) return host(`table "${table}" has an accessor`)
     if (layout.rule.clocked)
-      return `Adam moves every row of table "${table}" in every step (lazy: true moves those of the batch)`
-    if (!TABLE_STEP_RULES.includes(optimizer.kind)) return `${name} has no rule ${optimizer.kind}`
+      return host(`Adam moves every row of table "${table}" in every step (lazy: true moves those of the batch)`)
+    if (!TABLE_STEP_RULES.includes(optimizer.kind)) return host(`${name} has no rule ${optimizer.kind}`)
   }
-  return undefined
+  return { on: 'device' }
 }
 
-export async function openDeviceRows(options: DeviceRowsOptions): Promise<DeviceTraining> {
+export async function openDeviceRows(options: DeviceRowsOptions): Promise<PassRows & StepGraph> {
   const { program, device, handle, guard } = options
   const optimizerOf = new Map(handle.host.tables.map(({ name, optimizer }) => [name, optimizer]))
   const ruleOf = (table: string) => {
@@ -56,8 +54,7 @@ export async function openDeviceRows(options: DeviceRowsOptions): Promise<Device
     return { ...kernelRule(own), l2: own.l2 }
   }
   const session = await guard(() => openTableSession({ program, device, ruleOf }))
-  const rows = new DeviceRows(options, session, optimizerOf)
-  return { graph: rows, rows }
+  return new DeviceRows(options, session, optimizerOf)
 }
 
 /** A table of the pass: which signs have which numbers, and the table in memory that says so. */

@@ -5,7 +5,7 @@
 
 export { tableGroups } from './buffers.ts'
 export { CutSequences } from './cut-sequences.ts'
-export { openDeviceRows, whyOnHost } from './device-rows.ts'
+export { openDeviceRows, rowsPlace } from './device-rows.ts'
 export { DygraphStep, type WaitingBatch } from './dygraph-step.ts'
 export { HostStep, type HostStepOptions, type PreparedStep, type Step } from './host-step.ts'
 export { type HybridHandle, HybridParams } from './parallel/hybrid-params.ts'

@@ -9,9 +9,9 @@ import {
   openDeviceRows,
   openParallel,
   type ParallelHandle,
+  rowsPlace,
   type StepGraph,
   type StepSeconds,
-  whyOnHost,
 } from '../step/index.ts'
 import { throughGate } from './gate.ts'
 import type { Phase, TrainerThreadSettings } from './messages.ts'
@@ -66,15 +66,15 @@ async function openPasses(handle: PassHandle, settings: TrainerThreadSettings) {
   const { thread, clip, device, programs, engine, gate } = settings
   const local = new LocalParams(handle.host, thread)
   const infer = openLocal(local)
-  const place = { tables: handle.host.tables, count: handle.device.count }
-  const why = engine === 'ort' ? whyOnHost(place, device, clip !== undefined) : undefined
-  if (engine !== 'ort' || device.provider === 'cpu' || why !== undefined) {
-    const notice = why && `Rows stay in memory, and only the rest is computed on ${device.name}: ${why}.`
+  const tables = { tables: handle.host.tables, count: handle.device.count }
+  const place = engine === 'ort' ? rowsPlace(tables, device, clip !== undefined) : ({ on: 'host' } as const)
+  if (place.on === 'host') {
+    const notice = place.why && `Rows stay in memory, and only the rest is computed on ${device.name}: ${place.why}.`
     return { train: { ...infer, passRows: hostPassRows(local, handle, thread), notice }, infer }
   }
   const own = { program: programs.train!, params: local, guard: throughGate(gate) }
-  const { graph, rows } = await openDeviceRows({ ...own, device, handle, thread })
-  return { train: { ...infer, passRows: rows, graph }, infer }
+  const rows = await openDeviceRows({ ...own, device, handle, thread })
+  return { train: { ...infer, passRows: rows, graph: rows }, infer }
 }
 
 /** In step with other ranks: how a pass ends differs by phase. */
