@@ -3,7 +3,7 @@
  * packets and is slow. Needs root; `networkTools` says why where it cannot be had.
  */
 import { type ChildProcess, execFileSync, type SpawnOptions, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -64,6 +64,7 @@ export async function openNetwork({
   }
   for (const space of leftBehind(name)) removeSpace(space)
   try {
+    nameHosts(spaces)
     addSpace(line)
     const hosts = spaces.slice(1).map((space, i) => addHost(space, line, i, folder))
     ip(line, 'sysctl', '-qw', 'net.ipv4.ip_forward=1')
@@ -90,13 +91,27 @@ function leftBehind(name: string): string[] {
   })
 }
 
+const addressOf = (index: number) => `10.77.${index}.2`
+/** Files here lie over those of /etc for what `ip netns exec` starts. */
+const etcOf = (space: string) => join('/etc/netns', space)
+
+/** Hosts know each other's names, and that nobody knows others: the machine's name server is out of reach, and each question to it a wait of seconds. */
+function nameHosts([line, ...names]: readonly string[]): void {
+  const hosts = ['127.0.0.1 localhost', ...names.map((name, i) => `${addressOf(i)} ${name}`)]
+  for (const space of [line!, ...names]) {
+    mkdirSync(etcOf(space), { recursive: true })
+    writeFileSync(join(etcOf(space), 'hosts'), `${hosts.join('\n')}\n`)
+    writeFileSync(join(etcOf(space), 'resolv.conf'), '')
+  }
+}
+
 function addSpace(space: string): void {
   execFileSync('ip', ['netns', 'add', space])
   ip(space, 'ip', 'link', 'set', 'lo', 'up')
 }
 
 function addHost(space: string, line: string, index: number, folder: string): Host {
-  const [own, far] = [`10.77.${index}.2`, `10.77.${index}.1`]
+  const [own, far] = [addressOf(index), `10.77.${index}.1`]
   addSpace(space)
   const veth = ['type', 'veth', 'peer', 'name', `host${index}`, 'netns', line]
   execFileSync('ip', ['link', 'add', 'eth0', 'netns', space, ...veth])
@@ -195,4 +210,5 @@ function removeSpace(space: string): void {
     }
   }
   spawnSync('ip', ['netns', 'del', space])
+  rmSync(etcOf(space), { recursive: true, force: true })
 }

@@ -10,20 +10,24 @@ const WAITING = { timeout: 120_000, interval: 300 }
 const lacking = mpiTools() ?? slurmTools()
 if (lacking) console.warn(`skipped: ${lacking}`)
 
-describe.skipIf(lacking)(`jobs by Slurm ${lacking ?? ''}`, { timeout: 180_000 }, () => {
+// Slurm's controller has been seen to schedule nothing for minutes: each test has its own, and what it said is printed before the second try.
+describe.skipIf(lacking)(`jobs by Slurm ${lacking ?? ''}`, { timeout: 300_000, retry: 1 }, () => {
   let cluster: MpiCluster
   let slurm: Slurm
   beforeAll(async () => {
     cluster = await openMpiCluster('slurm')
+  })
+  afterAll(() => cluster?.close())
+  beforeEach(async () => {
     slurm = await openSlurm(cluster.hosts)
     cluster.env['SLURM_CONF'] = slurm.config
+    cluster.begin()
   })
-  afterAll(() => {
-    slurm?.close()
-    cluster?.close()
+  afterEach(({ task }) => {
+    if ((task.result?.errors?.length ?? 0) > (task.result?.retryCount ?? 0)) console.error(slurm.said())
+    cluster.end()
+    slurm.close()
   })
-  beforeEach(() => cluster.begin())
-  afterEach(() => cluster.end())
 
   const at = (path: string) => join(cluster.folder(), path)
   const submit = async () => await cluster.oarfish('run', '-m', 'config.yaml', '-b', 'backend.yaml')

@@ -9,6 +9,8 @@ import type { Host } from '../netns/network.testing.ts'
 export interface Slurm {
   /** For SLURM_CONF. */
   readonly config: string
+  /** What its controller and nodes said last, and what they hold: for a test that failed. */
+  said(): string
   close(): void
 }
 
@@ -34,7 +36,7 @@ export async function openSlurm(hosts: readonly Host[]): Promise<Slurm> {
   }
   try {
     await idle(hosts, config)
-    return { config, close }
+    return { config, said: () => `${held(hosts, config)}\n${said.slice(-8000)}`, close }
   } catch (error) {
     close()
     throw new Error(`${(error as Error).message}\n${said.slice(-4000)}`)
@@ -65,6 +67,8 @@ ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 SelectType=select/linear
 SchedulerType=sched/builtin
+SchedulerParameters=sched_interval=10
+SlurmctldDebug=verbose
 JobAcctGatherType=jobacct_gather/none
 AccountingStorageType=accounting_storage/none
 MpiDefault=none
@@ -81,15 +85,22 @@ ${hosts.map(({ name, address }) => `NodeName=${name} NodeAddr=${address} NodeHos
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 `
 
+function held(hosts: readonly Host[], config: string): string {
+  const show = (what: string) => inHost(hosts[0]!, config, 'scontrol', 'show', what, '--oneliner').stdout
+  return `${show('job')}${show('node')}`
+}
+
+const inHost = (host: Host, config: string, ...words: readonly string[]) =>
+  spawnSync('ip', ['netns', 'exec', host.name, ...words], {
+    encoding: 'utf8',
+    env: { ...process.env, SLURM_CONF: config },
+  })
+
 const START_MS = 120_000
 
 async function idle(hosts: readonly Host[], config: string): Promise<void> {
   const until = Date.now() + START_MS
-  const states = () =>
-    spawnSync('ip', ['netns', 'exec', hosts[0]!.name, 'sinfo', '-h', '-N', '-o', '%T'], {
-      encoding: 'utf8',
-      env: { ...process.env, SLURM_CONF: config },
-    })
+  const states = () => inHost(hosts[0]!, config, 'sinfo', '-h', '-N', '-o', '%T')
   for (;;) {
     const { stdout, stderr } = states()
     if (stdout.split('\n').filter((state) => state === 'idle').length === hosts.length) return

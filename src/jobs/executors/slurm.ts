@@ -71,12 +71,12 @@ async function followBatch(id: string, { folder, env, signal, emit }: FollowOpti
   const stop = () => void slurmCommand('scancel', [id], env).catch((error: Error) => say(error.message))
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()
-  for (let said = ''; ; ) {
+  for (let said = '', phase: 'queued' | 'running' = 'queued'; ; ) {
     const state = await stateOf(id, folder, env)
     const waits = waitsFor(id, state)
     if (waits !== said) {
-      const phase = waits === '' ? { phase: 'running' as const } : { phase: 'queued' as const, reason: waits }
-      if (state) writeStatus(folder, { ...phase, processes: [] })
+      if (state) phase = waits === '' ? 'running' : 'queued'
+      writeStatus(folder, { phase, processes: [], ...(waits === '' ? {} : { reason: waits }) })
       if (waits !== '') say(waits)
       said = waits
     }
