@@ -89,6 +89,15 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
     example: 30,
     expected: 'seconds from 1 to 86400',
   }),
+  snapshot_interval: z
+    .union([z.int().min(1), z.string().regex(/^\d+(\.\d+)?\s*s$/)])
+    .optional()
+    .meta({
+      description:
+        'Saves the whole job inside an epoch into model_save_path every so many batches of a process, or seconds (`60s`): --resume goes on there. Unset: after each epoch alone.',
+      example: '60s',
+      expected: 'a number of batches like 1000, or seconds like 60s',
+    }),
   replicated_table_mb: count(
     256,
     0,

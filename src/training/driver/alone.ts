@@ -16,6 +16,7 @@ import {
   createParams,
   type DataFiles,
   findDataFiles,
+  type PassOptions,
   type PassResult,
   type PassStart,
   type Phase,
@@ -25,6 +26,7 @@ import { optimizersOf, saveInterrupted } from './checkpoint.ts'
 import {
   type EvaluationJob,
   type JobContext,
+  type JobCuts,
   runtimeOptions,
   type SavedInside,
   type SavedModel,
@@ -79,10 +81,16 @@ export class LocalTraining implements TrainingJob {
     this.runtime = await Runtime.open({ ...runtimeOptions(this.context), model, files, trainers })
   }
 
-  pass(phase: Phase, epoch: number, from?: PassStart): Promise<PassResult> {
+  pass(phase: Phase, epoch: number, from?: PassStart, pauses?: PassOptions['pauses']): Promise<PassResult> {
     const { filesOf } = this.context.rules
     const input = { files: phase === 'train' ? filesOf?.(epoch) : undefined }
-    return this.runtime!.pass(phase, epoch, { from, input })
+    return this.runtime!.pass(phase, epoch, { from, input, pauses })
+  }
+
+  get cuts(): JobCuts | undefined {
+    const save = this.#checkpoints?.saveCut
+    if (!save || this.context.config.config.runner.model_save_path === '') return undefined
+    return { inStep: false, save: (trained) => save({ params: this.params }, trained) }
   }
 
   get evaluates(): boolean {

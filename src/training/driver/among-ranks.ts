@@ -10,19 +10,29 @@ import type { EpochsFile } from '../../weights/snapshot/index.ts'
 import { allGatherJson, type Group } from '../collective/index.ts'
 import { largeStepText, scaledModel } from '../ps/index.ts'
 import { type ParallelHandle, pushedPart, rankSeed, showClickTables, tableGroups } from '../step/index.ts'
-import { beginningOf, createParams, type PassResult, type PassStart, type Phase, Runtime } from '../threads/index.ts'
+import {
+  beginningOf,
+  createParams,
+  type PassOptions,
+  type PassResult,
+  type PassStart,
+  type Phase,
+  Runtime,
+} from '../threads/index.ts'
 import { LocalEvaluation, LocalTraining } from './alone.ts'
 import { noteEpochs, noticeInterrupted } from './checkpoint.ts'
 import { exportCheckpoint, exportedModel, inferenceSaver, type SaveInference } from './inference-model.ts'
 import {
   type EvaluationJob,
   type JobContext,
+  type JobCuts,
   runtimeOptions,
   type SavedInside,
   type TrainingContext,
   type TrainingJob,
   type TrainingStart,
 } from './job.ts'
+import { PassRecord } from './pass-report.ts'
 import { agreeOnRanks, groupExchange, type RankInputs, rankPass } from './rank-input.ts'
 import { RankModel } from './rank-model.ts'
 import { planTables, type TablePlan } from './table-plan.ts'
@@ -44,6 +54,8 @@ class Training extends LocalTraining {
   #plan!: TablePlan
   #whole: RankModel | undefined
   #saveInference: SaveInference | undefined
+  /** Of the pass that has paused. */
+  #paused: PassRecord | undefined
 
   constructor(group: Group, strategy: unknown, context: TrainingContext) {
     super(context)
@@ -98,12 +110,28 @@ class Training extends LocalTraining {
     this.runtime = await Runtime.open({ ...runtimeOptions(this.context), model, files, trainers, input })
   }
 
-  override pass(phase: Phase, epoch: number, from?: PassStart): Promise<PassResult> {
+  override async pass(
+    phase: Phase,
+    epoch: number,
+    from?: PassStart,
+    pauses?: PassOptions['pauses'],
+  ): Promise<PassResult> {
     const { emit, stop, rules } = this.context
     const ordered = phase === 'train' ? rules.filesOf?.(epoch) : undefined
     const files = ordered ?? this.files[phase] ?? []
     const input = { ...this.#inputs[phase], files }
-    return rankPass({ group: this.#group, runtime: this.runtime!, input, stop, emit }, phase, epoch, from)
+    const record = this.#paused ?? new PassRecord(from === undefined || from.position.batch === 0)
+    const options = { group: this.#group, runtime: this.runtime!, input, stop, emit, pauses, record }
+    const result = await rankPass(options, phase, epoch, from)
+    this.#paused = result.paused ? record : undefined
+    return result
+  }
+
+  override get cuts(): JobCuts | undefined {
+    const { runner } = this.context.config.config
+    // Who has which samples after a global shuffle follows from all shuffles before it.
+    if (runner.model_save_path === '' || runner.global_shuffle || this.context.rules.checkpoints) return undefined
+    return { inStep: true, save: (trained) => this.#whole!.saveCut(trained) }
   }
 
   override async save(epoch: number, trained: PassResult): Promise<string | undefined> {
@@ -192,7 +220,8 @@ class Evaluation extends LocalEvaluation {
   override pass(phase: Phase, epoch: number): Promise<PassResult> {
     const { emit, stop } = this.context
     const input = { ...this.#inputs[phase], files: this.files[phase] ?? [] }
-    return rankPass({ group: this.#group, runtime: this.runtime, input, stop, emit }, phase, epoch)
+    const record = new PassRecord()
+    return rankPass({ group: this.#group, runtime: this.runtime, input, stop, emit, record }, phase, epoch)
   }
 
   override isStopped(): boolean {

@@ -2,6 +2,7 @@
 import { constants } from 'node:fs'
 import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { performance } from 'node:perf_hooks'
 import type { JobConfig } from '../../base/config/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import { type FolderLock, holdFolder, makeFolder } from '../../base/fs/index.ts'
@@ -10,9 +11,11 @@ import type { TracedModel } from '../../model/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
 import {
   cannotWrite,
+  cutName,
   type EpochsFile,
   INTERRUPTED,
   inputChanged,
+  isCheckpointName,
   type LoadOptions,
   loadMeter,
   loadSnapshot,
@@ -25,6 +28,7 @@ import {
   type RowSource,
   readEpochs,
   refuseToLose,
+  removeCuts,
   removeEpochs,
   runDifferences,
   type SaveOptions,
@@ -111,7 +115,7 @@ export async function prepareSaving(
     await makeFolder(model_save_path)
     await access(model_save_path, constants.W_OK)
     for (const name of await readdir(model_save_path))
-      if (/^\d+$/.test(name) || name === INTERRUPTED) await refuseToLose(join(model_save_path, name))
+      if (isCheckpointName(name)) await refuseToLose(join(model_save_path, name))
     const lock = await holdFolder(model_save_path, {
       job,
       kind: 'model',
@@ -119,7 +123,7 @@ export async function prepareSaving(
       hint: 'Wait for its end, stop it, or save elsewhere with -o runner.model_save_path=FOLDER.',
       onWait: (message) => emit({ kind: 'notice', message }),
     })
-    if (!goesOn(own)) await removeEpochs(model_save_path)
+    if (!goesOn(own)) await Promise.all([removeEpochs(model_save_path), removeCuts(model_save_path)])
     return lock
   } catch (error) {
     throw isUserError(error) ? error : cannotWrite(error as NodeJS.ErrnoException, model_save_path)
@@ -151,9 +155,13 @@ export async function noteEpochs(config: JobConfig, epochs: EpochsFile): Promise
 }
 
 /** Saves `interrupted/`, which holds the run as it is inside an epoch; returns its path, undefined where nothing is saved. */
-export function saveInterrupted(options: CheckpointOptions, trained: PassResult): Promise<string | undefined> {
+export function saveInterrupted(
+  options: CheckpointOptions,
+  trained: PassResult,
+  name = INTERRUPTED,
+): Promise<string | undefined> {
   const { position, meter } = trained
-  return saveInside(options, trained, { position, meter, input: markInput(options.files) })
+  return saveInside(options, trained, { position, meter, input: markInput(options.files) }, name)
 }
 
 /** The same for ranks, each of which has its place; this is rank 0. */
@@ -161,24 +169,55 @@ export function saveRanks(
   options: CheckpointOptions,
   trained: PassResult,
   ranks: readonly RankPlace[],
+  name = INTERRUPTED,
 ): Promise<string | undefined> {
   const { meter } = trained
-  return saveInside(options, trained, { ...beginningOf(trained.position.epoch), meter, ranks: [...ranks] })
+  return saveInside(options, trained, { ...beginningOf(trained.position.epoch), meter, ranks: [...ranks] }, name)
 }
 
 /** The same where places of several processes are not kept: weights alone. */
 export function saveWeights(options: CheckpointOptions, trained: PassResult): Promise<string | undefined> {
-  return saveInside(options, trained, beginningOf(trained.position.epoch))
+  return saveInside(options, trained, beginningOf(trained.position.epoch), INTERRUPTED)
+}
+
+/**
+ * A cut: `save` writes it under a name of its own; the one before stays, in case this one is damaged later. Where there is no room for
+ * it, training goes on.
+ */
+export async function saveCut(
+  {
+    config,
+    emit,
+    mustSucceed = false,
+  }: Pick<CheckpointOptions, 'config' | 'emit'> & { readonly mustSucceed?: boolean },
+  { position: { epoch, batch } }: PassResult,
+  before: string | undefined,
+  save: (name: string) => Promise<string | undefined>,
+): Promise<string | undefined> {
+  const name = cutName(epoch, batch)
+  const started = performance.now()
+  try {
+    const path = await save(name)
+    if (path === undefined) return undefined
+    await removeCuts(config.runner.model_save_path, before === undefined ? [name] : [before, name])
+    emit({ kind: 'saved', path, epoch, batch: batch - 1, seconds: (performance.now() - started) / 1000 })
+    return name
+  } catch (error) {
+    if (mustSucceed || !isUserError(error)) throw error
+    emit({ kind: 'warning', message: `This cut is not saved, training goes on: ${formatUserError(error)}` })
+    return before
+  }
 }
 
 async function saveInside(
   options: CheckpointOptions,
   trained: PassResult,
   place: Pick<SnapshotState, 'position' | 'meter' | 'input' | 'ranks'>,
+  name: string,
 ): Promise<string | undefined> {
   const { model_save_path } = options.config.runner
   if (model_save_path === '') return undefined
-  const folder = join(model_save_path, INTERRUPTED)
+  const folder = join(model_save_path, name)
   await saveSnapshot({ ...options, folder, state: { ...stateOf(options, trained), ...place } })
   return shown(folder)
 }

@@ -10,8 +10,9 @@ import {
   findStart,
   noteEpochs,
   prepareSaving,
+  saveCut,
   saveEpoch,
-  type saveInterrupted,
+  saveInterrupted,
   type WholeModel,
 } from './checkpoint.ts'
 import { exportedModel, inferenceSaver, type SaveInference } from './inference-model.ts'
@@ -29,6 +30,8 @@ export interface JobCheckpoints {
   save(model: WholeModel, epoch: number, trained: PassResult): Promise<string | undefined>
   /** Saves what a job that was stopped inside an epoch has learned; returns where. @default nothing is saved */
   saveInterrupted?(model: WholeModel, trained: PassResult): Promise<string | undefined>
+  /** Saves a job that has paused inside an epoch. @default it cannot be saved there */
+  saveCut?: ((model: WholeModel, trained: PassResult) => Promise<void>) | undefined
   /** Keeps what all epochs have measured. @default it is not kept */
   note?(epochs: EpochsFile): Promise<void>
   /** Nothing more is saved. */
@@ -55,6 +58,7 @@ export function configCheckpoints(
   let lock: FolderLock | undefined
   const of = (whole: WholeModel): CheckpointOptions => ({ ...whole, ...shared, lock })
   let saveInference: SaveInference | undefined
+  let cut: string | undefined
   return {
     // An export is scored before it is written, which takes the whole model.
     streams: !use_inference,
@@ -70,6 +74,9 @@ export function configCheckpoints(
       return path
     },
     saveInterrupted: (whole, trained) => saveInside(of(whole), trained),
+    saveCut: async (whole, trained) => {
+      cut = await saveCut(shared, trained, cut, (name) => saveInterrupted(of(whole), trained, name))
+    },
     note: (epochs) => noteEpochs(config.config, epochs),
     close: () => lock?.release(),
   }

@@ -3,7 +3,15 @@ import type { LoadedConfig } from '../../base/config/index.ts'
 import type { EpochRecord, EventOf, EventSink } from '../../base/event/index.ts'
 import type { GraphMode, TracedModel } from '../../model/index.ts'
 import type { EpochsFile } from '../../weights/snapshot/index.ts'
-import type { DataFiles, EngineName, PassResult, PassStart, Phase, RuntimeOptions } from '../threads/index.ts'
+import type {
+  DataFiles,
+  EngineName,
+  PassOptions,
+  PassResult,
+  PassStart,
+  Phase,
+  RuntimeOptions,
+} from '../threads/index.ts'
 import type { JobCheckpoints } from './job-checkpoints.ts'
 
 /** One process of a job. A driver calls these methods in this order, `pass` many times. A job of one process has nobody to join or to leave. */
@@ -14,8 +22,8 @@ export interface Job {
   prepare(): Promise<void>
   /** Reaches the other processes and agrees with them: on settings and model, and on who reads which part of the data. */
   join?(): Promise<void>
-  /** One phase of one epoch over this process's part of the data. Metrics and `interrupted` are those of all processes. */
-  pass(phase: Phase, epoch: number, from?: PassStart): Promise<PassResult>
+  /** One phase of one epoch over this process's part of the data. Metrics, `interrupted` and `paused` are those of all processes. */
+  pass(phase: Phase, epoch: number, from?: PassStart, pauses?: PassOptions['pauses']): Promise<PassResult>
   /** Everything is done: leaves the other processes in good order. */
   finish?(): Promise<void>
   /** Ends with this error, which the other processes learn. */
@@ -35,10 +43,19 @@ export interface TrainingJob extends Job {
   save(epoch: number, trained: PassResult): Promise<string | undefined>
   /** After an evaluation: keeps what all epochs have measured beside the checkpoints. @default it is not kept */
   note?(epochs: EpochsFile): Promise<void>
+  /** What is needed to make cuts inside an epoch. @default there are none */
+  readonly cuts?: JobCuts | undefined
   /** What training that was stopped inside an epoch has learned. */
   saveInterrupted(trained: PassResult): Promise<SavedInside>
   /** SHA-256 over weights, optimizer state and rows; undefined at processes that do not compute it. */
   digest(): Promise<string | undefined>
+}
+
+export interface JobCuts {
+  /** All processes make the same steps, so they pause before the same batch. */
+  readonly inStep: boolean
+  /** The pass has paused on every process: saves the whole job, to go on from there. */
+  save(trained: PassResult): Promise<void>
 }
 
 /** Where training begins, and what the epochs before it measured, where that was kept. */

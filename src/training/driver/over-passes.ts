@@ -133,6 +133,11 @@ class PassTraining extends LocalTraining {
     }
   }
 
+  /** Rows lie on devices inside a pass. */
+  override get cuts(): undefined {
+    return undefined
+  }
+
   /** The host's tables are as the last pass left them; dense weights have gone on since. */
   #mark(position: Position): EndedPlace {
     const { dense } = this.params
@@ -153,8 +158,10 @@ class PassTraining extends LocalTraining {
       ...nothing,
       lastBatch: position.batch - 1,
       interrupted: true,
+      paused: false,
       position,
       meter,
+      own: meter,
     })
     if (path === undefined) return goOn(error, 'nothing is saved, since runner.model_save_path is empty')
     return goOn(error, `the passes before it are saved in ${path}`)

@@ -8,6 +8,8 @@ import { mergeMeters, type PassSum, type PlainMeter, plainMeter } from '../threa
 export interface PassReport {
   readonly meter: PlainMeter
   readonly stopped: boolean
+  /** It has more to read. */
+  readonly paused: boolean
   readonly read: ChunksRead
 }
 
@@ -19,8 +21,14 @@ export interface ChunksRead {
 
 /** Notes what this process reads in a pass; its report at the end. */
 export class PassRecord {
+  /** Whether it notes the pass from its beginning. */
+  readonly isWhole: boolean
   readonly #chunks: number[] = []
   #of = 0
+
+  constructor(isWhole = true) {
+    this.isWhole = isWhole
+  }
 
   /** For ReadOptions.onChunk. */
   readonly onChunk = (place: number, of: number): void => {
@@ -32,8 +40,8 @@ export class PassRecord {
     return { chunks: this.#chunks, of: this.#of }
   }
 
-  report(own: MeterState, stopped: boolean): PassReport {
-    return { meter: plainMeter(own), stopped, read: this.read }
+  report(own: MeterState, stopped: boolean, paused = false): PassReport {
+    return { meter: plainMeter(own), stopped, paused, read: this.read }
   }
 }
 
@@ -42,6 +50,7 @@ export function sumReports(reports: readonly PassReport[]): PassSum {
   return {
     meter: mergeMeters(reports.map(({ meter }) => meter)),
     interrupted: reports.some(({ stopped }) => stopped),
+    paused: reports.some(({ paused }) => paused),
   }
 }
 

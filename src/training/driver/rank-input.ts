@@ -11,12 +11,13 @@ import {
   inputKind,
   inputOf,
   type PassInput,
+  type PassOptions,
   type PassResult,
   type PassStart,
   type Phase,
   type Runtime,
 } from '../threads/index.ts'
-import { checkSplit, PassRecord, sumReports } from './pass-report.ts'
+import { checkSplit, type PassRecord, sumReports } from './pass-report.ts'
 import { fileReports, firstDifference } from './worker-input.ts'
 
 /** By phase. `allFiles`: the reader has asked for its rank, gets all files and divides them itself. */
@@ -98,28 +99,31 @@ export interface RankPass {
   /** Aborted also because another rank was stopped. */
   readonly stop: AbortController
   readonly emit: EventSink
+  readonly pauses?: PassOptions['pauses']
+  /** Of all parts of the pass. */
+  readonly record: PassRecord
 }
 
 /** One phase of one epoch, from its beginning or from where this rank was when all were stopped. Steps are made together. */
 export async function rankPass(options: RankPass, phase: Phase, epoch: number, from?: PassStart): Promise<PassResult> {
-  const { group, runtime, input, stop, emit } = options
-  const record = new PassRecord()
-  const isWhole = from === undefined || from.position.batch === 0
+  const { group, runtime, input, stop, emit, pauses, record } = options
+  const { isWhole } = record
   const result = await runtime.pass(phase, epoch, {
     from,
+    pauses,
     input: { ...input, onChunk: input.part && record.onChunk },
     hooks: {
       inStep: phase === 'train',
       onReport: ({ stopping }) => stopping && stop.abort(),
-      sumUp: async (own) => {
-        const reports = await allGatherJson(group, record.report(own, stop.signal.aborted))
+      sumUp: async (own, paused) => {
+        const reports = await allGatherJson(group, record.report(own, stop.signal.aborted, paused))
         const sum = sumReports(reports)
-        if (!sum.interrupted && isWhole && input.part) checkSplit(`epoch ${epoch}, ${phase}`, reports)
+        if (!sum.interrupted && !sum.paused && isWhole && input.part) checkSplit(`epoch ${epoch}, ${phase}`, reports)
         return sum
       },
     },
   })
-  if (!result.interrupted && phase === 'train' && group.rank === 0) {
+  if (!result.interrupted && !result.paused && phase === 'train' && group.rank === 0) {
     const counts = input.allFiles ? await countLines(input.files) : undefined
     const { samples } = result.meter
     emit(comparison(epoch, samples, group.size, isWhole ? record.read.of : 0, counts))

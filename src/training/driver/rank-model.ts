@@ -6,7 +6,15 @@ import { markInput, type RankPlace, type Rows, type SavedPart, saveParts } from 
 import { copyRows, digestRows } from '../../weights/table/index.ts'
 import { allGatherJson, type Group } from '../collective/index.ts'
 import { beginningOf, type PassResult } from '../threads/index.ts'
-import { type CheckpointOptions, findStart, prepareSaving, saveEpoch, saveRanks, saveWeights } from './checkpoint.ts'
+import {
+  type CheckpointOptions,
+  findStart,
+  prepareSaving,
+  saveCut,
+  saveEpoch,
+  saveRanks,
+  saveWeights,
+} from './checkpoint.ts'
 import type { TrainingStart } from './job.ts'
 import { ownerOf } from './table-plan.ts'
 
@@ -15,6 +23,8 @@ export class RankModel {
   readonly #checkpoints: CheckpointOptions
   readonly #sharded: readonly number[]
   #lock: FolderLock | undefined
+  /** The name of the last one. */
+  #cut: string | undefined
 
   constructor(group: Group, checkpoints: CheckpointOptions, sharded: readonly boolean[]) {
     const { rank, size } = group
@@ -59,6 +69,19 @@ export class RankModel {
     if (config.runner.global_shuffle) return this.#saveTogether((own) => saveWeights(own, trained))
     const places = await allGatherJson<RankPlace>(this.#group, { position: trained.position, input: markInput(files) })
     return this.#saveTogether((own) => saveRanks(own, trained, places))
+  }
+
+  /** The job inside an epoch, where all ranks have paused; not after a global shuffle. */
+  async saveCut(trained: PassResult): Promise<void> {
+    const { files } = this.#checkpoints
+    const places = await allGatherJson<RankPlace>(this.#group, { position: trained.position, input: markInput(files) })
+    // Other ranks that write their parts cannot be told that there is no room for this one's.
+    const mustSucceed = this.#sharded.length > 0
+    await this.#saveTogether(async (own) => {
+      const save = (name: string) => saveRanks(own, trained, places, name)
+      this.#cut = await saveCut({ ...own, mustSucceed }, trained, this.#cut, save)
+      return this.#cut
+    })
   }
 
   async #saveTogether(save: (options: CheckpointOptions) => Promise<string | undefined>): Promise<string | undefined> {

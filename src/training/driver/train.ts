@@ -5,8 +5,9 @@ import type { EpochRecord, EventSink, Metrics } from '../../base/event/index.ts'
 import { defined } from '../../base/util/index.ts'
 import type { GraphMode } from '../../model/index.ts'
 import type { Best } from '../../weights/snapshot/index.ts'
-import type { EngineName, PassResult } from '../threads/index.ts'
+import { beginningOf, type EngineName, goOn, type PassResult } from '../threads/index.ts'
 import { alone } from './alone.ts'
+import { cutSchedule } from './cuts.ts'
 import { History } from './history.ts'
 import type { SavedInside, TrainingContext, TrainingJob, TrainingRules } from './job.ts'
 
@@ -73,6 +74,10 @@ export async function train(
     if (first >= epochs) notice(`All ${epochs} epochs are trained already; raise runner.epochs to train on.`)
     let result: TrainResult = { samples: 0, seconds: 0, metrics: {}, interrupted: false, breakdown: {} }
     const history = new History(loaded, job, start.history)
+    const { snapshot_interval } = config.runner
+    const cuts = job.cuts && cutSchedule(snapshot_interval, job.cuts.inStep)
+    if (snapshot_interval !== undefined && !cuts)
+      notice('runner.snapshot_interval has no effect here: this job is saved after each epoch alone.')
     // Killed between an epoch and its evaluation: the record misses it.
     if (start.position.batch === 0 && history.lacks(first - 1)) {
       const { metrics: test, interrupted } = await job.pass('infer', first - 1)
@@ -80,8 +85,15 @@ export async function train(
       if (!interrupted) await history.add({ epoch: first - 1, train: {}, test })
     }
     for (let epoch = first; epoch < epochs && !result.interrupted && !history.isOver; epoch++) {
-      // Every batch of the data: pull rows and weights, compute, push gradients.
-      const trained = await job.pass('train', epoch, epoch === first ? start : undefined)
+      // Every batch of the data: pull rows and weights, compute, push gradients; now and then a cut, to go on from if a process dies.
+      const from = epoch === first ? start : undefined
+      cuts?.begin(from ?? beginningOf(epoch))
+      let trained = await job.pass('train', epoch, from, cuts?.pauses)
+      while (cuts && trained.paused && !trained.interrupted) {
+        result = added(result, trained)
+        if (cuts.isDue(trained)) await job.cuts?.save(trained)
+        trained = await job.pass('train', epoch, goOn(trained), cuts.pauses)
+      }
       result = added(result, trained)
 
       // A checkpoint; stopped inside the epoch, one that --resume goes on from.

@@ -16,6 +16,14 @@ export {
 } from './input.ts'
 export { ENGINES, type EngineName, type Phase } from './messages.ts'
 export { mergeMeters, type PlainMeter, plainMeter } from './meter.ts'
-export { beginningOf, type PassHooks, type PassResult, type PassStart, type PassSum } from './pass.ts'
+export {
+  beginningOf,
+  goOn,
+  type PassHooks,
+  type PassOptions,
+  type PassResult,
+  type PassStart,
+  type PassSum,
+} from './pass.ts'
 export { createParams, type PassChanges, type PassInput, Runtime, type RuntimeOptions } from './runtime.ts'
 export type { StepReport, TrainerPoolOptions } from './trainer-pool.ts'

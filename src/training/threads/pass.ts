@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import type { JobConfig } from '../../base/config/index.ts'
 import type { EventSink, Metrics } from '../../base/event/index.ts'
 import { UserError } from '../../base/util/index.ts'
-import type { BatchReader } from '../../data/index.ts'
+import type { Batch } from '../../data/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import type { MeterState, Position } from '../../weights/snapshot/index.ts'
 import type { Phase } from './messages.ts'
@@ -14,12 +14,17 @@ import type { TrainingWatch } from './training-watch.ts'
 export interface PassOptions {
   readonly config: JobConfig
   readonly model: Pick<TracedModel, 'metrics'>
-  readonly reader: BatchReader
+  /** Its first batch is the one of `from`; closed at the end, unless the pass pauses. */
+  readonly batches: AsyncIterator<Batch>
+  /** Input bytes of the whole pass. */
+  readonly totalBytes: number
   readonly trainers: TrainerPool
   readonly emit: EventSink
   readonly signal: AbortSignal
   /** Where in the epoch `reader` begins, and what was measured before it. @default the beginning */
   readonly from?: PassStart | undefined
+  /** Whether to pause before this batch: asked before each but the first. @default never */
+  readonly pauses?: ((batch: number) => boolean) | undefined
   readonly hooks?: PassHooks | undefined
   /** Says when training goes wrong. @default nobody looks */
   readonly watch?: TrainingWatch | undefined
@@ -38,13 +43,14 @@ export interface PassHooks {
   /** Called when every batch is applied: brings the rest to where the other processes see it. */
   readonly settle?: (() => Promise<void>) | undefined
   /** Adds up what all processes have measured; the epoch's event is then about all. @default this process alone */
-  readonly sumUp?: ((own: MeterState) => Promise<PassSum>) | undefined
+  readonly sumUp?: ((own: MeterState, paused: boolean) => Promise<PassSum>) | undefined
 }
 
-/** What all processes have measured together, and whether one of them was stopped. */
+/** What all processes have measured together, and whether one of them was stopped or has paused before its last batch. */
 export interface PassSum {
   readonly meter: MeterState
   readonly interrupted: boolean
+  readonly paused: boolean
 }
 
 /** A place to begin a pass, as a checkpoint keeps it. */
@@ -65,14 +71,23 @@ export interface PassResult {
   readonly readerSeconds: number
   readonly lastBatch: number
   readonly interrupted: boolean
+  /** A process has more to read: `goOn` begins the next part of the pass. */
+  readonly paused: boolean
   /** Where to go on: every batch before it is applied. */
   readonly position: Position
   readonly meter: MeterState
+  /** What this process has measured of it. */
+  readonly own: MeterState
 }
 
-/** Runs every batch of `reader` through the trainers. An abort ends it after the steps under way. */
+/** Where a pass that has paused goes on. */
+export function goOn({ position, own, meter }: PassResult): PassStart {
+  return { position, meter: own, before: meter }
+}
+
+/** Runs every batch through the trainers. An abort ends it after the steps under way; a pause, so that it can go on. */
 export async function runPass(phase: Phase, epoch: number, options: PassOptions): Promise<PassResult> {
-  const { reader, trainers, emit, signal, hooks = {}, watch } = options
+  const { batches, totalBytes, trainers, emit, signal, pauses, hooks = {}, watch } = options
   const { metrics: specs } = options.model
   const { print_interval } = options.config.runner
   const from: PassStart = options.from ?? beginningOf(epoch)
@@ -92,29 +107,40 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
     watch?.look(meter.reported)
   }
 
-  let asked = performance.now()
-  for await (const batch of reader) {
-    meter.readerSeconds += (performance.now() - asked) / 1000
+  const takeBatch = async (batch: Batch): Promise<boolean> => {
     await hooks.beforeBatch?.()
-    if (hooks.inStep ? batch.index > last : signal.aborted) break
+    if (hooks.inStep ? batch.index > last : signal.aborted) return false
     await trainers.submit(phase, batch, wanted(batch.index), hooks.inStep && signal.aborted)
     position = { epoch, batch: batch.index + 1, ...batch.cursor }
-    const pause = hooks.afterBatch?.(batch.index)
-    if (pause) {
+    const whenApplied = hooks.afterBatch?.(batch.index)
+    if (whenApplied) {
       await trainers.drain()
-      await pause()
+      await whenApplied()
     }
-    asked = performance.now()
+    return true
+  }
+
+  let paused = false
+  try {
+    for (let more = true; more && !paused; ) {
+      const asked = performance.now()
+      const { value: batch, done } = await batches.next()
+      meter.readerSeconds += (performance.now() - asked) / 1000
+      more = !done && (await takeBatch(batch))
+      paused = more && (pauses?.(position.batch) ?? false)
+    }
+  } finally {
+    if (!paused) await batches.return?.()
   }
 
   const { histograms, groups, seconds: breakdown } = await trainers.finish(phase, signal.aborted)
   const own = meter.state(histograms, groups)
   await hooks.settle?.()
-  const sum = (await hooks.sumUp?.(own)) ?? { meter: own, interrupted: signal.aborted }
+  const sum = (await hooks.sumUp?.(own, paused)) ?? { meter: own, interrupted: signal.aborted, paused }
   const { samples, seconds } = sum.meter
   const metrics = metricsOf(sum.meter)
-  if (samples === 0 && reader.totalBytes > 0 && !signal.aborted && !from.meter) throw noSamples(phase)
-  if (!signal.aborted) {
+  if (samples === 0 && totalBytes > 0 && !signal.aborted && !from.meter) throw noSamples(phase)
+  if (!signal.aborted && !sum.paused) {
     const rates = { samples, seconds, samplesPerSecond: samples / seconds }
     for (const message of groupNotices(sum.meter)) emit({ kind: 'notice', message })
     emit({
@@ -136,6 +162,7 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
     readerSeconds: meter.readerSeconds,
     lastBatch: meter.lastBatch,
     position,
+    own,
     ...sum,
   }
 }

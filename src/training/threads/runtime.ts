@@ -3,7 +3,7 @@ import type { JobConfig } from '../../base/config/index.ts'
 import { type Device, openDevice } from '../../base/device/index.ts'
 import { processEnv } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
-import type { Part, ReaderPool, ReadOptions } from '../../data/index.ts'
+import type { Batch, Part, ReaderPool, ReadOptions } from '../../data/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import { createLocalParams, LocalParams, type LocalParamsHandle } from '../../weights/params/index.ts'
 import type { Side } from '../passes/index.ts'
@@ -12,7 +12,7 @@ import { showClickNotices, showClickTables } from '../step/index.ts'
 import { createGate } from './gate.ts'
 import { closeReaders, type DataFiles, inputOf, openReaders, type ReadersOptions } from './input.ts'
 import type { EngineName, Phase, TrainerThreadSettings } from './messages.ts'
-import { debugText, type PassHooks, type PassResult, type PassStart, runPass } from './pass.ts'
+import { debugText, type PassHooks, type PassOptions, type PassResult, type PassStart, runPass } from './pass.ts'
 import { TrainerPool, type TrainerPoolOptions } from './trainer-pool.ts'
 import { TrainingWatch } from './training-watch.ts'
 
@@ -45,7 +45,10 @@ export interface TrainersOptions {
 
 /** What one pass does otherwise than reading all files of its phase from their beginning. */
 export interface PassChanges {
+  /** Where to begin; the same pass goes on with the reader it has, where it has paused there. */
   readonly from?: PassStart | undefined
+  /** See PassOptions. */
+  readonly pauses?: PassOptions['pauses']
   readonly input?: PassInput | undefined
   readonly hooks?: PassHooks | undefined
 }
@@ -55,6 +58,13 @@ export interface PassInput extends Pick<ReadOptions, 'part' | 'claim' | 'onChunk
   readonly files?: readonly string[] | undefined
 }
 
+/** A reader that is inside a pass. */
+interface PausedInput {
+  readonly batches: AsyncIterator<Batch>
+  readonly totalBytes: number
+  readonly position: PassResult['position']
+}
+
 export class Runtime {
   readonly #options: RuntimeOptions
   readonly #readers: ReadonlyMap<Phase, ReaderPool>
@@ -62,6 +72,8 @@ export class Runtime {
   /** Phases of which it was said that there is nothing to read: once, not every epoch. */
   readonly #idle = new Set<Phase>()
   readonly #watch: TrainingWatch | undefined
+  /** Of the pass that has paused. */
+  #paused: PausedInput | undefined
 
   private constructor(
     options: RuntimeOptions,
@@ -135,11 +147,27 @@ export class Runtime {
   }
 
   async close(): Promise<void> {
+    await this.#paused?.batches.return?.()
     await Promise.all([this.#trainers.close(), closeReaders(this.#readers)])
   }
 
-  async #pass(phase: Phase, epoch: number, { from, input = {}, hooks }: PassChanges): Promise<PassResult> {
+  async #pass(phase: Phase, epoch: number, { from, pauses, input = {}, hooks }: PassChanges): Promise<PassResult> {
     const { config, model, emit, signal } = this.#options
+    const opened =
+      from && this.#paused?.position === from.position ? this.#paused : this.#read(phase, epoch, from, input)
+    this.#paused = undefined
+    const { batches, totalBytes } = opened
+    const trainers = this.#trainers
+    const watch = phase === 'train' ? this.#watch : undefined
+    const options = { config, model, batches, totalBytes, trainers, emit, signal, from, pauses, hooks, watch }
+    const result = await runPass(phase, epoch, options)
+    if (result.paused) this.#paused = { batches, totalBytes, position: result.position }
+    else if (config.runner.dataset_debug) emit({ kind: 'notice', message: debugText(phase, epoch, result) })
+    return result
+  }
+
+  #read(phase: Phase, epoch: number, from: PassStart | undefined, input: PassInput): Omit<PausedInput, 'position'> {
+    const { config, emit } = this.#options
     const { runner } = config
     const { files = this.#options.files[phase]! } = input
     const reader = this.#readers.get(phase)!.read({
@@ -158,11 +186,7 @@ export class Runtime {
       emit({ kind: 'warning', message: nothingFor(input.part, phase) })
     }
     emit({ kind: 'epochStart', phase, epoch, files: files.length, bytes: reader.totalBytes })
-    const trainers = this.#trainers
-    const watch = phase === 'train' ? this.#watch : undefined
-    const result = await runPass(phase, epoch, { config, model, reader, trainers, emit, signal, from, hooks, watch })
-    if (runner.dataset_debug) emit({ kind: 'notice', message: debugText(phase, epoch, result) })
-    return result
+    return { batches: reader[Symbol.asyncIterator](), totalBytes: reader.totalBytes }
   }
 }
 

@@ -7,7 +7,17 @@ export { cannotWrite, inputChanged, missing } from './errors.ts'
 export { type LoadOptions, loadMeter, loadSnapshot, savedRows, withoutState } from './load.ts'
 export { type InputMark, type Manifest, markInput, type Position, type RankPlace } from './manifest.ts'
 export { runDifferences, tableStateFits } from './match.ts'
-export { INTERRUPTED, newestSnapshot, openSnapshot, pruneSnapshots, type Snapshot, savedEpochs } from './open.ts'
+export {
+  cutName,
+  INTERRUPTED,
+  isCheckpointName,
+  newestSnapshot,
+  openSnapshot,
+  pruneSnapshots,
+  removeCuts,
+  type Snapshot,
+  savedEpochs,
+} from './open.ts'
 export { tableProgress } from './progress.ts'
 export {
   type MeterState,

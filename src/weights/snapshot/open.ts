@@ -1,9 +1,11 @@
 /** @file Finds, opens and removes checkpoints: a manifest that is whole, and files of the sizes it says. */
+import { createReadStream } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 import { readSmallText } from '../../base/fs/index.ts'
 import { damaged, foreign, missing } from './errors.ts'
-import { MANIFEST, type Manifest, parseManifest } from './manifest.ts'
+import { hexOf, MANIFEST, type Manifest, parseManifest } from './manifest.ts'
 
 /** A checkpoint whose manifest was read and whose files are there; their checksums are compared as they are loaded. */
 export interface Snapshot {
@@ -42,13 +44,24 @@ export async function savedEpochs(path: string): Promise<number[]> {
     .sort((a, b) => a - b)
 }
 
-/** The newest whole checkpoint under `path`, of an epoch or interrupted; `onBroken` is called for those that had to be passed over. */
+/** A cut is a checkpoint inside an epoch, by its number of batches. */
+export const cutName = (epoch: number, batch: number) => `cut-${epoch}-${batch}`
+const CUT = /^cut-\d+-\d+$/
+/** Folders of a run that a checkpoint may take the place of. */
+export const isCheckpointName = (name: string) => /^\d+$/.test(name) || name === INTERRUPTED || CUT.test(name)
+
+/** Removes cuts but for these. */
+export async function removeCuts(path: string, keep: readonly string[] = []): Promise<void> {
+  const names = (await readdir(path).catch(() => [])).filter((name) => CUT.test(name) && !keep.includes(name))
+  await Promise.all(names.map((name) => rm(join(path, name), { recursive: true, force: true })))
+}
+
+/** The newest whole checkpoint under `path`, of an epoch, interrupted or a cut; `onBroken` is called for those that had to be passed over. */
 export async function newestSnapshot(path: string, onBroken: (error: Error) => void): Promise<Snapshot | undefined> {
-  const names = [...(await savedEpochs(path)).map(String), INTERRUPTED]
+  const names = (await readdir(path).catch(() => [])).filter(isCheckpointName)
   const found: Snapshot[] = []
   for (const name of names) {
     const folder = join(path, name)
-    if (!(await stat(folder).catch(() => undefined))) continue
     try {
       found.push(await openSnapshot(folder, '--resume'))
     } catch (error) {
@@ -56,7 +69,23 @@ export async function newestSnapshot(path: string, onBroken: (error: Error) => v
     }
   }
   const order = ({ manifest: { savedAt, steps } }: Snapshot) => `${savedAt} ${String(steps).padStart(12, '0')}`
-  return found.sort((a, b) => (order(a) < order(b) ? 1 : -1))[0]
+  for (const snapshot of found.sort((a, b) => (order(a) < order(b) ? 1 : -1))) {
+    const broken = await firstDamage(snapshot)
+    if (!broken) return snapshot
+    onBroken(broken)
+  }
+  return undefined
+}
+
+/** Files whose bytes are not those that were saved. */
+async function firstDamage({ folder, manifest }: Snapshot): Promise<Error | undefined> {
+  for (const [name, mark] of Object.entries(manifest.files)) {
+    const file = join(folder, name)
+    let sum = 0
+    for await (const piece of createReadStream(file)) sum = crc32(piece, sum)
+    if (hexOf(sum) !== mark.crc32) return damaged(file, 'its checksum does not match its content')
+  }
+  return undefined
 }
 
 /** Called after `epoch` was saved: keeps the newest `keep` epochs up to it (0 = all) and the `best`; what was interrupted before it is out of date. */
@@ -70,6 +99,7 @@ export async function pruneSnapshots(path: string, epoch: number, keep: number, 
           .map(String)
       : []
   await Promise.all([...stale, INTERRUPTED].map((name) => rm(join(path, name), { recursive: true, force: true })))
+  await removeCuts(path)
 }
 
 async function notThere(folder: string, key: string): Promise<Error> {

@@ -1,0 +1,99 @@
+/** @file Cuts inside an epoch: they change nothing, and a run that goes on from one ends where the undisturbed run ends, bit for bit. */
+import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Event } from '../../src/base/event/index.ts'
+import { tinyFolder, trainTiny } from './tiny.testing.ts'
+
+let folder: string
+beforeAll(async () => {
+  folder = await tinyFolder()
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+let runs = 0
+const freshPath = () => join(folder, `saved-${runs++}`)
+const settings = (path: string, ...more: string[]) => [`runner.model_save_path=${path}`, 'runner.epochs=2', ...more]
+const cutsIn = (path: string) => readdirSync(path).filter((name) => name.startsWith('cut-'))
+
+/** Trains with cuts; what lies in model_save_path once the cut before this batch of epoch 1 is saved, as a kill would leave it. */
+async function killedAt(batch: number, ...more: string[]): Promise<string> {
+  const [path, left] = [freshPath(), freshPath()]
+  await trainTiny(folder, settings(path, ...more), {
+    emit: (event: Event) => {
+      if (event.kind === 'saved' && event.epoch === 1 && event.batch === batch - 1)
+        cpSync(path, left, { recursive: true, filter: (from) => !/lock/.test(from) })
+    },
+  })
+  return left
+}
+
+const MODELS = {
+  'lazy Adam': [],
+  'Adam that is not lazy': ['hyper_parameters.lazy=False'],
+  'batch norm and dropout': ['hyper_parameters.norm=True'],
+  'samples in memory, shuffled each epoch': ['runner.reader_type=InmemoryDataset', 'runner.local_shuffle=True'],
+  'two threads that step together': ['runner.thread_num=2', 'runner.thread_mode=sync'],
+}
+
+describe.each(Object.entries(MODELS))('with %s', (_, model) => {
+  test('cuts change nothing, and a killed run goes on from the last one to the same end', async () => {
+    const whole = await trainTiny(folder, settings(freshPath(), ...model))
+    const every = ['runner.snapshot_interval=4', ...model]
+    const path = freshPath()
+    const cut = await trainTiny(folder, settings(path, ...every))
+    expect(cut.result).toMatchObject({ ...whole.result, seconds: expect.anything(), breakdown: expect.anything() })
+    expect(cutsIn(path)).toEqual([])
+
+    const left = await killedAt(12, ...every)
+    expect(cutsIn(left).sort()).toEqual(['cut-1-12', 'cut-1-8'])
+    const resumed = await trainTiny(folder, settings(left, ...every), { resume: true })
+    expect(resumed.result).toMatchObject({ samples: 960 - 12 * 48, digest: whole.result.digest })
+    expect(resumed.result.metrics).toEqual(whole.result.metrics)
+    expect(resumed.result.evaluation).toEqual(whole.result.evaluation)
+  })
+})
+
+test('seconds make cuts too, and an epoch is one epoch on the screen', async () => {
+  const { events, result } = await trainTiny(folder, settings(freshPath(), 'runner.snapshot_interval=0.001s'))
+  expect(events.filter(({ kind }) => kind === 'saved').length).toBeGreaterThan(6)
+  expect(events.filter((event) => event.kind === 'epochStart' && event.phase === 'train')).toHaveLength(2)
+  expect(events.filter((event) => event.kind === 'epoch' && event.phase === 'train')).toMatchObject([
+    { samples: 960 },
+    { samples: 960 },
+  ])
+  expect(result.samples).toBe(2 * 960)
+})
+
+test('a damaged cut is passed over for the one before, with a warning', async () => {
+  const whole = await trainTiny(folder, settings(freshPath()))
+  const left = await killedAt(12, 'runner.snapshot_interval=4')
+  const file = join(left, 'cut-1-12', readdirSync(join(left, 'cut-1-12')).find((name) => name.endsWith('.rows'))!)
+  const bytes = readFileSync(file)
+  bytes[20]! ^= 1
+  writeFileSync(file, bytes)
+  const { result, events } = await trainTiny(folder, settings(left), { resume: true })
+  expect(events).toContainEqual({
+    kind: 'warning',
+    message: expect.stringMatching(/passed over: .*cut-1-12.*checksum/),
+  })
+  expect(result).toMatchObject({ samples: 960 - 8 * 48, digest: whole.result.digest })
+})
+
+test('a run that begins anew does not leave cuts of an earlier one behind', async () => {
+  const left = await killedAt(8, 'runner.snapshot_interval=4')
+  const seen: string[][] = []
+  await trainTiny(folder, settings(left), {
+    emit: ({ kind }) => void (kind === 'ready' && seen.push(cutsIn(left))),
+  })
+  expect(seen).toEqual([[]])
+})
+
+test('where there can be no cuts, that is said', async () => {
+  const { events } = await trainTiny(folder, ['runner.model_save_path=', 'runner.snapshot_interval=4'])
+  expect(events).toContainEqual({
+    kind: 'notice',
+    message: expect.stringContaining('snapshot_interval has no effect here'),
+  })
+})
