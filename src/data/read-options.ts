@@ -15,6 +15,8 @@ export interface InputOptions extends PlanOptions {
    * Asked again with `idle` once everything claimed so far is parsed; none then is the end.
    */
   readonly claim?: ((idle: boolean, of: number) => Promise<number | undefined>) | undefined
+  /** With `claim`, where a pass goes on: the places that were claimed before, in order. @default none */
+  readonly claimed?: readonly number[] | undefined
 }
 
 export interface ReadOptions extends InputOptions {

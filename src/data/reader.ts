@@ -83,7 +83,8 @@ export class Reader implements BatchReader {
     const joined = context.together && block.length > 1 ? [joinChunks(block)] : block
     if (joined.length < block.length) this.#noticeOnce(`All ${block.length} files`, TOGETHER)
     const own = joined.map((chunk, number) => ({ ...chunk, number }))
-    this.#chunks = this.#claim ? [] : own
+    const before = (options.claimed ?? []).map((place, number) => ({ ...this.#plan[place]!, number }))
+    this.#chunks = this.#claim ? before : own
     this.totalBytes = sizeOf(own)
     this.#nextChunk = start?.chunk ?? 0
     this.#dealer = createDealer(context.threads.count, context.input, (thread, chunk) => this.#give(thread, chunk))
@@ -127,7 +128,8 @@ export class Reader implements BatchReader {
 
   async #handOut(idle: boolean): Promise<void> {
     if (this.#state === 'closed') return
-    const place = await this.#claim?.(idle, this.#plan.length)
+    const isClaimed = this.#nextChunk < this.#chunks.length
+    const place = isClaimed ? undefined : await this.#claim?.(idle, this.#plan.length)
     if (place !== undefined) this.#chunks.push({ ...this.#plan[place]!, number: this.#chunks.length })
     const chunk = this.#chunks[this.#nextChunk]
     if (!chunk || this.#isClosed()) return

@@ -35,6 +35,7 @@ import {
   type Snapshot,
   type SnapshotState,
   saveSnapshot,
+  type WorkerPlace,
   writeEpochs,
 } from '../../weights/snapshot/index.ts'
 import { beginningOf, type PassResult, type PassStart } from '../threads/index.ts'
@@ -60,6 +61,8 @@ export interface CheckpointOptions extends WholeModel {
   readonly emit: EventSink
   /** Which of how many ranks this is, where they train together. */
   readonly ranks?: { readonly rank: number; readonly size: number } | undefined
+  /** How many workers there are, where servers keep the weights. */
+  readonly workers?: number | undefined
   /** Of model_save_path, at the process that saves. */
   readonly lock?: FolderLock | undefined
   /** See SaveOptions: where tables are divided among ranks. */
@@ -77,7 +80,7 @@ export async function findStart(options: CheckpointOptions): Promise<TrainingSta
 const goesOn = ({ config, resume }: Pick<CheckpointOptions, 'config' | 'resume'>) =>
   resume || config.runner.last_epoch >= 0
 
-async function loadStart(options: CheckpointOptions): Promise<PassStart> {
+async function loadStart(options: CheckpointOptions): Promise<TrainingStart> {
   const { config, resume, emit } = options
   const { model_save_path, warmup_model_path, model_init_path = warmup_model_path, last_epoch } = config.runner
   if (last_epoch < 0 && resume) {
@@ -175,6 +178,17 @@ export function saveRanks(
   return saveInside(options, trained, { ...beginningOf(trained.position.epoch), meter, ranks: [...ranks] }, name)
 }
 
+/** The same for workers; this is worker 0. */
+export function saveWorkers(
+  options: CheckpointOptions,
+  trained: PassResult,
+  workers: readonly WorkerPlace[],
+  name: string,
+): Promise<string | undefined> {
+  const { meter } = trained
+  return saveInside(options, trained, { ...beginningOf(trained.position.epoch), meter, workers: [...workers] }, name)
+}
+
 /** The same where places of several processes are not kept: weights alone. */
 export function saveWeights(options: CheckpointOptions, trained: PassResult): Promise<string | undefined> {
   return saveInside(options, trained, beginningOf(trained.position.epoch), INTERRUPTED)
@@ -212,7 +226,7 @@ export async function saveCut(
 async function saveInside(
   options: CheckpointOptions,
   trained: PassResult,
-  place: Pick<SnapshotState, 'position' | 'meter' | 'input' | 'ranks'>,
+  place: Pick<SnapshotState, 'position' | 'meter' | 'input' | 'ranks' | 'workers'>,
   name: string,
 ): Promise<string | undefined> {
   const { model_save_path } = options.config.runner
@@ -233,10 +247,10 @@ function stateOf({ config, program }: CheckpointOptions, { metrics }: PassResult
   return { program, seed: config.runner.seed, metrics }
 }
 
-async function resumeFrom(snapshot: Snapshot, options: CheckpointOptions): Promise<PassStart> {
+async function resumeFrom(snapshot: Snapshot, options: CheckpointOptions): Promise<TrainingStart> {
   const { config, params, program, files, emit } = options
   const { manifest, folder } = snapshot
-  const { position, input, ranks } = manifest
+  const { position, input, ranks, workers } = manifest
   if (input && JSON.stringify(input) !== JSON.stringify(markInput(files))) throw inputChanged(folder)
   await load(snapshot, options, 'refuse')
   const differences = runDifferences(manifest, params, program, config.runner.seed)
@@ -245,6 +259,7 @@ async function resumeFrom(snapshot: Snapshot, options: CheckpointOptions): Promi
     emit({ kind: 'warning', message })
   }
   if (ranks) return rankStart(snapshot, ranks, options)
+  if (workers) return workersStart(snapshot, workers, options)
   return { position, meter: await loadMeter(snapshot) }
 }
 
@@ -254,17 +269,30 @@ async function rankStart(
   ranks: readonly RankPlace[],
   { ranks: own, files, emit }: CheckpointOptions,
 ): Promise<PassStart> {
-  const { epoch } = snapshot.manifest.position
-  if (own?.size !== ranks.length) {
-    const message = `${ranks.length} ranks were stopped inside epoch ${epoch}; with another number of processes it is trained from its beginning.`
-    emit({ kind: 'warning', message })
-    return { position: snapshot.manifest.position }
-  }
+  if (own?.size !== ranks.length) return epochAnew(snapshot, `${ranks.length} ranks`, emit)
   const { position, input } = ranks[own.rank]!
   if (JSON.stringify(input) !== JSON.stringify(markInput(files))) throw inputChanged(snapshot.folder)
   const meter = await loadMeter(snapshot)
   if (!meter) return { position }
   return { position, before: meter, meter: own.rank === 0 ? { ...meter, batches: position.batch } : undefined }
+}
+
+/** All of them go on where they were; worker 0, which loads, tells the others. What was measured goes on there. */
+async function workersStart(
+  snapshot: Snapshot,
+  workers: readonly WorkerPlace[],
+  { workers: own, emit }: CheckpointOptions,
+): Promise<TrainingStart> {
+  if (own !== workers.length) return epochAnew(snapshot, `${workers.length} workers`, emit)
+  const [{ position }] = workers as [WorkerPlace]
+  const before = await loadMeter(snapshot)
+  return { position, before, meter: before && { ...before, batches: position.batch }, workers }
+}
+
+function epochAnew({ manifest: { position } }: Snapshot, who: string, emit: EventSink): PassStart {
+  const message = `${who} were stopped inside epoch ${position.epoch}; with another number of processes it is trained from its beginning.`
+  emit({ kind: 'warning', message })
+  return { position }
 }
 
 async function load(

@@ -2,6 +2,7 @@
 import { performance } from 'node:perf_hooks'
 import type { JobConfig } from '../../base/config/index.ts'
 import type { PassResult, PassStart } from '../threads/index.ts'
+import type { JobCuts } from './job.ts'
 
 export interface CutSchedule {
   /** An epoch begins, or goes on from inside. */
@@ -12,16 +13,19 @@ export interface CutSchedule {
   isDue(trained: PassResult): boolean
 }
 
-/** By runner.snapshot_interval; `inStep` processes must all pause before the same batch. Undefined: there are no cuts. */
+/** By runner.snapshot_interval. Undefined: there are no cuts. */
 export function cutSchedule(
   interval: JobConfig['runner']['snapshot_interval'],
-  inStep: boolean,
+  { inStep, threads = 1 }: Pick<JobCuts, 'inStep' | 'threads'>,
 ): CutSchedule | undefined {
   if (interval === undefined) return undefined
-  if (typeof interval === 'number') return byBatches(interval)
+  if (typeof interval === 'number') return byBatches(inTurns(interval, threads))
   const seconds = Number.parseFloat(interval)
-  return inStep ? byPace(seconds) : byClock(seconds)
+  return inStep ? byPace(seconds, threads) : byClock(seconds)
 }
+
+/** The next number of batches after which every thread has had as many. */
+const inTurns = (batches: number, threads: number) => threads * Math.ceil(batches / threads)
 
 const byBatches = (count: number): CutSchedule => ({
   begin: () => undefined,
@@ -47,14 +51,14 @@ const MOST_GROWTH = 4
 const ENOUGH = 0.9
 
 /** Clocks of several processes differ, so they agree on batches: as many as the time takes by the pace of the part before. */
-function byPace(seconds: number): CutSchedule {
+function byPace(seconds: number, threads: number): CutSchedule {
   let until = 0
   let part = { batch: 0, seconds: 0 }
   let savedAt = 0
   return {
     begin: ({ position, before, meter }) => {
       part = { batch: position.batch, seconds: (before ?? meter)?.seconds ?? 0 }
-      until = position.batch + FIRST_BATCHES
+      until = position.batch + inTurns(FIRST_BATCHES, threads)
       savedAt = part.seconds
     },
     pauses: (batch) => batch >= until,
@@ -65,7 +69,7 @@ function byPace(seconds: number): CutSchedule {
       const due = meter.seconds - savedAt >= ENOUGH * seconds
       if (due) savedAt = meter.seconds
       const wanted = Math.round(pace * (seconds - (meter.seconds - savedAt)))
-      until = position.batch + Math.min(Math.max(wanted, 1), MOST_GROWTH * batches)
+      until = position.batch + inTurns(Math.min(Math.max(wanted, 1), MOST_GROWTH * batches), threads)
       return due
     },
   }

@@ -3,7 +3,7 @@
 import type { FolderLock } from '../../base/fs/index.ts'
 import { programHash } from '../../graph/program/index.ts'
 import type { TracedModel } from '../../model/index.ts'
-import type { EpochsFile } from '../../weights/snapshot/index.ts'
+import type { EpochsFile, WorkerPlace } from '../../weights/snapshot/index.ts'
 import type { DataFiles, PassResult } from '../threads/index.ts'
 import {
   type CheckpointOptions,
@@ -13,6 +13,7 @@ import {
   saveCut,
   saveEpoch,
   saveInterrupted,
+  saveWorkers,
   type WholeModel,
 } from './checkpoint.ts'
 import { exportedModel, inferenceSaver, type SaveInference } from './inference-model.ts'
@@ -31,7 +32,7 @@ export interface JobCheckpoints {
   /** Saves what a job that was stopped inside an epoch has learned; returns where. @default nothing is saved */
   saveInterrupted?(model: WholeModel, trained: PassResult): Promise<string | undefined>
   /** Saves a job that has paused inside an epoch. @default it cannot be saved there */
-  saveCut?: ((model: WholeModel, trained: PassResult) => Promise<void>) | undefined
+  saveCut?: ((model: WholeModel, trained: PassResult, workers?: readonly WorkerPlace[]) => Promise<void>) | undefined
   /** Keeps what all epochs have measured. @default it is not kept */
   note?(epochs: EpochsFile): Promise<void>
   /** Nothing more is saved. */
@@ -46,15 +47,15 @@ export function configCheckpoints(
   model: TracedModel,
   files: DataFiles,
   saveInside: typeof saveInterrupted,
-  /** Its name, where several processes are the job. */
-  job?: string | undefined,
+  /** Its name, and how many workers there are, where several processes are the job. */
+  job?: { readonly id: string | undefined; readonly workers: number } | undefined,
 ): JobCheckpoints {
   const { config, resume, emit } = context
   const { runner } = config.config
   const { model_init_path, warmup_model_path, model_save_path, last_epoch, use_inference } = runner
   const starts = model_init_path !== undefined || warmup_model_path !== undefined || last_epoch >= 0 || resume
   const program = programHash(model.train)
-  const shared = { config: config.config, program, files: files.train!, resume, emit }
+  const shared = { config: config.config, program, files: files.train!, resume, emit, workers: job?.workers }
   let lock: FolderLock | undefined
   const of = (whole: WholeModel): CheckpointOptions => ({ ...whole, ...shared, lock })
   let saveInference: SaveInference | undefined
@@ -63,7 +64,7 @@ export function configCheckpoints(
     // An export is scored before it is written, which takes the whole model.
     streams: !use_inference,
     prepare: async () => {
-      lock = await prepareSaving(shared, job)
+      lock = await prepareSaving(shared, job?.id)
       saveInference = inferenceSaver(config.config, await exportedModel(context, model), files, emit)
     },
     load: starts ? (whole) => findStart(of(whole)) : undefined,
@@ -74,8 +75,10 @@ export function configCheckpoints(
       return path
     },
     saveInterrupted: (whole, trained) => saveInside(of(whole), trained),
-    saveCut: async (whole, trained) => {
-      cut = await saveCut(shared, trained, cut, (name) => saveInterrupted(of(whole), trained, name))
+    saveCut: async (whole, trained, workers) => {
+      const save = (name: string) =>
+        workers ? saveWorkers(of(whole), trained, workers, name) : saveInterrupted(of(whole), trained, name)
+      cut = await saveCut(shared, trained, cut, save)
     },
     note: (epochs) => noteEpochs(config.config, epochs),
     close: () => lock?.release(),

@@ -2,7 +2,7 @@
 import type { LoadedConfig } from '../../base/config/index.ts'
 import type { EpochRecord, EventOf, EventSink } from '../../base/event/index.ts'
 import type { GraphMode, TracedModel } from '../../model/index.ts'
-import type { EpochsFile } from '../../weights/snapshot/index.ts'
+import type { EpochsFile, WorkerPlace } from '../../weights/snapshot/index.ts'
 import type {
   DataFiles,
   EngineName,
@@ -54,6 +54,8 @@ export interface TrainingJob extends Job {
 export interface JobCuts {
   /** All processes make the same steps, so they pause before the same batch. */
   readonly inStep: boolean
+  /** Threads that take batches in turn: they pause when each has had as many. @default 1 */
+  readonly threads?: number | undefined
   /** The pass has paused on every process: saves the whole job, to go on from there. */
   save(trained: PassResult): Promise<void>
 }
@@ -61,6 +63,8 @@ export interface JobCuts {
 /** Where training begins, and what the epochs before it measured, where that was kept. */
 export interface TrainingStart extends PassStart {
   readonly history?: readonly EpochRecord[] | undefined
+  /** Where each worker goes on inside an epoch, where servers keep the weights. */
+  readonly workers?: readonly WorkerPlace[] | undefined
 }
 
 export interface SavedInside {

@@ -23,11 +23,13 @@ export interface ChunksRead {
 export class PassRecord {
   /** Whether it notes the pass from its beginning. */
   readonly isWhole: boolean
-  readonly #chunks: number[] = []
+  readonly #chunks: number[]
   #of = 0
 
-  constructor(isWhole = true) {
+  /** `before` was read before a cut that the pass goes on from. */
+  constructor(isWhole = true, before: readonly number[] = []) {
     this.isWhole = isWhole
+    this.#chunks = [...before]
   }
 
   /** For ReadOptions.onChunk. */

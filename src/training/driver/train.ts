@@ -75,7 +75,7 @@ export async function train(
     let result: TrainResult = { samples: 0, seconds: 0, metrics: {}, interrupted: false, breakdown: {} }
     const history = new History(loaded, job, start.history)
     const { snapshot_interval } = config.runner
-    const cuts = job.cuts && cutSchedule(snapshot_interval, job.cuts.inStep)
+    const cuts = job.cuts && cutSchedule(snapshot_interval, job.cuts)
     if (snapshot_interval !== undefined && !cuts)
       notice('runner.snapshot_interval has no effect here: this job is saved after each epoch alone.')
     // Killed between an epoch and its evaluation: the record misses it.

@@ -4,14 +4,24 @@ import { isWritten, type JobConfig } from '../../base/config/index.ts'
 import type { Cluster } from '../../base/env/index.ts'
 import { shown } from '../../base/util/index.ts'
 import { loadModelAs } from '../../model/index.ts'
-import type { EpochsFile } from '../../weights/snapshot/index.ts'
+import { type EpochsFile, inputChanged, markInput } from '../../weights/snapshot/index.ts'
 import type { Group } from '../collective/index.ts'
-import { batchesInStep, isHybrid, largeStepText, psMode, scaledModel, warnOfToken, withRunner } from '../ps/index.ts'
-import { checkData, findDataFiles, type PassResult } from '../threads/index.ts'
+import {
+  batchesInStep,
+  isHybrid,
+  largeStepText,
+  psMode,
+  runsOfPlaces,
+  scaledModel,
+  warnOfToken,
+  withRunner,
+} from '../ps/index.ts'
+import { beginningOf, checkData, findDataFiles, type PassResult } from '../threads/index.ts'
 import { noticeInterrupted, saveWeights } from './checkpoint.ts'
 import type {
   EvaluationJob,
   JobContext,
+  JobCuts,
   SavedInside,
   SavedModel,
   TrainingContext,
@@ -79,11 +89,46 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
       : openWorkerMode(psMode(config), this.modeOptions)
     const { model, mode, servers, context } = this
     const checkpoints =
-      context.rules.checkpoints ?? configCheckpoints(context, model, this.files, saveWeights, this.cluster.jobId)
+      context.rules.checkpoints ??
+      configCheckpoints(context, model, this.files, saveWeights, {
+        id: this.cluster.jobId,
+        workers: this.cluster.workerNum,
+      })
     this.#whole = new WorkerModel({ config, model, mode, servers, rank: this.cluster.rank, checkpoints })
     const start = await this.#whole.start()
     await mode.begin()
+    return this.#placed(start)
+  }
+
+  /** Inside an epoch, where this worker was: what it reads must be what it read then, in the same way. */
+  #placed(start: TrainingStart): TrainingStart {
+    const own = start.workers?.[this.cluster.rank]
+    if (!own) return start
+    if (JSON.stringify(own.input) !== JSON.stringify(markInput(this.files.train!)))
+      throw inputChanged('the cut that the job goes on from')
+    const claims = this.input.train !== undefined && this.mode.takesOver
+    if (claims !== (own.claimed !== undefined)) {
+      const { epoch } = start.position
+      this.#notice(
+        `Workers share the data otherwise than at the cut inside epoch ${epoch}: it is trained from its beginning.`,
+      )
+      return { ...beginningOf(epoch), history: start.history }
+    }
+    this.restored = start.workers
     return start
+  }
+
+  get cuts(): JobCuts | undefined {
+    const { runner } = this.context.config.config
+    if (runner.model_save_path === '' || runner.global_shuffle || this.context.rules.checkpoints) return undefined
+    const inStep = this.#workers !== undefined || psMode(this.context.config.config) === 'sync'
+    return { inStep, threads: this.role.threads, save: (trained) => this.#saveCut(trained) }
+  }
+
+  async #saveCut(trained: PassResult): Promise<void> {
+    const claimed = this.openPass?.claimed
+    const place = { position: trained.position, input: markInput(this.files.train!) }
+    await this.#whole!.saveCut(trained, claimed ? { ...place, claimed: runsOfPlaces(claimed) } : place)
   }
 
   async open(): Promise<void> {

@@ -5,8 +5,26 @@ import type { EventOf } from '../../base/event/index.ts'
 import { readJson, type Transport } from '../../base/net/index.ts'
 import { blockOf, type Part } from '../../data/index.ts'
 import type { TracedModel } from '../../model/index.ts'
-import { type Claim, jobIdentity, METHODS, readChunk, ServerGroup, serverExchange } from '../ps/index.ts'
-import { type DataFiles, type PassResult, type Phase, Runtime } from '../threads/index.ts'
+import type { WorkerPlace } from '../../weights/snapshot/index.ts'
+import {
+  type Claim,
+  jobIdentity,
+  METHODS,
+  type PlaceRun,
+  placesOfRuns,
+  readChunk,
+  ServerGroup,
+  serverExchange,
+} from '../ps/index.ts'
+import {
+  type DataFiles,
+  type PassChanges,
+  type PassOptions,
+  type PassResult,
+  type PassStart,
+  type Phase,
+  Runtime,
+} from '../threads/index.ts'
 import { type JobContext, runtimeOptions } from './job.ts'
 import { keepPace } from './keep-pace.ts'
 import { type ChunksRead, checkSplit, PassRecord, sumReports } from './pass-report.ts'
@@ -22,6 +40,17 @@ export interface ServersOptions {
   readonly startTimeoutMs?: number | undefined
 }
 
+/** A pass of which a part is over. */
+interface OpenPass {
+  /** Chunks that this worker has taken, in its order; undefined where it reads its own block. */
+  readonly claimed: number[] | undefined
+  /** What all workers had taken before the cut that the pass goes on from. */
+  readonly taken: readonly PlaceRun[] | undefined
+  readonly record: PassRecord
+  /** How many parts were begun. */
+  parts: number
+}
+
 /** What workers that train and workers that evaluate share. */
 export abstract class WorkerJob<Context extends JobContext> {
   readonly role: NonNullable<EventOf<'start'>['job']>
@@ -35,6 +64,10 @@ export abstract class WorkerJob<Context extends JobContext> {
   protected runtime: Runtime | undefined
   /** How many examples there are is said after the first pass. */
   protected uncounted = false
+  /** Where the workers were in the cut that the job goes on from. */
+  protected restored: readonly WorkerPlace[] | undefined
+  /** The pass that has paused. */
+  protected openPass: OpenPass | undefined
   readonly #options: ServersOptions
 
   constructor(options: ServersOptions, context: Context, threads: number) {
@@ -81,23 +114,52 @@ export abstract class WorkerJob<Context extends JobContext> {
   }
 
   /** All workers begin together, read each its part, and add up what they have measured. */
-  async pass(phase: Phase, epoch: number): Promise<PassResult> {
-    const name = `epoch ${epoch}, ${phase}`
+  async pass(phase: Phase, epoch: number, from?: PassStart, pauses?: PassOptions['pauses']): Promise<PassResult> {
+    const open = this.openPass ?? this.#begin(phase, from)
+    open.parts++
+    const result = await this.#passPart(open, phase, epoch, { from, pauses })
+    this.openPass = result.paused ? open : undefined
+    return result
+  }
+
+  /** Of workers that go on from a cut, each has taken chunks before it. */
+  #begin(phase: Phase, from: PassStart | undefined): OpenPass {
+    const places = from && from.position.batch > 0 ? this.restored : undefined
+    const claims = this.input[phase] !== undefined && phase === 'train' && this.mode.takesOver
+    const claimed = placesOfRuns(places?.[this.cluster.rank]?.claimed ?? [])
+    const read = claimed.slice(0, from?.position.chunk)
+    return {
+      claimed: claims ? claimed : undefined,
+      taken: places?.flatMap((place) => place.claimed ?? []),
+      record: new PassRecord(places === undefined || claims, read),
+      parts: 0,
+    }
+  }
+
+  async #passPart(
+    { record, claimed, taken, parts }: OpenPass,
+    phase: Phase,
+    epoch: number,
+    changes: Pick<PassChanges, 'from' | 'pauses'>,
+  ): Promise<PassResult> {
+    const pass = `epoch ${epoch}, ${phase}`
+    const name = parts === 1 ? pass : `${pass}, part ${parts}`
     const { servers, mode } = this
     const runtime = this.runtime!
     const { stop, emit } = this.context
     const part = this.input[phase]
     await servers.requestAll(METHODS.join, [], `join(${name})`)
     await servers.allGatherJson(`begin of ${name}`, null)
-    const record = new PassRecord()
     const { afterBatch, settle } = phase === 'train' ? mode.hooks(runtime) : {}
     const pace = phase === 'train' ? this.#pace() : undefined
     return runtime.pass(phase, epoch, {
+      ...changes,
       input: {
         part,
         files: phase === 'train' ? this.filesOf(epoch) : undefined,
         onChunk: part && record.onChunk,
-        claim: part && phase === 'train' && mode.takesOver ? claimChunks(servers, name) : undefined,
+        claimed: claimed?.slice(),
+        claim: claimed && claimChunks(servers, { pass, taken }, claimed),
       },
       hooks: {
         beforeBatch: pace?.beforeBatch,
@@ -111,11 +173,12 @@ export abstract class WorkerJob<Context extends JobContext> {
           // Steps of the others go on without this worker.
           await servers.requestAll(METHODS.leave, [], `leave(${name})`)
         },
-        sumUp: async (own) => {
-          const reports = await servers.allGatherJson(`end of ${name}`, record.report(own, stop.signal.aborted))
+        sumUp: async (own, paused) => {
+          const reports = await servers.allGatherJson(`end of ${name}`, record.report(own, stop.signal.aborted, paused))
           const sum = sumReports(reports)
-          if (!sum.interrupted) checkSplit(name, reports)
-          const message = part && takenOver(name, part, record.read)
+          if (sum.paused) return sum
+          if (!sum.interrupted && record.isWhole) checkSplit(pass, reports)
+          const message = part && takenOver(pass, part, record.read)
           if (message) emit({ kind: 'notice', message })
           if (this.uncounted && !sum.interrupted) noticeTotal(part ? sum.meter.samples : own.samples, emit)
           this.uncounted = false
@@ -169,14 +232,17 @@ export async function openServers(
   }
 }
 
-/** Asks server 0 for chunks, one at a time. */
-function claimChunks(servers: ServerGroup, pass: string) {
+/** Asks server 0 for chunks, one at a time, and notes them. */
+function claimChunks(servers: ServerGroup, { pass, taken }: Pick<Claim, 'pass' | 'taken'>, claimed: number[]) {
   let sequence = 0
   return async (idle: boolean, chunks: number): Promise<number | undefined> => {
-    const claim: Claim = { pass, chunks, sequence: ++sequence, idle }
+    const first = sequence === 0
+    const claim: Claim = { pass, chunks, sequence: ++sequence, idle, taken: first ? taken : undefined }
     const body = Buffer.from(JSON.stringify(claim))
     const answer = await servers.request(0, METHODS.claim, [body], `claim(${pass})`)
-    return readJson(answer, 'claim', readChunk)
+    const place = readJson(answer, 'claim', readChunk)
+    if (place !== undefined) claimed.push(place)
+    return place
   }
 }
 

@@ -4,7 +4,13 @@ import type { EventSink } from '../../base/event/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../../base/util/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import { isPaddleFolder, type LocalParams, loadPaddleModel } from '../../weights/params/index.ts'
-import { type EpochsFile, loadSnapshot, openSnapshot, type Rows } from '../../weights/snapshot/index.ts'
+import {
+  type EpochsFile,
+  loadSnapshot,
+  openSnapshot,
+  type Rows,
+  type WorkerPlace,
+} from '../../weights/snapshot/index.ts'
 import {
   gatherCounts,
   gatherDigest,
@@ -16,7 +22,7 @@ import {
   scatterTables,
   serverRows,
 } from '../ps/index.ts'
-import { beginningOf, createParams, type PassResult } from '../threads/index.ts'
+import { beginningOf, createParams, type PassResult, type PassStart } from '../threads/index.ts'
 import type { WholeModel } from './checkpoint.ts'
 import type { SavedModel, TrainingStart } from './job.ts'
 import type { JobCheckpoints } from './job-checkpoints.ts'
@@ -30,6 +36,11 @@ export interface ServedModel {
   readonly servers: ServerGroup
 }
 
+/** What worker 0 has found, as JSON: where all begin. */
+interface SharedStart extends Pick<TrainingStart, 'history' | 'workers' | 'before'> {
+  readonly epoch: number
+}
+
 export interface WorkerModelOptions extends ServedModel {
   readonly rank: number
   readonly checkpoints: JobCheckpoints
@@ -39,6 +50,8 @@ export class WorkerModel {
   readonly #options: WorkerModelOptions
   /** Made when first needed: it takes the memory of the whole model. */
   #params: LocalParams | undefined
+  /** So many were made. */
+  #cuts = 0
 
   constructor(options: WorkerModelOptions) {
     this.#options = options
@@ -47,19 +60,25 @@ export class WorkerModel {
   /** Worker 0 loads what the job starts from; returns, on every worker, where it begins. */
   async start(): Promise<TrainingStart> {
     const { servers, rank, mode, checkpoints } = this.#options
-    let own: Pick<TrainingStart, 'history'> & { readonly epoch: number } = { epoch: 0 }
+    let own: SharedStart = { epoch: 0 }
+    let meter: PassStart['meter']
     if (rank === 0) {
       await checkpoints.prepare()
       if (checkpoints.load) {
         const storeRows = checkpoints.streams ? this.#storeRows : undefined
-        const { position, history } = await checkpoints.load({ params: this.#whole(), storeRows })
-        own = { epoch: position.epoch, history }
+        const start = await checkpoints.load({ params: this.#whole(), storeRows })
+        const { position, history, workers, before } = start
+        meter = start.meter
+        const counts = before && { ...before, sums: {}, histograms: {}, groups: undefined }
+        own = { epoch: position.epoch, history, workers, before: counts }
         await this.#scatter()
       }
     }
     const [first = own] = await servers.allGatherJson('start', own)
     await mode.dense.spread()
-    return { ...beginningOf(first.epoch), history: first.history }
+    const { epoch, history, workers, before } = first
+    const position = workers ? workers[rank]!.position : beginningOf(epoch).position
+    return { position, history, workers, before, meter: workers && meter }
   }
 
   /** Worker 0 saves what the servers hold; the others wait, so that nobody trains meanwhile. Returns where it is, on every worker. */
@@ -80,6 +99,15 @@ export class WorkerModel {
     const { rank, checkpoints } = this.#options
     const path = rank === 0 ? await checkpoints.saveInterrupted?.(await this.#gather(), trained) : undefined
     return this.#everywhere('saving what was learned', path)
+  }
+
+  /** The job inside an epoch, where all workers have paused: each brings its place. */
+  async saveCut(trained: PassResult, place: WorkerPlace): Promise<void> {
+    const { rank, servers, checkpoints } = this.#options
+    const { epoch, batch } = trained.position
+    const places = await servers.allGatherJson(`a cut of epoch ${epoch}, part ${this.#cuts++}`, place)
+    if (rank === 0) await checkpoints.saveCut!(await this.#gather(), trained, places)
+    await servers.allGatherJson(`a cut of epoch ${epoch} is saved, part ${this.#cuts}`, batch)
   }
 
   /** Nothing more is saved. */

@@ -24,7 +24,7 @@ export { type InspectOptions, inspectServer } from './inspect-client.ts'
 export { identityOf, isHybrid, jobIdentity, psMode, shardsOf, warnOfToken, withRunner } from './job.ts'
 export { KernelStore } from './kernel-store.ts'
 export { batchesInStep, largeStepText, scaledModel } from './large-steps.ts'
-export type { Claim } from './ledger.ts'
+export { type Claim, type PlaceRun, placesOfRuns, runsOfPlaces } from './ledger.ts'
 export {
   type DenseFilesOptions,
   loadDenseFiles,

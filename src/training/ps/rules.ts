@@ -17,7 +17,7 @@ import {
 } from '../../base/net/index.ts'
 import type { GatherAnswer, GatherRequest } from './all-gather.ts'
 import type { InspectRequest } from './inspect.ts'
-import type { Claim } from './ledger.ts'
+import type { Claim, PlaceRun } from './ledger.ts'
 import type { PaceAnswer, PaceRequest } from './pace.ts'
 import { METHODS } from './protocol.ts'
 import type { Lane } from './shard-threads.ts'
@@ -78,11 +78,13 @@ export function checkRequest(asker: Asker, method: number, { byteLength }: Uint8
 const name = text(4 * KILOBYTE)
 const count = whole(0, Number.MAX_SAFE_INTEGER)
 
+const MAX_RUNS = 1_000_000
 export const readClaim = fields<Claim>({
   pass: name,
   chunks: whole(0, 2 ** 31),
   sequence: whole(1, 2 ** 32),
   idle: truth,
+  taken: optional(list(fields<PlaceRun>({ from: count, to: count }), MAX_RUNS)),
 })
 /** What is brought is the workers' own business, and travels back as it came. */
 export const readGather = fields<GatherRequest>({ name, what: (value) => value, blocking: optional(truth) })

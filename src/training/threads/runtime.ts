@@ -54,7 +54,8 @@ export interface PassChanges {
 }
 
 /** Which part of the data a pass reads; `files` are the phase's own in another order. */
-export interface PassInput extends Pick<ReadOptions, 'part' | 'claim' | 'onChunk' | 'chunkBytes' | 'allFiles'> {
+export interface PassInput
+  extends Pick<ReadOptions, 'part' | 'claim' | 'claimed' | 'onChunk' | 'chunkBytes' | 'allFiles'> {
   readonly files?: readonly string[] | undefined
 }
 

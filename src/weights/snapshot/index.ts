@@ -5,7 +5,14 @@
 export { type Best, type EpochsFile, readEpochs, removeEpochs, writeEpochs } from './epochs-file.ts'
 export { cannotWrite, inputChanged, missing } from './errors.ts'
 export { type LoadOptions, loadMeter, loadSnapshot, savedRows, withoutState } from './load.ts'
-export { type InputMark, type Manifest, markInput, type Position, type RankPlace } from './manifest.ts'
+export {
+  type InputMark,
+  type Manifest,
+  markInput,
+  type Position,
+  type RankPlace,
+  type WorkerPlace,
+} from './manifest.ts'
 export { runDifferences, tableStateFits } from './match.ts'
 export {
   cutName,

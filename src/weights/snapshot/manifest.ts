@@ -69,6 +69,10 @@ const manifest = z.object({
   input: input.optional(),
   /** Where each rank of a collective job was, in which input; `position` is then the beginning of the epoch. */
   ranks: z.array(z.object({ position, input })).exactOptional(),
+  /** Where each worker of a job with servers was; `claimed`: the chunks it had taken, in its order, where workers take them one by one. */
+  workers: z
+    .array(z.object({ position, input, claimed: z.array(z.object({ from: whole, to: whole })).exactOptional() }))
+    .exactOptional(),
   metrics: z.record(z.string(), number),
   meter: meter.optional(),
   dense: z.object({ file: z.string(), floats: whole, states: whole, optimizer, entries: z.array(entry) }),
@@ -84,6 +88,7 @@ export type FileMark = Manifest['files'][string]
 /** The input's names and sizes: a position inside an epoch means nothing in other files. */
 export type InputMark = z.infer<typeof input>
 export type RankPlace = NonNullable<Manifest['ranks']>[number]
+export type WorkerPlace = NonNullable<Manifest['workers']>[number]
 
 export function manifestText(content: Manifest): string {
   return `${JSON.stringify({ ...content, crc32: checksum(content) }, null, 2)}\n`

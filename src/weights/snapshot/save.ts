@@ -19,6 +19,7 @@ import {
   type Position,
   type RankPlace,
   VERSION,
+  type WorkerPlace,
 } from './manifest.ts'
 import { tableProgress } from './progress.ts'
 
@@ -43,6 +44,8 @@ export interface SnapshotState {
   readonly input?: InputMark
   /** Of each rank, where several train together. */
   readonly ranks?: RankPlace[]
+  /** Of each worker, where servers keep the weights. */
+  readonly workers?: WorkerPlace[]
   readonly meter?: MeterState
 }
 

@@ -1,0 +1,94 @@
+/** @file Cuts of several processes: all that train together go on from one, and every sample counts once. */
+import { cpSync, readdirSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/base/config/index.ts'
+import type { Event } from '../../src/base/event/index.ts'
+import { tinyFolder } from './tiny.testing.ts'
+import { TOGETHER } from './ways.testing.ts'
+
+let folder: string
+beforeAll(async () => {
+  folder = await tinyFolder(3840)
+})
+afterAll(() => rm(folder, { recursive: true, force: true }))
+
+const SAMPLES = 2880
+const EVERY = 'runner.snapshot_interval=6'
+let runs = 0
+const freshPath = () => join(folder, `saved-${runs++}`)
+
+async function trained(
+  way: string,
+  path: string,
+  overrides: readonly string[],
+  onEvent = (_: Event) => {},
+  resume = false,
+) {
+  const all = [`runner.model_save_path=${path}`, 'runner.epochs=2', 'runner.print_interval=1', ...overrides]
+  const config = loadConfig({ path: join(folder, 'config.yaml'), overrides: all })
+  const events: Event[] = []
+  const emit = (event: Event) => {
+    events.push(event)
+    onEvent(event)
+  }
+  const result = await TOGETHER[way]!.train({ config, emit, resume, digest: true })
+  return { result, events }
+}
+
+/** What a kill right after the second cut of epoch 1 would leave. */
+async function killed(way: string, overrides: readonly string[]): Promise<string> {
+  const [path, left] = [freshPath(), freshPath()]
+  let cuts = 0
+  await trained(way, path, overrides, (event) => {
+    if (event.kind !== 'saved' || event.epoch !== 1 || event.batch === undefined || ++cuts !== 2) return
+    cpSync(path, left, { recursive: true, filter: (from) => !/lock/.test(from) })
+  })
+  expect(readdirSync(left).filter((name) => name.startsWith('cut-'))).toHaveLength(2)
+  return left
+}
+
+const EXACT: readonly (readonly [way: string, ...overrides: string[]])[] = [
+  ['two ranks', 'runner.use_fleet=True'],
+  ['two ranks', 'runner.use_fleet=True', 'runner.replicated_table_mb=0'],
+  ['two workers', 'runner.sync_mode=sync'],
+  ['two workers', 'runner.sync_mode=sync', 'runner.thread_num=2'],
+]
+
+describe.each(EXACT)('%s, %s %s', (way, ...overrides) => {
+  test('end bit for bit where the undisturbed job ends', async () => {
+    const whole = await trained(way, freshPath(), [...overrides, EVERY])
+    const plain = await trained(way, freshPath(), overrides)
+    expect(whole.result.digest).toBe(plain.result.digest)
+    const left = await killed(way, [...overrides, EVERY])
+    const { result, events } = await trained(way, left, [...overrides, EVERY], undefined, true)
+    expect(events.filter(({ kind }) => kind === 'warning')).toEqual([])
+    expect(result.digest).toBe(whole.result.digest)
+    expect(result.samples).toBeLessThan(SAMPLES)
+    expect(result.metrics).toEqual(whole.result.metrics)
+    expect(result.evaluation).toEqual(whole.result.evaluation)
+  })
+})
+
+describe.each([['async'], ['half_async'], ['geo']])('two workers, %s', (mode) => {
+  test('train every sample of the epoch once', async () => {
+    const overrides = [`runner.sync_mode=${mode}`, EVERY]
+    const left = await killed('two workers', overrides)
+    const { result, events } = await trained('two workers', left, overrides, undefined, true)
+    const epoch = events.find((event) => event.kind === 'epoch' && event.phase === 'train')
+    expect(epoch).toMatchObject({ epoch: 1, samples: SAMPLES })
+    expect(result.samples).toBeLessThan(SAMPLES)
+    expect(result.metrics['auc']).toBeGreaterThan(0.6)
+  })
+})
+
+test('another number of workers trains the epoch from its beginning, and says so', async () => {
+  const left = await killed('two workers', ['runner.sync_mode=async', EVERY])
+  const { result, events } = await trained('alone', left, [], undefined, true)
+  expect(result.samples).toBe(SAMPLES)
+  expect(events).toContainEqual({
+    kind: 'warning',
+    message: expect.stringContaining('2 workers were stopped inside epoch 1'),
+  })
+})
