@@ -43,8 +43,9 @@ async function fleetrun(script: readonly string[], typed: FleetrunFlags, io: Cli
   const of = collective ? 'a collective job of Oarfish' : 'a job with parameter servers'
   const unused = idle.map((name) => `--${name} has no effect on ${of}.`)
   const logDir = io.env['PADDLE_LOG_DIR'] || String(typed.log_dir ?? FLEETRUN_FLAGS.log_dir.default!)
-  const { json = false, job_id: jobId, stop_timeout: stopSeconds } = typed
-  await runLauncher({ job, script, logDir, json, jobId, stopSeconds, notices: [...unused, ...notices] }, io)
+  const { json = false, job_id: jobId, stop_timeout: stopSeconds, max_restart: maxRestart } = typed
+  const all = [...unused, ...notices]
+  await runLauncher({ job, script, logDir, json, jobId, stopSeconds, maxRestart, notices: all }, io)
 }
 
 async function collectiveJob(

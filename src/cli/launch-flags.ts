@@ -53,7 +53,11 @@ export const FLEETRUN_FLAGS = {
   host: text('the address of this host', 'collective'),
   start_port: whole('port of the first process of each host; the others follow', 'collective', 6070),
   sort_ip: text('order hosts by address: True or False', 'collective', 'False'),
-  max_restart: whole('restarts of a job whose --nnodes is min:max', 'collective', 3),
+  max_restart: whole(
+    'starts from the last cut, without a new one between them, after processes were killed',
+    'used',
+    3,
+  ),
   elastic_timeout: whole('seconds without another host until a job of min:max starts', 'collective', 30),
   hosts: text('user@host:port,...: start the job there, over ssh, --server_num and --worker_num on each', 'ours'),
   dispatch: text('with --hosts: upload this folder; otherwise the current folder must be there too', 'ours'),

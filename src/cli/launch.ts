@@ -48,13 +48,14 @@ export interface RunLauncherOptions {
   readonly json: boolean
   readonly jobId?: string | undefined
   readonly stopSeconds: number | undefined
+  readonly maxRestart?: number | undefined
   /** Worth saying before anything starts. */
   readonly notices?: readonly string[]
 }
 
 /** Supervises the job to its end; throws its exit code when that is not 0. */
 export async function runLauncher(
-  { job, script, logDir, json, jobId, stopSeconds = STOP_SECONDS, notices = [] }: RunLauncherOptions,
+  { job, script, logDir, json, jobId, stopSeconds = STOP_SECONDS, maxRestart, notices = [] }: RunLauncherOptions,
   io: CliIo,
 ): Promise<void> {
   const { launch, launchCollective } = await import('../jobs/launch/index.ts')
@@ -86,7 +87,7 @@ export async function runLauncher(
       }
       const running = await (job.kind === 'collective'
         ? launchCollective({ ...common, layout: job.layout, commandFor: job.commandFor })
-        : launch({ ...common, layout: job.layout }))
+        : launch({ ...common, layout: job.layout, maxRestart }))
       kill = running.kill
       exitCode = await running.ended
     })

@@ -32,10 +32,11 @@ export function psTrainerCommand(io: CliIo): Command {
 }
 
 async function runPsTrainer(options: PsTrainerOptions, io: CliIo): Promise<void> {
-  const { config_yaml, opt = [], json = false, resume = false } = options
+  const { config_yaml, opt = [], json = false } = options
   const mode = oneOf('--mode', (await import('../model/index.ts')).GRAPH_MODES, options.mode)
   const { loadConfig } = await import('../base/config/index.ts')
-  const { clusterFromEnv, psFlags } = await import('../base/env/index.ts')
+  const { clusterFromEnv, psFlags, startedAgain } = await import('../base/env/index.ts')
+  const resume = options.resume || startedAgain(io.env)
   const cluster = clusterFromEnv(io.env)
   const output = openOutput(io, { json })
   if (cluster.role === 'local') {

@@ -32,7 +32,7 @@ export function trainCommand(io: CliIo): Command {
 async function runTrain(options: TrainCliOptions, io: CliIo) {
   const { config_yaml, opt = [], json = false, digest = false, resume = false, engine, mode: typed } = options
   const { checkDataDirs, loadConfig } = await import('../base/config/index.ts')
-  const { clusterFromEnv } = await import('../base/env/index.ts')
+  const { clusterFromEnv, startedAgain } = await import('../base/env/index.ts')
   const { trainAsAsked } = await import('../library/index.ts')
   const { GRAPH_MODES } = await import('../model/index.ts')
   const { ENGINES } = await import('../training/threads/index.ts')
@@ -46,6 +46,6 @@ async function runTrain(options: TrainCliOptions, io: CliIo) {
   const saving = config.config.runner.model_save_path === '' ? '' : ' and saving'
   const stopping = `Stopping after the step under way${saving}; Ctrl+C again leaves at once.`
   const shared = { config, emit: output.emit, digest, engine: engineName, mode }
-  const resumes = resume || io.env['OARFISH_RESUME'] === '1'
+  const resumes = resume || startedAgain(io.env)
   await untilDone(io, output, (signal) => trainAsAsked({ ...shared, signal, resume: resumes }, io.env), stopping)
 }

@@ -1,6 +1,6 @@
 /** @file One process of a job: started in a group of its own, signalled with all it started, its output in a file. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, openSync } from 'node:fs'
+import { closeSync, fstatSync, openSync } from 'node:fs'
 import { constants } from 'node:os'
 import { resolve } from 'node:path'
 import type { Env } from '../../base/env/index.ts'
@@ -18,6 +18,8 @@ export interface ProcessSpec {
   readonly cwd?: string | undefined
   /** Goes on when the launcher is gone. @default false: it ends with it */
   readonly outlives?: boolean
+  /** It was started before: its log goes on. @default false */
+  readonly goesOn?: boolean
   /** Handed over, then given up here. */
   readonly sockets: readonly BoundSocket[]
 }
@@ -35,6 +37,8 @@ export interface Child {
   readonly pid: number
   readonly exited: Promise<Exit>
   readonly exit: Exit | undefined
+  /** Where its own lines begin in its log. @default 0 */
+  readonly logFrom?: number
   /** Signals the process and all it started; does nothing after its end. */
   signal(name: 'SIGTERM' | 'SIGKILL'): void
 }
@@ -45,7 +49,8 @@ const LEFTOVER_MS = 500
 
 /** Starts `command` without waiting; a command that cannot be started ends at once. */
 export function startChild(spec: ProcessSpec, command: readonly string[]): Child {
-  const log = openSync(spec.log, 'w')
+  const log = openSync(spec.log, spec.goesOn ? 'a' : 'w')
+  const { size } = fstatSync(log)
   // Beside it go Paddle's side files, and what the launcher's terminal shows of the process.
   const env: NodeJS.ProcessEnv = { ...spec.env, OARFISH_LOG_FILE: resolve(spec.log) }
   if (!spec.outlives) env[LIFELINE] = `${process.pid}:${LIFELINE_FD}`
@@ -60,10 +65,10 @@ export function startChild(spec: ProcessSpec, command: readonly string[]): Child
   })
   closeSync(log)
   for (const socket of spec.sockets) socket.close()
-  return watch(spec, started)
+  return watch(spec, started, spec.goesOn ? size : 0)
 }
 
-function watch(spec: ProcessSpec, started: ChildProcess): Child {
+function watch(spec: ProcessSpec, started: ChildProcess, logFrom: number): Child {
   const pid = started.pid ?? 0
   let exit: Exit | undefined
   const exited = new Promise<Exit>((resolve) => {
@@ -88,6 +93,7 @@ function watch(spec: ProcessSpec, started: ChildProcess): Child {
     spec,
     pid,
     exited,
+    logFrom,
     get exit() {
       return exit
     },

@@ -12,12 +12,13 @@ import { commandOf, jobVariables, type LaunchOptions, launchSecrets } from './la
 import { localHosts, reachableAddress, thisHost } from './local-host.ts'
 import { holdLogFolder } from './log-folder.ts'
 import { collectiveEnv, type JobNode } from './process-env.ts'
+import { recovering, restartEnv, type StartedJob } from './recover.ts'
 import { addressTowards, type Rendezvous, rendezvous } from './rendezvous.ts'
 import { sharedMemoryNotice } from './shared-memory-room.ts'
 import { type BoundSocket, bindSocket } from './sockets.ts'
 import { type RunningJob, superviseJob } from './supervise.ts'
 
-export interface LaunchCollectiveOptions extends Omit<LaunchOptions, 'layout'> {
+export interface LaunchCollectiveOptions extends Omit<LaunchOptions, 'layout' | 'maxRestart'> {
   readonly layout: CollectiveLayout
   /** The command that starts the job on another host, by the address of the master. */
   readonly commandFor: (master: string) => string
@@ -74,18 +75,39 @@ export async function launchCollective(options: LaunchCollectiveOptions): Promis
     rmSync(glooFolder, { recursive: true, force: true })
     lock.release()
   }
-  let placement: JobPlacement
   try {
-    placement = await place(FIND_MS)
+    const job = await (isElastic ? elasticJob(options, place, begin) : steadyJob(options, place, begin))
+    return { ended: job.ended.finally(clean), kill: () => [job.kill(), clean()] }
   } catch (error) {
     clean()
     throw error
   }
+}
+
+type Place = (timeoutMs: number) => Promise<JobPlacement>
+type Begin = (placement: JobPlacement, restart: number) => Run
+
+/** Of hosts that stay. */
+async function steadyJob(options: LaunchCollectiveOptions, place: Place, begin: Begin): Promise<RunningJob> {
+  const { hosts, nodes, maxRestart } = options.layout
+  let placement: JobPlacement
+  const start = async (restart: number): Promise<StartedJob> => {
+    placement?.found?.leave()
+    placement = await place(restart > 0 ? FIND_AGAIN_MS : FIND_MS)
+    const job = begin(placement, restart)
+    return { ...job, logs: logsOf(options, placement) }
+  }
+  // Of a job on several hosts each would have to start its ranks again at once.
+  const isWhole = Math.max(hosts.length, nodes.max) <= 1
+  const job = await recovering(start, { ...options, maxRestart: isWhole ? maxRestart : 0 })
+  return { ...job, ended: job.ended.finally(() => placement.found?.leave()) }
+}
+
+async function elasticJob(options: LaunchCollectiveOptions, place: Place, begin: Begin): Promise<RunningJob> {
+  const placement = await place(FIND_MS)
   let job = begin(placement, 0)
-  const ended = isElastic
-    ? elastic(options, { placement, place, begin, onJob: (next) => (job = next) }, job)
-    : job.ended.finally(() => placement.found?.leave())
-  return { ended: ended.finally(clean), kill: () => [job.kill(), clean()] }
+  const ended = elastic(options, { placement, place, begin, onJob: (next) => (job = next) }, job)
+  return { ended, kill: () => job.kill() }
 }
 
 /** Processes between two changes of the job. */
@@ -95,8 +117,8 @@ interface Run extends RunningJob {
 
 interface ElasticOptions {
   readonly placement: JobPlacement
-  readonly place: (timeoutMs: number) => Promise<JobPlacement>
-  readonly begin: (placement: JobPlacement, restart: number) => Run
+  readonly place: Place
+  readonly begin: Begin
   readonly onJob: (job: Run) => void
 }
 
@@ -210,7 +232,6 @@ function processesOf(
     .replace(/[^a-z]/g, 'x')
     .slice(0, 6)
   const job = { nodes, master: endpoints[0]!, logDir, glooFolder, podName }
-  const resume = restart > 0 ? { OARFISH_RESUME: '1' } : {}
   const device = layout.device === undefined ? {} : { [DEVICE_VARIABLE]: layout.device }
   const specs = own.flatMap(({ index, local }) =>
     local.node.endpoints.map((endpoint, i): Omit<ProcessSpec, 'log'> => {
@@ -219,13 +240,18 @@ function processesOf(
         role: 'worker',
         rank: endpoints.indexOf(endpoint),
         endpoint,
-        env: { ...device, ...collectiveEnv(env, job, index, i), ...variables, ...resume },
+        env: { ...device, ...collectiveEnv(env, job, index, i), ...variables, ...restartEnv(restart) },
         sockets: socket ? [socket] : [],
       }
     }),
   )
-  return specs.map((spec, i) => ({ ...spec, log: join(logDir, `workerlog.${i}`) }))
+  return specs.map((spec, i) => ({ ...spec, log: logOf(logDir, i), goesOn: restart > 0 }))
 }
+
+const logOf = (logDir: string, index: number) => join(logDir, `workerlog.${index}`)
+
+const logsOf = ({ logDir }: LaunchCollectiveOptions, { own }: JobPlacement) =>
+  own.flatMap(({ local }) => local.node.endpoints).map((_, i) => logOf(logDir, i))
 
 /** The list as the original leaves it beside the logs. */
 function writeEndpoints(logDir: string, nodes: readonly JobNode[]): void {

@@ -11,12 +11,13 @@ import { endpointText, type Layout, type ProcessAddress } from './layout.ts'
 import { localHosts, type ThisHost, thisHost } from './local-host.ts'
 import { holdLogFolder, makeLogFolder } from './log-folder.ts'
 import { fleetrunEnv, type JobRole, launchPsEnv } from './process-env.ts'
+import { type RecoverOptions, recovering, restartEnv, type StartedJob } from './recover.ts'
 import { sharedMemoryNotice } from './shared-memory-room.ts'
 import { type BoundSocket, bindSocket } from './sockets.ts'
 import { type RunningJob, type SuperviseOptions, superviseJob } from './supervise.ts'
 import { TOOLS, translateScript } from './translate.ts'
 
-export interface LaunchOptions extends SuperviseOptions {
+export interface LaunchOptions extends SuperviseOptions, RecoverOptions {
   readonly layout: Layout
   /** The script and its arguments, as typed. */
   readonly script: readonly string[]
@@ -48,24 +49,33 @@ export async function launch(options: LaunchOptions): Promise<RunningJob> {
     onWait: (message) => options.emit({ kind: 'notice', message }),
   })
   if (!layout.workersListen) for (const { host } of layout.workers) local.add(host)
-  const bound = await bindAutomatic(layout, local).catch((error: unknown) => {
-    lock.release()
-    throw error
-  })
   removeLeftovers()
   const room = sharedMemoryNotice()
   if (room !== undefined) options.emit({ kind: 'warning', message: room })
   const glooFolder = makeOwnFolder('gloo')
-  const processes = processesOf(options, bound, local, glooFolder)
-  const hasAllWorkers = layout.workers.every(({ host }) => local.has(host))
-  const job = superviseJob({ command, processes, hasAllWorkers }, options)
-  const forget = writeJobFile(options.logDir, jobFile(processes, bound, env))
+  let forget: (() => void) | undefined
   const clean = () => {
     rmSync(glooFolder, { recursive: true, force: true })
-    forget()
+    forget?.()
     lock.release()
   }
-  return { ended: job.ended.finally(clean), kill: () => [job.kill(), clean()] }
+  const start = async (restart: number): Promise<StartedJob> => {
+    const bound = await bindAutomatic(layout, local)
+    const processes = processesOf(options, { bound, local, glooFolder, restart })
+    const hasAllWorkers = layout.workers.every(({ host }) => local.has(host))
+    const job = superviseJob({ command, processes, hasAllWorkers }, options)
+    forget?.()
+    forget = writeJobFile(options.logDir, jobFile(processes, bound, env))
+    return { ...job, logs: processes.map(({ log }) => log) }
+  }
+  try {
+    // Of a job on several hosts each would have to start its processes again at once.
+    const job = await recovering(start, isWhole ? options : { ...options, maxRestart: 0 })
+    return { ended: job.ended.finally(clean), kill: () => [job.kill(), clean()] }
+  } catch (error) {
+    clean()
+    throw error
+  }
 }
 
 function jobFile([first]: readonly ProcessSpec[], { servers, workers }: Bound, env: Env): JobFile {
@@ -136,18 +146,23 @@ async function bindAutomatic(
   }
 }
 
+interface ProcessesOptions {
+  readonly bound: Bound
+  readonly local: ReadonlySet<string>
+  readonly glooFolder: string
+  readonly restart: number
+}
+
 /** Rank r is entry r of the list on every host; logs are numbered by host, as the original numbers them. */
 function processesOf(
   options: LaunchOptions,
-  bound: Bound,
-  local: ReadonlySet<string>,
-  glooFolder: string,
+  { bound, local, glooFolder, restart }: ProcessesOptions,
 ): readonly ProcessSpec[] {
   const { layout, logDir, logName = (role, index) => `${role}log.${index}` } = options
   const isWhole = [...layout.servers, ...layout.workers].every(({ host }) => local.has(host))
   const hosts = [...new Set([...layout.servers, ...layout.workers].map(({ host }) => host))]
   const named = isWhole ? {} : { OARFISH_JOB_HOSTS: hosts.join(',') }
-  const env = { ...named, ...options.env, ...jobVariables(options, isWhole) }
+  const env = { ...named, ...options.env, ...jobVariables(options, isWhole), ...restartEnv(restart) }
   const endpoints = (addresses: readonly BoundAddress[]) => addresses.map(({ endpoint }) => endpoint)
   const workers = layout.workersListen ? endpoints(bound.workers) : []
   const job = { servers: endpoints(bound.servers), workers, workerNum: layout.workers.length }
@@ -164,6 +179,7 @@ function processesOf(
           ...own,
           env: gloo ? fleetrunEnv(env, job, own, gloo) : launchPsEnv(env, job, own),
           log: join(logDir, logName(role, i)),
+          goesOn: restart > 0,
           sockets: sockets.filter((each) => each !== undefined),
         }
       })

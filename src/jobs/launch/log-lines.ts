@@ -11,11 +11,13 @@ const SAMPLE = 4 * 1024
 export class LineReader {
   readonly #path: string
   readonly #decoder = new StringDecoder('utf8')
-  #offset = 0
+  #offset: number
   #partial = ''
 
-  constructor(path: string) {
+  /** `from`: bytes that are there already and not of interest. */
+  constructor(path: string, from = 0) {
     this.#path = path
+    this.#offset = from
   }
 
   /** The lines completed since the last call; with `last` also one that has no end yet. */
@@ -78,7 +80,7 @@ export interface FollowOptions {
 /** Emits what processes print: the first worker of this host, or a process that is alone, line by line, the others by sample. */
 export function follow(children: readonly Child[], { emit, sampleOutput = false }: FollowOptions) {
   const echoed = children.length === 1 ? children[0] : children.find(({ spec }) => spec.role === 'worker')
-  const reader = echoed && new LineReader(echoed.spec.log)
+  const reader = echoed && new LineReader(echoed.spec.log, echoed.logFrom)
   const newest = new Map<Child, string>()
   const output = ({ spec: { role, rank } }: Child, line: string, echo: boolean) =>
     emit({ kind: 'output', role, rank, line, echo })

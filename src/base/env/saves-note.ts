@@ -1,0 +1,31 @@
+/** @file What a process of a launched job has saved to go on from, noted beside its log: the launcher starts the job again only where there is something. */
+import { appendFileSync, readFileSync, rmSync } from 'node:fs'
+import type { Env } from './cluster-env.ts'
+
+const ENDING = '.cuts'
+
+/** Called once a cut is whole and in its place. */
+export function noteCut({ OARFISH_LOG_FILE: log }: Env, path: string): void {
+  if (!log) return
+  try {
+    appendFileSync(`${log}${ENDING}`, `${path}\n`)
+  } catch {
+    // A full disk: the cut itself is there.
+  }
+}
+
+/** How many there were. */
+export function countCuts(log: string): number {
+  try {
+    return readFileSync(`${log}${ENDING}`, 'utf8').split('\n').length - 1
+  } catch {
+    return 0 // none yet
+  }
+}
+
+export function forgetCuts(log: string): void {
+  rmSync(`${log}${ENDING}`, { force: true })
+}
+
+/** Whether the launcher has started this process again, to go on from there. */
+export const startedAgain = (env: Env) => env['OARFISH_RESUME'] === '1'
