@@ -148,6 +148,9 @@ class PassTraining extends LocalTraining {
   async #saveEnded(error: UserError, epoch: number): Promise<UserError> {
     const ended = this.#ended
     if (!ended) return goOn(error, `the pass of epoch ${epoch} begins anew; epochs before it are saved`)
+    // Steps under way on other threads would write over what is restored.
+    await this.runtime?.close()
+    this.runtime = undefined
     const { dense } = this.params
     dense.bytes().set(ended.dense)
     dense.restoreSteps(ended.steps)
