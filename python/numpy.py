@@ -220,11 +220,7 @@ def array(values, dtype=None, copy=True):
     if isinstance(values, ndarray):
         return values.astype(dtype) if dtype is not None else values.copy()
     flat, shape = _flatten(values)
-    found = ndarray(flat, shape, _kind_of(flat))
-    if found.dtype.name == "str":
-        found.flat_values = [str(value) for value in flat]
-    elif found.dtype.name == "float64":
-        found.flat_values = [float(value) for value in flat]
+    found = ndarray(flat, shape, _settled(flat))
     return found if dtype is None else found.astype(dtype)
 
 
@@ -241,20 +237,31 @@ def _flatten(values):
     return [value for flat, _ in parts for value in flat], (len(parts),) + parts[0][1]
 
 
-def _kind_of(flat):
+def _settled(flat):
+    """The type that numbers have together; those of another kind become plain numbers of it, in their place."""
     kinds = set(map(type, flat))
-    if kinds <= {int}:
-        return _dtype("uint64" if flat and max(flat) >= 2**63 else "int64") if flat else _dtype("float64")
+    if kinds == {int}:
+        most = max(flat)
+        if most < 2**63:
+            return _dtype("int64")
+        return _dtype("uint64" if most < 2**64 and min(flat) >= 0 else "object")
+    if kinds <= {float}:
+        return _dtype("float64")
+    found = _dtype(_common(kinds))
+    flat[:] = map(_CASTS[found.name], flat)
+    return found
+
+
+def _common(kinds):
     if kinds == {bool}:
-        return _dtype("bool")
+        return "bool"
     if str in kinds:
-        return _dtype("str")
-    narrow = [kind for kind in kinds if issubclass(kind, generic)]
-    if len(kinds) == 1 and narrow:
-        return _dtype(narrow[0].name)
+        return "str"
+    if len(kinds) == 1 and all(issubclass(kind, generic) for kind in kinds):
+        return next(iter(kinds)).name
     if all(issubclass(kind, (bool, int)) for kind in kinds):
-        return _dtype("int64")
-    return _dtype("float64" if all(issubclass(kind, (bool, int, float)) for kind in kinds) else "object")
+        return "int64"
+    return "float64" if all(issubclass(kind, (bool, int, float)) for kind in kinds) else "object"
 
 
 def asarray(values, dtype=None):
@@ -294,7 +301,7 @@ def concatenate(arrays, axis=0):
         raise ImportError("numpy.concatenate along axis %d: numpy is not installed; pip install numpy" % axis)
     flat = [value for one in arrays for value in one.flat_values]
     kinds = set(one.dtype.name for one in arrays)
-    kind = arrays[0].dtype if len(kinds) == 1 else _kind_of(flat)
+    kind = arrays[0].dtype if len(kinds) == 1 else _settled(flat)
     return ndarray(flat, (sum(len(one) for one in arrays),) + arrays[0].shape[1:], kind)
 
 

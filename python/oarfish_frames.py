@@ -1,6 +1,6 @@
 """Samples as frames: a length, a header in JSON, then records of arrays, or for each field its values one sample after the other.
 
-Arrays of numpy become records by one call of C code, those of its stand-in columns; anything else goes a slower way with the same result.
+Arrays of numpy, or of its stand-in, become records by one call of C code; anything else goes a slower way with the same result.
 """
 import itertools
 import json
@@ -128,7 +128,7 @@ class SampleStream(object):
         fields, arrays = self._columns(samples)
         return self._send_columns(len(samples), fields, arrays)
 
-    def _send_columns(self, count, fields, arrays, records=False):
+    def _send_columns(self, count, fields, arrays, records=None):
         ignored = sorted(self._ignored - self._told)
         self._told |= self._ignored
         header = {"kind": "samples", "samples": count, "fields": fields, "ignored": ignored, "asked": rank_asked(),

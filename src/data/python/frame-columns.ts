@@ -1,18 +1,10 @@
 /** @file The fields of a frame as columns, checked against the slots: nothing is filled in, nothing is rounded without a word. */
 import type { Columns, Slot } from '../batch.ts'
 import type { Area } from './area.ts'
+import { BadField } from './bad-field.ts'
 import type { Field, FieldType, Frame, SamplesHeader } from './frames.ts'
-import { columnsOfRecords, fieldsOfRecords } from './records.ts'
-
-/** A sample that does not fit the slots, by its place in the frame. */
-export class BadField extends Error {
-  readonly sample: number
-
-  constructor(sample: number, message: string) {
-    super(message)
-    this.sample = sample
-  }
-}
+import { arraysOfLists } from './list-records.ts'
+import { columnsOfRecords, fieldsOfRecords, type RecordField } from './records.ts'
 
 type Numbers = BigInt64Array | BigUint64Array | Float32Array | Float64Array
 
@@ -32,16 +24,15 @@ interface Column {
 const ARRAYS = { int64: BigInt64Array, uint64: BigUint64Array, float32: Float32Array, float64: Float64Array } as const
 
 /** Columns of the first `samples` samples of a frame, in the area's memory; throws BadField for the first sample that does not fit. */
-export function columnsOf(
-  slots: readonly Slot[],
-  { header, payload }: SamplesFrame,
-  samples: number,
-  area: Area,
-): Columns {
+export function columnsOf(slots: readonly Slot[], frame: SamplesFrame, samples: number, area: Area): Columns {
+  const { header } = frame
   const dtypes = header.fields.map(({ dtype }) => dtype)
-  const straight = header.records && columnsOfRecords(payload, samples, slots, dtypes, area)
+  const records = header.records && recordsIn(frame, samples, slots, area)
+  const straight = records && columnsOfRecords(records, samples, slots, dtypes, area)
   if (straight) return straight
-  const columns = (header.records ? recordsOf : fieldsOf)(slots, payload, header, area)
+  const columns = records
+    ? fieldsOfRecords(records, samples, dtypes, area).map((field, i) => recordColumn(slots[i]!, dtypes[i]!, field))
+    : fieldsOf(slots, frame.payload, header)
   const found = columns.map((column) => badCount(column, samples)).filter((bad) => bad !== undefined)
   const first = found.sort((a, b) => a.sample - b.sample)[0]
   if (first) throw first
@@ -50,17 +41,14 @@ export function columnsOf(
   return { samples, ...signsOf(sparse, samples, area), dense }
 }
 
-function recordsOf(
-  slots: readonly Slot[],
-  payload: Uint8Array,
-  { fields, samples }: SamplesHeader,
-  area: Area,
-): readonly Column[] {
-  const dtypes = fields.map(({ dtype }) => dtype)
-  return fieldsOfRecords(payload, samples, dtypes, area).map(({ words, counts }, i) => {
-    const dtype = dtypes[i]!
-    return { slot: slots[i]!, dtype, counts, values: numbersIn(words, dtype) }
-  })
+function recordsIn({ header, payload }: SamplesFrame, samples: number, slots: readonly Slot[], area: Area): Uint8Array {
+  if (header.records === 'arrays') return payload
+  const fields = header.fields.map(({ dtype }, i) => ({ dtype, name: slots[i]!.name }))
+  return arraysOfLists(payload, samples, fields, area)
+}
+
+function recordColumn(slot: Slot, dtype: FieldType, { words, counts }: RecordField): Column {
+  return { slot, dtype, counts, values: numbersIn(words, dtype) }
 }
 
 /** The same memory as numbers of a type. */

@@ -15,8 +15,8 @@ export interface SamplesHeader {
   readonly kind: 'samples'
   readonly samples: number
   readonly fields: readonly Field[]
-  /** The payload is sample after sample, not field after field. */
-  readonly records: boolean
+  /** The payload is sample after sample, each of arrays or of lists of numbers; null: field after field. */
+  readonly records: 'arrays' | 'lists' | null
   /** Names of a sample's fields that no slot has, each once. */
   readonly ignored: readonly string[]
   /** The reader has asked which rank it is. */

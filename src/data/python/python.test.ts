@@ -151,6 +151,24 @@ describe('a Python reader', () => {
     expect(error).toMatch(/sample 7 of data: slot "2": expected numbers, found/)
   })
 
+  test('gives arrays of numbers of every kind as they are, and refuses one that has no type', async () => {
+    const dense = 'np.concatenate([np.array([0.5]), np.array([1, 2**40])])'
+    const path = rec(
+      `yield [np.array([-2**63]), np.array([2**31, 2**62]), np.array([True, 3]), ${dense}]`,
+      `yield [np.array([np.int64(7)]), np.array([2**31 - 1]), np.array([np.int64(2**40)]), ${dense}]`,
+      `yield [np.array([2**31]), np.array([2**63]), np.array([4]), ${dense}]`,
+    )
+    expect(await samplesIn(path)).toEqual([
+      [[-(2n ** 63n)], [2n ** 31n, 2n ** 62n], [1n, 3n], [0.5, 1, 2 ** 40]],
+      [[7n], [2n ** 31n - 1n], [2n ** 40n], [0.5, 1, 2 ** 40]],
+      [[2n ** 31n], [2n ** 63n], [4n], [0.5, 1, 2 ** 40]],
+    ])
+    for (const number of ['2**64', '-2**63 - 1', '2**70'])
+      expect(await errorOf(rec(`yield ${SAMPLE}`, `yield [np.array([${number}])] + ${SAMPLE}[1:]`))).toMatch(
+        /sample 2 of data: slot "click": .*\d{19}/,
+      )
+  })
+
   test('may be a Dataset, a Reader with dataloader, or a Reader of lines', async () => {
     const expected = [1, 2, 3].map((i) => [[BigInt(i)], [5n], [6n], [0, 0, 1]])
     const head =

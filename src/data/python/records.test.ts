@@ -27,8 +27,30 @@ function record(arrays: Arrays): Uint8Array {
   return Buffer.concat([mark('[', arrays.length), ...fields])
 }
 
-function read(samples: readonly Arrays[], dtypes = TYPES, area = createArea()): Columns {
-  const bytes = Buffer.concat(samples.map(record))
+/** As it writes a list of lists of numbers. */
+function listRecord(arrays: Arrays): Uint8Array {
+  const mark = (kind: string, size: number, rest: Uint8Array = Buffer.alloc(0)) => {
+    const bytes = Buffer.alloc(5, kind)
+    bytes.writeInt32LE(size, 1)
+    return Buffer.concat([bytes, rest])
+  }
+  const long = (value: bigint) => {
+    const digits: number[] = []
+    for (let rest = value < 0n ? -value : value; rest > 0n; rest >>= 15n) digits.push(Number(rest & 0x7fffn))
+    return mark('l', value < 0n ? -digits.length : digits.length, Buffer.from(Uint16Array.from(digits).buffer))
+  }
+  const number = (value: number | bigint) => {
+    if (typeof value === 'bigint') return BigInt.asIntN(32, value) === value ? mark('i', Number(value)) : long(value)
+    return Buffer.concat([Buffer.from('g'), Buffer.from(Float64Array.of(value).buffer)])
+  }
+  const lists = arrays.map((array) => Buffer.concat([mark('[', array.length), ...Array.from(array, number)]))
+  return Buffer.concat([mark('[', arrays.length), ...lists])
+}
+
+const FORMS = { arrays: record, lists: listRecord } as const
+
+function read(form: keyof typeof FORMS, samples: readonly Arrays[], dtypes = TYPES, area = createArea()): Columns {
+  const bytes = Buffer.concat(samples.map(FORMS[form]))
   const payload = new Uint8Array(Math.ceil(bytes.length / 8) * 8)
   payload.set(bytes)
   const fields = dtypes.map((dtype) => ({ dtype }))
@@ -36,7 +58,7 @@ function read(samples: readonly Arrays[], dtypes = TYPES, area = createArea()): 
     kind: 'samples',
     samples: samples.length,
     fields,
-    records: true,
+    records: form,
     ignored: [],
     asked: false,
   }
@@ -59,11 +81,12 @@ function expectSample({ counts, starts, signs, dense }: Columns, i: number): voi
   expect([...signs.subarray(starts[i]!, starts[i + 1]!)]).toEqual([...a!, ...b!].map(BigInt))
 }
 
-describe('records', () => {
+describe.each(['arrays', 'lists'] as const)('records of %s', (form) => {
   test('become columns, however many values each sample has, in memory that is used again', () => {
     const area = createArea()
     for (const count of [1, 7, 300, 20]) {
       const columns = read(
+        form,
         Array.from({ length: count }, (_, i) => sample(i)),
         TYPES,
         area,
@@ -78,8 +101,21 @@ describe('records', () => {
       const [click, a, x, b] = sample(i)
       return [Float64Array.from(click!, Number), Float64Array.from(a!, Number), Float64Array.from(x!, Number), b!]
     })
-    const columns = read(samples, ['float64', 'float64', 'float64', 'uint64'])
+    const columns = read(form, samples, ['float64', 'float64', 'float64', 'uint64'])
     for (let i = 0; i < 50; i++) expectSample(columns, i)
+  })
+
+  test('hold numbers of every size, up to the last of their type', () => {
+    const most = [2n ** 15n, 2n ** 31n - 1n, 2n ** 31n, 2n ** 32n, 2n ** 45n + 1n, 2n ** 60n, 2n ** 63n - 1n]
+    const labels = [...most, ...most.map((value) => -value), -(2n ** 31n) - 1n, -(2n ** 63n)]
+    const samples = labels.map((label): Arrays => {
+      const id = BigInt.asUintN(64, label)
+      return [BigInt64Array.of(label), BigInt64Array.from(most), Float32Array.of(1, 2), BigUint64Array.of(id)]
+    })
+    const { dense, starts, signs } = read(form, samples)
+    expect([...dense[0]!]).toEqual(labels)
+    for (const [i, label] of labels.entries())
+      expect([...signs.subarray(starts[i]!, starts[i + 1]!)]).toEqual([...most, BigInt.asUintN(64, label)])
   })
 
   const [click, a, x, b] = sample(1)
@@ -91,7 +127,7 @@ describe('records', () => {
   ])('are refused with %s, by their place', (_, bad, message) => {
     const thrown = (() => {
       try {
-        return read([sample(0), sample(2), bad, sample(3)])
+        return read(form, [sample(0), sample(2), bad, sample(3)])
       } catch (error) {
         return error
       }

@@ -7,8 +7,8 @@ import type { Area } from './area.ts'
 import type { FieldType } from './frames.ts'
 
 /** `[` or `(`, then how many fields; `s`, then how many bytes, before each field. */
-const MARK_BYTES = 5
-const STRING = 's'.charCodeAt(0)
+export const MARK_BYTES = 5
+export const STRING = 's'.charCodeAt(0)
 const WORD = 4
 const SIGN_BYTES = 8
 /** Exponent of a 32-bit number that is not finite. */
@@ -149,4 +149,4 @@ function countsOf(bytes: Uint32Array, itemBytes: number): number | Uint32Array {
   return equal ? (bytes[0] ?? 0) : bytes
 }
 
-const broken = (at: number) => new Error(`internal: the Python reader's record is broken at byte ${at}`)
+export const broken = (at: number) => new Error(`internal: the Python reader's record is broken at byte ${at}`)
