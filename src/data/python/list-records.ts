@@ -7,12 +7,10 @@ import { BadField } from './bad-field.ts'
 import type { FieldType } from './frames.ts'
 import { broken, MARK_BYTES, STRING } from './records.ts'
 
-const INT = 'i'.charCodeAt(0)
-const LONG = 'l'.charCodeAt(0)
-const FLOAT = 'g'.charCodeAt(0)
+const [INT, LONG, FLOAT] = [0x69, 0x6c, 0x67] // i, l, g
 const INT_BYTES = 5
 const FLOAT_BYTES = 9
-/** Of a LONG: 15 bits each, the lowest first, and how many before them; below zero for a number below zero. */
+/** Of a LONG: 15 bits each, the lowest first, and before them how many, below zero for a number below zero. */
 const DIGIT_BYTES = 2
 
 export interface ListField {
@@ -38,32 +36,30 @@ export function arraysOfLists(
     to.setUint32(end + 1, fields.length, true)
     at += MARK_BYTES
     end += MARK_BYTES
-    for (const field of fields) {
-      const { dtype } = field
+    for (const { name, dtype } of fields) {
       const isWhole = dtype === 'int64' || dtype === 'uint64'
       const start = end + MARK_BYTES
       const count = from.getUint32(at + 1, true)
       at += MARK_BYTES
       end = start
+      // What nearly all are stands here: a call for each number would be slow.
       for (let i = 0; i < count; i++) {
         const mark = from.getUint8(at)
-        // What nearly all are stands here, since a call for each number is slow.
         if (isWhole && mark === INT) {
           const value = from.getInt32(at + 1, true)
           to.setInt32(end, value, true)
           to.setInt32(end + 4, value >> 31, true)
-          at += INT_BYTES
-          end += 8
-        } else if (dtype === 'float32' && mark === FLOAT) {
-          to.setFloat32(end, from.getFloat64(at + 1, true), true)
-          at += FLOAT_BYTES
-          end += 4
+        } else if (isWhole) {
+          if (mark !== LONG) throw broken(at)
+          if (!writeLong(from, at, to, end, dtype === 'int64'))
+            throw new BadField(sample, `slot "${name}": expected numbers of ${dtype}, found ${wholeAt(from, at)}`)
         } else {
-          const bytes = WRITERS[dtype](from, at, to, end)
-          if (bytes === 0) throw tooLarge(sample, field, wholeAt(from, at))
-          at += sizeAt(from, at)
-          end += bytes
+          const value = mark === FLOAT ? from.getFloat64(at + 1, true) : Number(wholeAt(from, at))
+          if (dtype === 'float32') to.setFloat32(end, value, true)
+          else to.setFloat64(end, value, true)
         }
+        at += mark === INT ? INT_BYTES : mark === FLOAT ? FLOAT_BYTES : longBytes(from, at)
+        end += dtype === 'float32' ? 4 : 8
       }
       to.setUint8(start - MARK_BYTES, STRING)
       to.setUint32(start - 4, end - start, true)
@@ -72,71 +68,30 @@ export function arraysOfLists(
   return new Uint8Array(buffer, byteOffset, Math.ceil(end / 8) * 8)
 }
 
-/** Writes the number at a place to another; how many bytes that took, 0 for one that does not fit. */
-type Writer = (from: DataView, at: number, to: DataView, end: number) => number
+const longBytes = (from: DataView, at: number) => INT_BYTES + Math.abs(from.getInt32(at + 1, true)) * DIGIT_BYTES
 
-const WRITERS: Readonly<Record<FieldType, Writer>> = {
-  int64: wholeWriter((negative, high) => high < 0 === negative),
-  uint64: wholeWriter((negative) => !negative),
-  float32: (from, at, to, end) => {
-    to.setFloat32(end, numberAt(from, at), true)
-    return 4
-  },
-  float64: (from, at, to, end) => {
-    to.setFloat64(end, numberAt(from, at), true)
-    return 8
-  },
-}
-
-/** `fits`: with this sign and upper half. */
-function wholeWriter(fits: (negative: boolean, high: number) => boolean): Writer {
-  return (from, at, to, end) => {
-    const mark = from.getUint8(at)
-    if (mark !== INT && mark !== LONG) throw broken(at)
-    const head = from.getInt32(at + 1, true)
-    let low = head
-    let high = head >> 31
-    if (mark === LONG) {
-      const digit = (i: number) => (i < Math.abs(head) ? from.getUint16(at + INT_BYTES + i * DIGIT_BYTES, true) : 0)
-      // 64 bits are four digits and four bits of the fifth.
-      if (Math.abs(head) > 5 || digit(4) >= 2 ** 4) return 0
-      low = digit(0) | (digit(1) << 15) | (digit(2) << 30)
-      high = (digit(2) >>> 2) | (digit(3) << 13) | (digit(4) << 28)
-      if (head < 0) {
-        high = low === 0 ? -high : ~high
-        low = -low
-      }
-    }
-    to.setInt32(end, low, true)
-    to.setInt32(end + 4, high, true)
-    return fits(head < 0, high | 0) ? 8 : 0
-  }
-}
-
-/** A whole number among those of a field of 32 or 64-bit numbers is one too. */
-function numberAt(from: DataView, at: number): number {
-  return from.getUint8(at) === FLOAT ? from.getFloat64(at + 1, true) : Number(wholeAt(from, at))
+/** The LONG at a place as 64 bits, in halves since a bigint is slow; false: they cannot hold it. */
+function writeLong(from: DataView, at: number, to: DataView, end: number, signed: boolean): boolean {
+  const head = from.getInt32(at + 1, true)
+  const digit = (i: number) => (i < Math.abs(head) ? from.getUint16(at + INT_BYTES + i * DIGIT_BYTES, true) : 0)
+  // Four digits and four bits of the fifth.
+  if (Math.abs(head) > 5 || digit(4) >= 2 ** 4) return false
+  const low = digit(0) | (digit(1) << 15) | (digit(2) << 30)
+  const upper = (digit(2) >>> 2) | (digit(3) << 13) | (digit(4) << 28)
+  const high = head > 0 ? upper : (low === 0 ? -upper : ~upper) | 0
+  to.setInt32(end, head > 0 ? low : -low, true)
+  to.setInt32(end + 4, high, true)
+  return signed ? high < 0 === head < 0 : head > 0
 }
 
 function wholeAt(from: DataView, at: number): bigint {
   const head = from.getInt32(at + 1, true)
   if (from.getUint8(at) === INT) return BigInt(head)
+  if (from.getUint8(at) !== LONG) throw broken(at)
   let found = 0n
-  for (let place = at + sizeAt(from, at); place > at + INT_BYTES; ) {
+  for (let place = at + longBytes(from, at); place > at + INT_BYTES; ) {
     place -= DIGIT_BYTES
     found = found * 2n ** 15n + BigInt(from.getUint16(place, true))
   }
   return head < 0 ? -found : found
-}
-
-function sizeAt(from: DataView, at: number): number {
-  const mark = from.getUint8(at)
-  if (mark === INT) return INT_BYTES
-  if (mark === FLOAT) return FLOAT_BYTES
-  if (mark === LONG) return INT_BYTES + Math.abs(from.getInt32(at + 1, true)) * DIGIT_BYTES
-  throw broken(at)
-}
-
-function tooLarge(sample: number, { name, dtype }: ListField, found: bigint): BadField {
-  return new BadField(sample, `slot "${name}": expected numbers of ${dtype}, found ${found}`)
 }
