@@ -25,6 +25,7 @@ async function trained(
   overrides: readonly string[],
   onEvent = (_: Event) => {},
   resume = false,
+  signal?: AbortSignal,
 ) {
   const all = [`runner.model_save_path=${path}`, 'runner.epochs=2', 'runner.print_interval=1', ...overrides]
   const config = loadConfig({ path: join(folder, 'config.yaml'), overrides: all })
@@ -33,7 +34,7 @@ async function trained(
     events.push(event)
     onEvent(event)
   }
-  const result = await TOGETHER[way]!.train({ config, emit, resume, digest: true })
+  const result = await TOGETHER[way]!.train({ config, emit, resume, signal, digest: true })
   return { result, events }
 }
 
@@ -92,3 +93,18 @@ test('another number of workers trains the epoch from its beginning, and says so
     message: expect.stringContaining('2 workers were stopped inside epoch 1'),
   })
 })
+
+test.each([['async'], ['half_async']])(
+  'two workers, %s, of which one is stopped go on where they were',
+  async (mode) => {
+    const [path, stop] = [freshPath(), new AbortController()]
+    const overrides = [`runner.sync_mode=${mode}`]
+    const stopAt = (event: Event) => event.kind === 'batch' && event.epoch === 1 && event.batch === 6 && stop.abort()
+    const first = await trained('two workers', path, overrides, stopAt, false, stop.signal)
+    expect(first.result.interrupted).toBe(true)
+    const rest = await trained('two workers', path, overrides, undefined, true)
+    expect(first.result.samples + rest.result.samples).toBe(2 * SAMPLES)
+    const epoch = rest.events.find((event) => event.kind === 'epoch' && event.phase === 'train')
+    expect(epoch).toMatchObject({ epoch: 1, samples: SAMPLES })
+  },
+)

@@ -184,7 +184,7 @@ export function saveWorkers(
   options: CheckpointOptions,
   trained: PassResult,
   workers: readonly WorkerPlace[],
-  name: string,
+  name = INTERRUPTED,
 ): Promise<string | undefined> {
   const { meter } = trained
   return saveInside(options, trained, { ...beginningOf(trained.position.epoch), meter, workers: [...workers] }, name)

@@ -30,7 +30,11 @@ export interface JobCheckpoints {
   /** Returns where it is, if that may be shown. */
   save(model: WholeModel, epoch: number, trained: PassResult): Promise<string | undefined>
   /** Saves what a job that was stopped inside an epoch has learned; returns where. @default nothing is saved */
-  saveInterrupted?(model: WholeModel, trained: PassResult): Promise<string | undefined>
+  saveInterrupted?(
+    model: WholeModel,
+    trained: PassResult,
+    workers?: readonly WorkerPlace[],
+  ): Promise<string | undefined>
   /** Saves a job that has paused inside an epoch. @default it cannot be saved there */
   saveCut?: ((model: WholeModel, trained: PassResult, workers?: readonly WorkerPlace[]) => Promise<void>) | undefined
   /** Keeps what all epochs have measured. @default it is not kept */
@@ -74,7 +78,8 @@ export function configCheckpoints(
       await saveInference?.(whole.params, epoch)
       return path
     },
-    saveInterrupted: (whole, trained) => saveInside(of(whole), trained),
+    saveInterrupted: (whole, trained, workers) =>
+      workers ? saveWorkers(of(whole), trained, workers) : saveInside(of(whole), trained),
     saveCut: async (whole, trained, workers) => {
       const save = (name: string) =>
         workers ? saveWorkers(of(whole), trained, workers, name) : saveInterrupted(of(whole), trained, name)

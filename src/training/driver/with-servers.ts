@@ -4,7 +4,7 @@ import { isWritten, type JobConfig } from '../../base/config/index.ts'
 import type { Cluster } from '../../base/env/index.ts'
 import { shown } from '../../base/util/index.ts'
 import { loadModelAs } from '../../model/index.ts'
-import { type EpochsFile, inputChanged, markInput } from '../../weights/snapshot/index.ts'
+import { type EpochsFile, inputChanged, markInput, type WorkerPlace } from '../../weights/snapshot/index.ts'
 import type { Group } from '../collective/index.ts'
 import {
   batchesInStep,
@@ -122,13 +122,18 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
     const { runner } = this.context.config.config
     if (runner.model_save_path === '' || runner.global_shuffle || this.context.rules.checkpoints) return undefined
     const inStep = this.#workers !== undefined || psMode(this.context.config.config) === 'sync'
-    return { inStep, threads: this.role.threads, save: (trained) => this.#saveCut(trained) }
+    return {
+      inStep,
+      threads: this.role.threads,
+      save: (trained) => this.#whole!.saveCut(trained, this.#place(trained)),
+    }
   }
 
-  async #saveCut(trained: PassResult): Promise<void> {
-    const claimed = this.openPass?.claimed
-    const place = { position: trained.position, input: markInput(this.files.train!) }
-    await this.#whole!.saveCut(trained, claimed ? { ...place, claimed: runsOfPlaces(claimed) } : place)
+  /** Where this worker is; samples that it has taken and not trained are among those it reads again. */
+  #place({ position }: PassResult): WorkerPlace {
+    const place = { position, input: markInput(this.files.train!) }
+    const claimed = this.lastPass?.claimed
+    return claimed ? { ...place, claimed: runsOfPlaces(claimed) } : place
   }
 
   async open(): Promise<void> {
@@ -152,8 +157,10 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
   }
 
   async saveInterrupted(trained: PassResult): Promise<SavedInside> {
-    const path = await this.#whole!.saveInterrupted(trained)
-    return { path, notice: noticeInterrupted(trained.position.epoch, path) }
+    const { runner } = this.context.config.config
+    const isPlaced = !runner.global_shuffle && !this.context.rules.checkpoints && runner.model_save_path !== ''
+    const path = await this.#whole!.saveInterrupted(trained, isPlaced ? this.#place(trained) : undefined)
+    return { path, notice: isPlaced ? undefined : noticeInterrupted(trained.position.epoch, path) }
   }
 
   /** Worker 0 computes it over what the servers hold. */

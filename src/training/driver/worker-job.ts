@@ -68,6 +68,7 @@ export abstract class WorkerJob<Context extends JobContext> {
   protected restored: readonly WorkerPlace[] | undefined
   /** The pass that has paused. */
   protected openPass: OpenPass | undefined
+  protected lastPass: OpenPass | undefined
   readonly #options: ServersOptions
 
   constructor(options: ServersOptions, context: Context, threads: number) {
@@ -119,6 +120,7 @@ export abstract class WorkerJob<Context extends JobContext> {
     open.parts++
     const result = await this.#passPart(open, phase, epoch, { from, pauses })
     this.openPass = result.paused ? open : undefined
+    this.lastPass = open
     return result
   }
 

@@ -95,9 +95,10 @@ export class WorkerModel {
   }
 
   /** The same for a job that was stopped inside an epoch. */
-  async saveInterrupted(trained: PassResult): Promise<string | undefined> {
-    const { rank, checkpoints } = this.#options
-    const path = rank === 0 ? await checkpoints.saveInterrupted?.(await this.#gather(), trained) : undefined
+  async saveInterrupted(trained: PassResult, place: WorkerPlace | undefined): Promise<string | undefined> {
+    const { rank, servers, checkpoints } = this.#options
+    const places = place && (await servers.allGatherJson('places in the data', place))
+    const path = rank === 0 ? await checkpoints.saveInterrupted?.(await this.#gather(), trained, places) : undefined
     return this.#everywhere('saving what was learned', path)
   }
 
