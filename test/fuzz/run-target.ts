@@ -14,6 +14,8 @@ const SLOW_MS = 1000
 const GROWN_BYTES = 512 * 1024 * 1024
 const MEMORY_EVERY = 25
 const EVERY = 500
+/** Each so many-th case is run whole; so is a kept one. */
+const WHOLE_EVERY = 8
 /** Most cases end in an error, most of whose cost is its stack: it is taken down only where a case is tried again because of it. */
 const STACK_LINES = Error.stackTraceLimit
 
@@ -26,7 +28,7 @@ process.exit(0)
 async function main(one: Target): Promise<void> {
   const work = await one.open()
   if (kept !== undefined) return await tryCase(one, work, readFileSync(kept), -1)
-  await work.run(Buffer.from(work.corpus[0]!)) // what is loaded at first use is no leak and no slow case
+  await work.run(Buffer.from(work.corpus[0]!), true) // what is loaded at first use is no leak and no slow case
   const before = process.memoryUsage.rss()
   for (let number = Number(from); number < Number(to); number++) {
     if (number % Number(every) === 0) await send({ kind: 'at', number })
@@ -39,7 +41,11 @@ async function main(one: Target): Promise<void> {
   await send({ kind: 'at', number: Number(to) })
 }
 
-async function tryCase(one: Target, work: Work, input: Buffer<ArrayBuffer>, number: number) {
+type OneCase = (input: Buffer<ArrayBuffer>) => void | Promise<void>
+
+async function tryCase(one: Target, { run }: Work, input: Buffer<ArrayBuffer>, number: number) {
+  const whole = number < 0 || number % WHOLE_EVERY === 0
+  const work = (bytes: Buffer<ArrayBuffer>) => run(bytes, whole)
   const started = performance.now()
   const wrong = await wrongWith(one, work, input, 0)
   if (wrong) {
@@ -50,10 +56,10 @@ async function tryCase(one: Target, work: Work, input: Buffer<ArrayBuffer>, numb
   if (ms > SLOW_MS && (await isSlow(work, input))) await report(number, input, `it took ${Math.round(ms)} ms`)
 }
 
-async function wrongWith(one: Target, work: Work, input: Uint8Array, stackLines: number): Promise<unknown> {
+async function wrongWith(one: Target, work: OneCase, input: Uint8Array, stackLines: number): Promise<unknown> {
   Error.stackTraceLimit = stackLines
   try {
-    const done = work.run(Buffer.from(input))
+    const done = work(Buffer.from(input))
     if (done instanceof Promise) await done
   } catch (error) {
     if (!isUserError(error) && !one.expected?.(error as Error)) return error ?? new Error('it threw nothing')
@@ -62,15 +68,15 @@ async function wrongWith(one: Target, work: Work, input: Uint8Array, stackLines:
 }
 
 /** Again and again, by processor time: the machine may have been busy, or this process collecting garbage. */
-async function isSlow(work: Work, input: Uint8Array): Promise<boolean> {
+async function isSlow(work: OneCase, input: Uint8Array): Promise<boolean> {
   for (let again = 0; again < 3; again++) if ((await secondsOf(work, input)) * 1000 < SLOW_MS) return false
   return true
 }
 
-async function secondsOf(work: Work, input: Uint8Array): Promise<number> {
+async function secondsOf(work: OneCase, input: Uint8Array): Promise<number> {
   const before = process.cpuUsage()
   try {
-    await work.run(Buffer.from(input))
+    await work(Buffer.from(input))
   } catch {
     // Only its time is of interest here.
   }
