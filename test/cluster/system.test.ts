@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { LOCK_FILES } from '../../src/base/fs/index.ts'
 
 const OARFISH = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
@@ -53,14 +53,35 @@ test.skipIf(group === undefined)(
   },
 )
 
-test.skipIf(!canMount())('a full /dev/shm is told, and the job runs without it', async () => {
-  const script = 'mount -t tmpfs -o size=64k tmpfs /dev/shm; head -c 65536 /dev/zero > /dev/shm/full; exec "$0" "$@"'
-  const words = ['-m', 'bash', '-c', script, process.execPath, OARFISH, 'launch', '--nproc_per_node', '1', 'done.mjs']
-  const { code, text } = await run('unshare', words)
-  expect([code, text]).toEqual([
-    0,
-    expect.stringMatching(/\/dev\/shm is full\. Processes of this host exchange over sockets/),
-  ])
+describe.skipIf(!canMount())('a full /dev/shm', () => {
+  /** In a mount namespace with a /dev/shm of its own, which `fill` fills. */
+  const launch = (fill: string, env: NodeJS.ProcessEnv = {}) => {
+    const script = `mount -t tmpfs -o size=8m tmpfs /dev/shm; ${fill}; exec "$0" "$@"`
+    const words = ['launch', '--nproc_per_node', '1', '--log_dir', 'logs', 'done.mjs']
+    return run('unshare', ['-m', 'bash', '-c', script, process.execPath, OARFISH, ...words], env)
+  }
+  const FULL = 'head -c 8M /dev/zero > /dev/shm/full'
+
+  test('is told before anything starts, with the way to go on', async () => {
+    const { code, text } = await launch(FULL)
+    expect([code, text]).toEqual([
+      2,
+      expect.stringMatching(/\/dev\/shm is full: 0 bytes of 8\.4 MB are free\.[\s\S]*export OARFISH_FULL_SHM=sockets/),
+    ])
+    expect(existsSync(join(folder, 'logs'))).toBe(false)
+  })
+
+  test('is a warning to who said that sockets will do', async () => {
+    const { code, text } = await launch(FULL, { OARFISH_FULL_SHM: 'sockets' })
+    expect([code, text]).toEqual([0, expect.stringMatching(/\/dev\/shm is full.* exchange over sockets/)])
+  })
+
+  test('is none where a killed job left what fills it, or where some room is left', async () => {
+    // Of this process namespace, and of a process that is gone.
+    const left = `oarfish-$(stat -Lc %i /proc/self/ns/pid)-$(bash -c 'echo $$')-shm-0123456789ab`
+    const after = await launch(`head -c 8M /dev/zero > /dev/shm/${left}`)
+    expect([after.code, after.text]).toEqual([0, expect.stringContaining('/dev/shm is nearly full: 8.4 MB of 8.4 MB')])
+  })
 })
 
 test('a second launch into the same log folder is refused and told whose it is; killed, the first is replaced', async () => {

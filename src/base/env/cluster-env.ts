@@ -30,6 +30,7 @@ export const CLUSTER_ENV = {
     'auto, or the paths of certificate, key and authority with commas between: encrypts connections between processes, before runner.tls',
   OARFISH_SILENCE_LIMIT:
     'seconds that a process may be silent until it counts as gone, 10 where nothing is set; runner.silence_limit comes first',
+  OARFISH_FULL_SHM: 'sockets: a launch goes on where /dev/shm is full, and processes of the host exchange over sockets',
   PADDLE_TRAINING_ROLE: 'what this process of a collective job is: TRAINER, as all of them',
   OARFISH_LISTEN_FDS: 'listening sockets inherited from the launcher, as port:fd,port:fd',
 } as const

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { DEVICE_VARIABLE } from '../../base/device/index.ts'
 import { type Env, jobHosts, silenceSetting, tlsSetting } from '../../base/env/index.ts'
 import { splitEndpoint } from '../../base/net/index.ts'
-import { isUserError, makeOwnFolder, removeLeftovers } from '../../base/util/index.ts'
+import { isUserError, makeOwnFolder } from '../../base/util/index.ts'
 import type { ProcessSpec } from './child.ts'
 import type { CollectiveLayout } from './collective-layout.ts'
 import { commandOf, jobVariables, type LaunchOptions, launchSecrets } from './launch.ts'
@@ -14,7 +14,7 @@ import { holdLogFolder } from './log-folder.ts'
 import { collectiveEnv, type JobNode } from './process-env.ts'
 import { recovering, restartEnv, type StartedJob } from './recover.ts'
 import { addressTowards, type Rendezvous, rendezvous } from './rendezvous.ts'
-import { sharedMemoryNotice } from './shared-memory-room.ts'
+import { checkSharedMemory } from './shared-memory-room.ts'
 import { type BoundSocket, bindSocket } from './sockets.ts'
 import { type RunningJob, superviseJob } from './supervise.ts'
 
@@ -50,6 +50,7 @@ const LOOPBACK = '127.0.0.1'
 export async function launchCollective(options: LaunchCollectiveOptions): Promise<RunningJob> {
   const { layout } = options
   const command = commandOf(options)
+  checkSharedMemory(options)
   const { hosts, nodes } = layout
   const lock = await holdLogFolder(options.logDir, {
     script: options.script,
@@ -58,9 +59,6 @@ export async function launchCollective(options: LaunchCollectiveOptions): Promis
   })
   const isElastic = layout.nodes.min < layout.nodes.max
   const place = (timeoutMs: number) => (layout.hosts.length > 0 ? byList(options) : atMaster(options, timeoutMs))
-  removeLeftovers()
-  const room = sharedMemoryNotice()
-  if (room !== undefined) options.emit({ kind: 'warning', message: room })
   const glooFolder = makeOwnFolder('gloo')
   const begin = (placement: JobPlacement, restart: number): Run => {
     const stop = new AbortController()

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { derivedTokenWarning, type Env, jobToken, TOKEN_WARNED } from '../../base/env/index.ts'
-import { makeOwnFolder, removeLeftovers, suggest } from '../../base/util/index.ts'
+import { makeOwnFolder, suggest } from '../../base/util/index.ts'
 import type { ProcessSpec } from './child.ts'
 import { scriptMissing } from './errors.ts'
 import { type JobFile, writeJobFile } from './job-file.ts'
@@ -12,7 +12,7 @@ import { localHosts, type ThisHost, thisHost } from './local-host.ts'
 import { holdLogFolder, makeLogFolder } from './log-folder.ts'
 import { fleetrunEnv, type JobRole, launchPsEnv } from './process-env.ts'
 import { type RecoverOptions, recovering, restartEnv, type StartedJob } from './recover.ts'
-import { sharedMemoryNotice } from './shared-memory-room.ts'
+import { checkSharedMemory } from './shared-memory-room.ts'
 import { type BoundSocket, bindSocket } from './sockets.ts'
 import { type RunningJob, type SuperviseOptions, superviseJob } from './supervise.ts'
 import { TOOLS, translateScript } from './translate.ts'
@@ -39,6 +39,7 @@ export async function launch(options: LaunchOptions): Promise<RunningJob> {
     await makeLogFolder(options.logDir)
     return superviseJob({ command, processes: [asIs(options)], hasAllWorkers: true }, options)
   }
+  checkSharedMemory(options)
   const listed = layout.workersListen ? [...layout.servers, ...layout.workers] : layout.servers
   const hosts = listed.map(({ host }) => host)
   const local = new Set(await localHosts(hosts, here))
@@ -49,9 +50,6 @@ export async function launch(options: LaunchOptions): Promise<RunningJob> {
     onWait: (message) => options.emit({ kind: 'notice', message }),
   })
   if (!layout.workersListen) for (const { host } of layout.workers) local.add(host)
-  removeLeftovers()
-  const room = sharedMemoryNotice()
-  if (room !== undefined) options.emit({ kind: 'warning', message: room })
   const glooFolder = makeOwnFolder('gloo')
   let forget: (() => void) | undefined
   const clean = () => {
