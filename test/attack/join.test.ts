@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ACTOR, eventsOf, ofKind, run } from '../cluster/launch.testing.ts'
+import { endOf, watched } from '../fluid/process.testing.ts'
 import { type Network, networkTools, openNetwork } from '../netns/network.testing.ts'
 import { freePorts } from '../ports.testing.ts'
 import { startJob, training } from '../ps/job.testing.ts'
@@ -132,7 +133,7 @@ describe('hosts that meet at a master', () => {
       listens = resolve
     })
     const first = node('one', (all) => all.includes('Copy the following command') && listens())
-    await listening
+    await Promise.race([listening, first])
     const learned = await attack('join', master, { knows: { master, jobId: 'default', nnodes: '2' } })
     const ends = await Promise.all([first, node('two')])
     const ranks = JSON.parse(readFileSync(join(cwd, 'one', 'workerlog.0'), 'utf8').split('\n')[1]!)
@@ -169,7 +170,8 @@ describe('hosts that meet at a master', () => {
 
   test('with OARFISH_REQUIRE_TOKEN=1 do not start without one', async () => {
     const args = ['launch', '--master', '127.0.0.1:1', '--nnodes', '2', process.execPath, ACTOR, 'worker=brief']
-    const { code, err } = await run('oarfish', args, { cwd: folder, env: { OARFISH_REQUIRE_TOKEN: '1' } })
+    const env = { OARFISH_REQUIRE_TOKEN: '1' }
+    const { code, err } = await run('oarfish', args, { cwd: folder, env, timeoutMs: 60_000 })
     expect([code, err]).toEqual([2, expect.stringMatching(/OARFISH_JOB_TOKEN is not set, and OARFISH_REQUIRE_TOKEN=1/)])
   })
 })
@@ -180,15 +182,12 @@ test('a worker that is typed by hand does not start without a token where one is
     ...{ PADDLE_PSERVERS_IP_PORT_LIST: '127.0.0.1:7009', PADDLE_TRAINERS_NUM: '1', TRAINING_ROLE: 'TRAINER' },
     ...{ PADDLE_TRAINER_ID: '0', OARFISH_REQUIRE_TOKEN: '1' },
   }
-  const child = spawn(process.execPath, [OARFISH, 'tool', 'static_ps_trainer', '-m', join(folder, 'config.yaml')], {
-    env,
-  })
-  let err = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    err += text
-  })
-  expect(await new Promise((resolve) => child.once('close', resolve))).toBe(2)
-  expect(err).toMatch(/OARFISH_JOB_TOKEN is not set[\s\S]*openssl rand/)
+  const words = [OARFISH, 'tool', 'static_ps_trainer', '-m', join(folder, 'config.yaml')]
+  const started = watched(spawn(process.execPath, words, { env }))
+  expect([await endOf(started, 60_000), started.err]).toEqual([
+    2,
+    expect.stringMatching(/OARFISH_JOB_TOKEN is not set, and[\s\S]*openssl rand/),
+  ])
 })
 
 const lacking = networkTools()

@@ -9,9 +9,12 @@ export interface Started {
   out: string
   err: string
   readonly ended: Promise<number | string>
-  /** Resolves when this text was printed; rejects when the process ends before. */
+  /** Resolves when this text was printed; rejects when the process ends before, or does not print it for long. */
   said(text: string): Promise<void>
 }
+
+/** Below the limit of a test, which would leave the process behind. */
+const LONG_MS = 120_000
 
 /** Without the variables of whatever runs the tests. */
 export function cleanEnv(): NodeJS.ProcessEnv {
@@ -23,6 +26,12 @@ export function cleanEnv(): NodeJS.ProcessEnv {
 
 export function exec(program: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = {}): Started {
   return watched(spawn(process.execPath, [BIN, 'exec', program, ...args], { cwd, env: { ...cleanEnv(), ...env } }))
+}
+
+/** With what it ends by itself; one that does not is killed, and that is told. */
+export async function endOf({ child, ended }: Started, limitMs = LONG_MS): Promise<number | string> {
+  const timer = setTimeout(() => child.kill('SIGKILL'), limitMs)
+  return await ended.finally(() => clearTimeout(timer))
 }
 
 export function watched(child: ChildProcess): Started {
@@ -39,6 +48,8 @@ export function watched(child: ChildProcess): Started {
         }
         listeners.add(look)
         look()
+        const never = () => reject(new Error(`"${text}" did not come: ${started.out}${started.err}`))
+        setTimeout(never, LONG_MS).unref()
         void ended.then((code) =>
           reject(new Error(`ended with ${code} before "${text}": ${started.out}${started.err}`)),
         )
