@@ -91,6 +91,7 @@ describe('a job that fleetrun started', () => {
       )
       .toBeGreaterThanOrEqual(sent - refused)
     expect(told().lines - before.lines).toBeLessThanOrEqual(2 + (Date.now() - began) / 1000)
+    expect(serverLog()).not.toContain('stops now')
     await trainsOn()
   })
 

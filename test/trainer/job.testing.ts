@@ -24,8 +24,13 @@ export function openWorkspace(): Workspace {
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) }
 }
 
-export function start(program: 'trainer' | 'pserver', args: readonly string[], cwd: string): Started {
-  return watched(spawn(process.execPath, [BIN, program, ...args], { cwd, env: cleanEnv() }))
+export function start(
+  program: 'trainer' | 'pserver',
+  args: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv = {},
+): Started {
+  return watched(spawn(process.execPath, [BIN, program, ...args], { cwd, env: { ...cleanEnv(), ...env } }))
 }
 
 export interface JobOptions {

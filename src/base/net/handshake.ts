@@ -175,9 +175,12 @@ export async function serverHandshake(
   facts: (peer: PeerIdentity) => PeerIdentity['facts'] = () => ({}),
 ): Promise<PeerIdentity> {
   const { remote } = connection
+  const bad = ({ message }: Error) =>
+    stranger(remote, `it does not speak as a process of a job does (${printable(message)})`, CHECK_CLIENT)
   const inbox = openInbox(connection, remote, {
-    closed: (cause) => (isLeaving(cause) ? new PortProbe(remote, cause) : closedEarly(remote, cause)),
-    bad: (error) => stranger(remote, `it does not speak as a process of a job does (${error.message})`, CHECK_CLIENT),
+    closed: (cause) =>
+      isLeaving(cause) ? new PortProbe(remote, cause) : isNoFrame(cause) ? bad(cause) : closedEarly(remote, cause),
+    bad,
   })
   const nonce = newNonce()
   say(connection, { magic: MAGIC, version: PROTOCOL_VERSION, nonce } satisfies Challenge)
@@ -198,7 +201,7 @@ export async function serverHandshake(
   const problem = whyNot(hello, own) ?? objection(hello)
   if (problem) {
     say(connection, { refused: problem } satisfies Answer)
-    throw stranger(`${hello.role}[${hello.rank}] at ${remote}`, problem.refusal, problem.hint)
+    throw stranger(`${hello.role}[${hello.rank}] at ${remote}`, printable(problem.refusal), problem.hint)
   }
   say(connection, { hello: signed(own, facts(hello), (content) => session('server', content)) } satisfies Answer)
   inbox.close()
@@ -221,6 +224,9 @@ export class PortProbe extends Error {
 
 const isLeaving = (cause: unknown) =>
   cause === undefined || ['ECONNRESET', 'EPIPE'].includes((cause as NodeJS.ErrnoException).code ?? '')
+
+/** Not the system's, nor of the encryption: this side has closed, since what came is no frame. */
+const isNoFrame = (cause: unknown): cause is Error => cause instanceof Error && !('code' in cause)
 
 /** `mayEncrypt`: it has waited for the keys of an encryption, and this side for its first word. */
 const closedEarly = (who: string, cause: unknown, mayEncrypt = false): Error =>

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net'
 
 /** Buffers shorter than this are put together, so that each record is worth its head. */
-const SMALL_BYTES = 16 * 1024
+const SMALL_BYTES = 64 * 1024
 /** Longer ones are cut: what is encrypted is still in the cache when it goes out. */
 const LARGE_BYTES = 256 * 1024
 

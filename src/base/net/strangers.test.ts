@@ -60,6 +60,14 @@ test('one host may have 128 connections that have proved nothing; those that hav
   expect(strangers.isWanted('10.0.0.9:999')).toBe(true)
 })
 
+test('all hosts together may have 1,024 of them', () => {
+  const strangers = new Strangers({ onWarning: () => undefined })
+  const entered = Array.from({ length: 1024 }, (_, i) => strangers.entering(`10.0.${i >> 4}.9:${i}`))
+  expect(strangers.isWanted('10.1.0.1:999')).toBe(false)
+  entered[0]!()
+  expect(strangers.isWanted('10.1.0.1:999')).toBe(true)
+})
+
 test('where hosts are named, others hear no before they have said anything; this host and its names do not', async () => {
   const told: string[] = []
   const strangers = new Strangers({
