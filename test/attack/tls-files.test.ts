@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clientHandshake, openTls, socketTransport, type TlsKeys } from '../../src/base/net/index.ts'
 import { RANK_PROGRAM } from '../collective/ranks.testing.ts'
-import { cleanEnv, watched } from '../fluid/process.testing.ts'
+import { cleanEnv, endOf, watched } from '../fluid/process.testing.ts'
 import { type Host, type Network, networkTools, openNetwork } from '../netns/network.testing.ts'
 import { startJob } from '../ps/job.testing.ts'
 import { tinyFolder } from '../train/tiny.testing.ts'
@@ -46,6 +46,11 @@ const files = (name: string, ca: string) => ({
   cert: join(folder, 'tls', `${name}.pem`),
   key: join(folder, 'tls', `${name}.key`),
   ca: join(folder, 'tls', `${ca}.pem`),
+})
+
+test('tls: auto needs a token that is a secret', () => {
+  const derived = { token: 'of what anybody knows', derivedToken: true }
+  expect(() => openTls('auto', derived)).toThrow(/need its token, and OARFISH_JOB_TOKEN is not set/)
 })
 
 describe.skipIf(NO_OPENSSL)('a certificate', () => {
@@ -123,7 +128,7 @@ describe.skipIf(lacking !== undefined || NO_OPENSSL)('netns: certificates of the
     }
   })
 
-  test('by OARFISH_TLS encrypt the meeting at a master and the ring of its ranks', async () => {
+  test('by OARFISH_TLS encrypt the meeting at a master and the ring of its ranks; who does not is told why it waits', async () => {
     const logs = mkdtempSync(join(tmpdir(), 'oarfish-tls-'))
     const [first, second] = network.hosts as [Host, Host]
     const { cert, key, ca } = files('host', 'ca')
@@ -135,8 +140,13 @@ describe.skipIf(lacking !== undefined || NO_OPENSSL)('netns: certificates of the
     }
     try {
       const tls = { OARFISH_TLS: [cert, key, ca].join(',') }
-      for (const { ended, out, err } of [launch(first, tls), launch(second, tls)])
-        expect(await ended, out + err).toBe(0)
+      const master = launch(first, tls)
+      const plain = launch(second, {}) // it keeps waiting: the other side may yet be started anew
+      await plain.said('if it encrypts (runner.tls, OARFISH_TLS), this process must too')
+      plain.child.kill('SIGTERM')
+      await endOf(plain)
+      for (const started of [master, launch(second, tls)])
+        expect(await endOf(started), started.out + started.err).toBe(0)
     } finally {
       rmSync(logs, { recursive: true, force: true })
     }

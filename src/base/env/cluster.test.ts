@@ -72,6 +72,7 @@ describe('clusterFromEnv', () => {
     ],
     [{ TRAINING_ROLE: 'HETER_TRAINER' }, 'Heterogeneous training is not part of Oarfish.'],
     [{ TRAINING_ROLE: 'COORDINATOR' }, 'Federated training with a coordinator is not part of Oarfish.'],
+    [{ OARFISH_REQUIRE_TOKEN: 'true' }, 'OARFISH_REQUIRE_TOKEN: expected 1 or 0, got "true".'],
     [{ PADDLE_TRAINER_ID: '2' }, 'PADDLE_TRAINER_ID: expected a whole number from 0 to 1, got "2".'],
     [{ PADDLE_TRAINERS_NUM: 'two' }, 'PADDLE_TRAINERS_NUM: expected a whole number of at least 1, got "two".'],
     [{ PADDLE_TRAINERS_NUM: '3' }, 'PADDLE_TRAINERS_NUM: it is 3, but PADDLE_TRAINER_ENDPOINTS lists 2.'],

@@ -17,7 +17,10 @@ export interface JobToken {
 export function jobToken(env: Env, derived: string): JobToken {
   const token = env['OARFISH_JOB_TOKEN']
   if (token) return { token }
-  if (env['OARFISH_REQUIRE_TOKEN'] === '1')
+  const asked = env['OARFISH_REQUIRE_TOKEN'] ?? ''
+  // Who writes `true` wants to be safe, and would not be.
+  if (!['', '0', '1'].includes(asked)) throw envError('OARFISH_REQUIRE_TOKEN', `expected 1 or 0, got "${asked}"`)
+  if (asked === '1')
     throw new UserError('OARFISH_JOB_TOKEN is not set, and OARFISH_REQUIRE_TOKEN=1 asks for it.', {
       code: 'CLUSTER_TOKEN',
       hint: SET_TOKEN,
