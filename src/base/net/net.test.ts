@@ -1,5 +1,5 @@
 /** @file Transports by their contract; hello, requests, deadlines and heartbeats. */
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, statSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -156,6 +156,14 @@ describe('shared memory', () => {
   test('is not opened outside its folder', () => {
     expect(openSharedMemory('/etc/hosts')).toBeUndefined()
   })
+})
+
+test.skipIf(process.platform === 'win32')('a unix socket is its user’s alone, whatever the umask', async () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'oarfish-net-')), 's.sock')
+  const before = process.umask(0)
+  const listener = await socketTransport.listen(path, () => undefined).finally(() => process.umask(before))
+  expect(statSync(path).mode & 0o777).toBe(0o600)
+  await listener.close()
 })
 
 describe('frames', () => {

@@ -1,4 +1,5 @@
 /** @file The transport of production: TCP, encrypted where there are keys, and unix sockets for endpoints that are paths. */
+import { chmodSync } from 'node:fs'
 import { connect as connectSocket, createServer, type Socket } from 'node:net'
 import { byteLengthOf, encodeHead, FrameReader, HEAD_BYTES } from './frame.ts'
 import { PieceWriter } from './piece-writer.ts'
@@ -33,6 +34,8 @@ export const socketTransport: Transport = {
       server.once('error', reject)
       server.listen(descriptor === undefined ? address(endpoint) : { fd: descriptor }, () => {
         server.off('error', reject)
+        // By itself it has what the umask leaves, and that may be everybody's.
+        if (endpoint.startsWith('/')) chmodSync(endpoint, 0o600)
         // One that could not be accepted, for want of descriptors, is no reason to end.
         server.on('error', () => undefined)
         resolve({
