@@ -14,7 +14,7 @@ export interface Started {
 }
 
 /** Below the limit of a test, which would leave the process behind. */
-const LONG_MS = 120_000
+const LONG_MS = 200_000
 
 /** Without the variables of whatever runs the tests. */
 export function cleanEnv(): NodeJS.ProcessEnv {
