@@ -38,7 +38,7 @@ async function runInspect({ server, table, key, json, ...options }: InspectCliOp
   const { inspectServer } = await import('../training/ps/index.ts')
   const token = await tokenOf(server, options, io)
   const { tlsSetting } = await import('../base/env/index.ts')
-  const tls = tlsSetting(options.tls === undefined ? io.env : { OARFISH_TLS: options.tls })
+  const tls = options.tls === undefined ? tlsSetting(io.env) : tlsSetting({ OARFISH_TLS: options.tls }, '--tls')
   const answer = await inspectServer({ server, token, tls, table, key })
   io.out.write(json ? `${JSON.stringify(answer)}\n` : `${textOf(answer, Date.now()).join('\n')}\n`)
 }

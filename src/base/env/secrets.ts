@@ -1,6 +1,6 @@
 /** @file The job's token and keys as the environment has them, and what is said where it has no token. */
 import { UserError } from '../util/index.ts'
-import { type Env, envError } from './cluster-env.ts'
+import { CLUSTER_ENV, type Env, envError } from './cluster-env.ts'
 
 /** `auto`, or paths of PEM files. */
 export type TlsSetting = 'auto' | { readonly cert: string; readonly key: string; readonly ca: string }
@@ -67,12 +67,14 @@ export function jobHosts(env: Env): readonly string[] | undefined {
   return named.length > 0 ? named : undefined
 }
 
-/** OARFISH_TLS. */
-export function tlsSetting(env: Env): TlsSetting | undefined {
-  const value = env['OARFISH_TLS']
+/** OARFISH_TLS; `said`: where else its value was written. */
+export function tlsSetting({ OARFISH_TLS: value }: Env, said = 'OARFISH_TLS'): TlsSetting | undefined {
   if (!value) return undefined
   if (value === 'auto') return 'auto'
   const [cert, key, ca, ...rest] = value.split(',')
   if (cert && key && ca && rest.length === 0) return { cert, key, ca }
-  throw envError('OARFISH_TLS', 'expected auto, or CERT.pem,KEY.pem,CA.pem')
+  throw new UserError(`${said}: expected auto, or CERT.pem,KEY.pem,CA.pem, got "${value}".`, {
+    code: 'CLUSTER_ENV',
+    hint: `${said} is ${CLUSTER_ENV.OARFISH_TLS}.`,
+  })
 }
