@@ -57,6 +57,8 @@ async function keysFor(
   const { findCredentials, hasCredentials, profileOf, saveCredentials } = await import('../jobs/submit/index.ts')
   const file = credentialsFile(env)
   const given = { ak: options.ak ?? env['OARFISH_AK'], sk: options.sk ?? env['OARFISH_SK'] }
+  if ((options.ak ?? options.sk) !== undefined && !isPair(given))
+    throw new UserError('--ak and --sk belong together.', { code: 'CLI_OPTION', hint: 'Give both, or --profile NAME.' })
   const isStored = options.profile !== undefined && (await hasCredentials(file, options.profile))
   if (isPair(given) && (options.ak !== undefined || !isStored)) {
     const profile = options.profile ?? profileOf('paddlecloud', given)

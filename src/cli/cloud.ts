@@ -142,7 +142,7 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
   const { namespace } = options
   const { check, ...traits } = executorOf(name)
   const hostfile = hostfileOf(traits.needsHostfile ?? false, options.hostfile)
-  refuseIdle(name, options)
+  refuseIdle(name, options, io.env)
   // A server that cannot run jobs says so when it is started, not when the first job comes.
   await check?.({ env: io.env, version: packageVersion(), hostfile, namespace })
   const executor = { ...traits, name, namespace }
@@ -186,7 +186,9 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
     tls,
   })
   await new Promise<void>((done, fail) => server.once('error', fail).listen(options.port, options.host, done)).catch(
-    (cause: NodeJS.ErrnoException) => {
+    async (cause: NodeJS.ErrnoException) => {
+      nonces.close()
+      await store.close()
       release()
       throw cannotListen(cause, options)
     },
@@ -218,15 +220,17 @@ function hostfileOf(isNeeded: boolean, hostfile: string | undefined): string | u
 }
 
 /** What an executor does not use is no setting of it. */
-function refuseIdle(executor: string, { hostfile, namespace }: ServeOptions): void {
+function refuseIdle(executor: string, { hostfile, namespace, passEnv }: ServeOptions, env: CliIo['env']): void {
+  const unset = passEnv.filter((variable) => env[variable] === undefined)
   const idle = [
     ...(hostfile !== undefined && !['mpi', 'ssh'].includes(executor) ? ['--hostfile: only mpi and ssh have one'] : []),
     ...(namespace !== undefined && executor !== 'kubernetes' ? ['--namespace: only kubernetes has one'] : []),
+    ...(unset.length > 0 ? [`--pass-env: ${unset.join(', ')} is not set here`] : []),
   ]
   if (idle.length > 0)
     throw new UserError(`${idle.join('\n')}.`, {
       code: 'CLI_OPTION',
-      hint: `Leave it out with --executor ${executor}.`,
+      hint: `Leave it out with --executor ${executor}${unset.length > 0 ? ', or set it' : ''}.`,
     })
 }
 

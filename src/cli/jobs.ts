@@ -1,6 +1,7 @@
 /** @file `oarfish jobs | status | logs | stop`: jobs that were submitted, by their ids. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Command } from 'commander'
+import { UserError } from '../base/util/index.ts'
 import type { JobFilter, JobList, JobSummary } from '../jobs/server/index.ts'
 import { type ClientOptions, clientFor } from './cloud-client.ts'
 import { clusterClient, clusterJobs, isClusterJob } from './cluster-jobs.ts'
@@ -56,7 +57,7 @@ async function watchList(look: () => Promise<string>, io: CliIo): Promise<void> 
 
 function listText({ total, jobs }: JobList, json: boolean): string {
   if (json) return `${JSON.stringify({ total, jobs })}\n`
-  return jobs.length === 0 ? 'No jobs yet.\n' : `${table(jobs)}${more(total, jobs.length)}`
+  return total === 0 ? 'No jobs yet.\n' : `${table(jobs)}${more(total, jobs.length)}`
 }
 
 /** Those of the job server, where one is known, and those that were started from here. */
@@ -90,8 +91,19 @@ async function ownJobs(limit: number, filter: JobFilter, io: CliIo): Promise<Job
 
 /** Of the job server, or of this machine where the job was started from here without one. */
 async function clientOf(options: ClientOptions, io: CliIo, id: string): Promise<JobClient> {
-  if (isClusterJob(id)) return clusterClient(io)
-  return isLocalJob(id, io) ? await localClient(io) : await clientFor(options, io, id)
+  if (!isClusterJob(id) && !isLocalJob(id, io)) return await clientFor(options, io, id)
+  refuseServer(id, options)
+  return isClusterJob(id) ? clusterClient(io) : await localClient(io)
+}
+
+/** What a job server would be asked with is nothing for a job that none knows. */
+function refuseServer(id: string, { profile, server }: ClientOptions): void {
+  const idle = Object.entries({ profile, server }).flatMap(([name, value]) => (value === undefined ? [] : `--${name}`))
+  if (idle.length === 0) return
+  throw new UserError(`${idle.join(', ')}: ${id} was started from here, and no job server knows it.`, {
+    code: 'CLI_OPTION',
+    hint: 'Leave it out.',
+  })
 }
 
 export function statusCommand(io: CliIo): Command {
@@ -134,6 +146,7 @@ export function stopCommand(io: CliIo): Command {
     .description('Stop a job.')
     .argument('<job>', 'id of the job')
     .action(async (id: string, options: ClientOptions) => {
+      if (isClusterJob(id)) refuseServer(id, options)
       if (await stopOverSsh(id, io)) return
       const { phase } = await (await clientOf(options, io, id)).stop(id)
       io.out.write(`${id} ${ACTIVE.includes(phase) ? 'is being stopped' : `is ${phase}`}\n`)

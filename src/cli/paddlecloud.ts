@@ -7,7 +7,7 @@ import type { TrainFlags } from '../jobs/submit/index.ts'
 import { type ClientOptions, clientFor, remember, serverOf } from './cloud-client.ts'
 import type { CliIo } from './io.ts'
 import { wholeNumber } from './options.ts'
-import { runHere } from './run-here.ts'
+import { idsText, runHere } from './run-here.ts'
 
 export async function paddlecloudCommand(io: CliIo): Promise<Command> {
   const job = new Command('job')
@@ -97,7 +97,7 @@ async function train(flags: TrainOptions, options: ClientOptions, io: CliIo): Pr
   const files = filesOf(flags.files, STAY_HERE, io)
   for (const { path } of files.filter(({ name }) => name === 'before_hook.sh')) checkHook(readFileSync(path, 'utf8'))
   checkScripts(files)
-  refuseIdle(flags)
+  refuseIdle(flags, options)
   const request = readTrainFlags(
     flags,
     ini,
@@ -110,13 +110,14 @@ async function train(flags: TrainOptions, options: ClientOptions, io: CliIo): Pr
   const job = await client.submit({ request, files, fsUgi: client.fsUgi(ini.fsUgi), onAdmitted: admitted })
   await remember(job.jobId, client, io)
   io.out.write('Congratulations! The new job is ready for training.\n')
-  const lines = Object.entries(job).map(([name, value]) => `${name}: ${value}\n`)
-  io.out.write(flags.json ? `${JSON.stringify(job, undefined, 4)}\n` : lines.join(''))
+  io.out.write(idsText(job, flags))
 }
 
 /** What would have no effect is refused: who wrote it relies on it. */
-function refuseIdle({ executor, hostfile, force }: TrainOptions): void {
+function refuseIdle({ executor, hostfile, force }: TrainOptions, { server, ak, sk }: ClientOptions): void {
+  const served = Object.entries({ server, ak, sk }).flatMap(([name, value]) => (value === undefined ? [] : `--${name}`))
   const idle = [
+    ...(executor !== undefined && served.length > 0 ? [`${served.join(', ')}: --executor asks no job server`] : []),
     ...(hostfile !== undefined && executor !== 'mpi' && executor !== 'ssh'
       ? ['--hostfile is for --executor mpi or ssh']
       : []),

@@ -27,14 +27,22 @@ export interface HereFlags {
   readonly executor?: string | undefined
   readonly hostfile?: string | undefined
   readonly force?: boolean | undefined
+  /** Print the ids of the job as JSON. */
+  readonly json?: boolean | undefined
 }
 
 export async function runHere(prepared: PreparedJob, flags: HereFlags, options: ClientOptions, io: CliIo) {
   const { EXECUTOR_NAMES, executorOf } = await import('../jobs/executors/index.ts')
   const executor = oneOf('--executor', EXECUTOR_NAMES, flags.executor ?? 'mpi')
   const staged = await stage(prepared, options, io)
-  if (executorOf(executor).submit) return await handOver(executor, staged, flags.force ?? false, io)
-  await runStaged(staged, { executor, hostfile: flags.hostfile }, io)
+  if (executorOf(executor).submit) return await handOver(executor, staged, flags, io)
+  await runStaged(staged, { ...flags, executor }, io)
+}
+
+/** In the form that the job server's answer is printed in. */
+export function idsText(ids: object, { json = false }: Pick<HereFlags, 'json'>): string {
+  const lines = Object.entries(ids).map(([name, value]) => `${name}: ${value}\n`)
+  return json ? `${JSON.stringify(ids, undefined, 4)}\n` : lines.join('')
 }
 
 /** A job in a folder of its own, as its supervisor finds it. */
@@ -66,10 +74,10 @@ async function stage({ request, files, ini }: PreparedJob, { profile }: ClientOp
 
 async function runStaged(
   { id, folder, env }: Staged,
-  { executor, hostfile }: { executor: ExecutorName; hostfile: string | undefined },
+  { executor, hostfile, json }: HereFlags & { readonly executor: ExecutorName },
   io: CliIo,
 ) {
-  const { followOutcome, jobFolder, readOutcome } = await import('../jobs/executors/index.ts')
+  const { followOutcome, jobFolder, jobOfFolder, readOutcome } = await import('../jobs/executors/index.ts')
   const { superviseCloudJob } = await import('../jobs/server/index.ts')
   const hosts = hostfile === undefined ? undefined : resolve(hostfile)
   const message = 'Stopping the job; Ctrl+C again leaves at once.\n'
@@ -78,6 +86,8 @@ async function runStaged(
   await untilInterrupted(io, hooks, async (signal) => {
     // Not before: who reads it may press Ctrl+C at once.
     io.out.write(`Congratulations! Job configuration check passed!\n${id}: its logs are in ${jobFolder(folder).logs}\n`)
+    const { group, name } = jobOfFolder(folder)
+    if (json) io.out.write(idsText({ groupName: group, jobId: id, jobName: name }, { json }))
     const running = superviseCloudJob({ folder, executor, hostfile: hosts, version, env, signal })
     for await (const text of followOutcome(folder)) io.out.write(text)
     await running
@@ -93,7 +103,12 @@ async function runStaged(
     : new ExitCode(1)
 }
 
-async function handOver(name: ExecutorName, { id, folder, env }: Staged, force: boolean, io: CliIo) {
+async function handOver(
+  name: ExecutorName,
+  { id, folder, env }: Staged,
+  { force = false, json }: HereFlags,
+  io: CliIo,
+) {
   const { executorOf, jobOfFolder, planJob } = await import('../jobs/executors/index.ts')
   const say = (line: string) => void io.out.write(`${line}\n`)
   const target = { job: jobOfFolder(folder), folder }
@@ -113,7 +128,7 @@ async function handOver(name: ExecutorName, { id, folder, env }: Staged, force: 
   say('Congratulations! Job configuration check passed!')
   say('Congratulations! The new job is ready for training.')
   const { group, name: jobName } = target.job
-  say(JSON.stringify({ groupName: group, jobId: id, jobName }, undefined, 4))
+  io.out.write(idsText({ groupName: group, jobId: id, jobName }, { json }))
   say(`Follow it with: oarfish logs ${id} -f`)
 }
 

@@ -1,6 +1,7 @@
 /** @file `oarfish run`: PaddleRec 1.x's `python -m paddlerec.run`. */
 import { Command } from 'commander'
 import { paddleV1Sink } from '../base/event/index.ts'
+import { UserError } from '../base/util/index.ts'
 import { ExitCode, underLauncher, untilDone } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { engineOption, oneOf } from './options.ts'
@@ -28,7 +29,23 @@ export function runCommand(io: CliIo): Command {
     .option('--force', 'with -b, backend: Kubernetes: replace a job of the same name')
     .option('--json', 'print events as JSON lines')
     .addOption(engineOption())
-    .action((options: RunCliOptions) => runRun(options, io))
+    .action((options: RunCliOptions, command: Command) => {
+      refuseIdle(command, options.backend !== undefined)
+      return runRun(options, io)
+    })
+}
+
+/** Of a submission, and of a run in this process: each would be passed over by the other. */
+const ONLY = { submitting: ['dryRun', 'force'], here: ['json', 'engine'] } as const
+
+function refuseIdle(command: Command, isSubmission: boolean): void {
+  const idle = ONLY[isSubmission ? 'here' : 'submitting'].filter((name) => command.getOptionValueSource(name) === 'cli')
+  if (idle.length === 0) return
+  const flags = idle.map((name) => command.options.find((option) => option.attributeName() === name)!.long).join(', ')
+  throw new UserError(`${flags}: ${isSubmission ? 'not with -b, whose job runs elsewhere' : 'only with -b'}.`, {
+    code: 'CLI_OPTION',
+    hint: 'Leave it out.',
+  })
 }
 
 async function runRun(options: RunCliOptions, io: CliIo) {

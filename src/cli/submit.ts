@@ -1,7 +1,7 @@
 /** @file `oarfish run -b backend.yaml`: check, prepare and submit. */
 import { basename, resolve } from 'node:path'
 import type { Backend } from '../base/config/index.ts'
-import { defined } from '../base/util/index.ts'
+import { defined, UserError } from '../base/util/index.ts'
 import type { Job, Prepared } from '../jobs/submit/index.ts'
 import { serverOf } from './cloud-client.ts'
 import { Interrupted } from './interrupt.ts'
@@ -20,6 +20,11 @@ export async function submitRun({ model, backend: backendFile, dryRun, force }: 
   const { loadBackend, loadRunConfig, withSecretsOf } = await import('../base/config/index.ts')
   const { checkData, describePlan, prepare, submit } = await import('../jobs/submit/index.ts')
   const [config, backend] = [loadRunConfig({ path: model }), withSecretsOf(io.env, loadBackend(backendFile))]
+  if (force && backend.backend.backend !== 'Kubernetes')
+    throw new UserError(`--force is for backend: Kubernetes; this is ${backend.backend.backend}.`, {
+      code: 'CLI_OPTION',
+      hint: 'Leave it out: only there does a job of the same name stand in the way.',
+    })
   const cwd = process.cwd()
   const data = dryRun ? NOT_LOOKED : await checkData(backend, await ugiOf(backend.backend, io))
   const now = new Date()
