@@ -43,6 +43,23 @@ test('jobs of this machine are listed though no job server answers', async () =>
   expect(err).toContain('http://127.0.0.1:9 cannot be reached')
 })
 
+test('a job that was started again says when and why', async () => {
+  const folder = join(home, 'oarfish/jobs/job-1')
+  mkdirSync(folder, { recursive: true })
+  const described = { name: 'mine', group: 'g', priority: 'high', kind: 'PS_CPU_K8S' }
+  writeFileSync(join(folder, 'job.json'), JSON.stringify(described))
+  writeFileSync(join(folder, 'outcome.json'), '{"phase":"failed","reason":"trainer 1 ended with exit code 137."}')
+  const restarts = [
+    { at: Date.UTC(2026, 10, 17, 8, 0, 5), reason: 'trainer 1 was evicted.' },
+    { at: Date.UTC(2026, 10, 17, 9) },
+  ]
+  writeFileSync(join(folder, 'status.json'), JSON.stringify({ phase: 'running', processes: [], restarts }))
+  const { out } = await oarfish(['status', 'job-1'])
+  expect(out).toContain('  started again 2026-11-17 08:00:05: trainer 1 was evicted.\n')
+  expect(out).toContain('  started again 2026-11-17 09:00:00: no reason is known\n')
+  expect(out).toMatch(/\ntrainer 1 ended with exit code 137\.\n$/)
+})
+
 test('a relative KUBECONFIG means the same in the folder where job.sh runs', () => {
   const { KUBECONFIG } = environment({ KUBECONFIG: ['kube.conf', '/etc/kube.conf'].join(delimiter) })
   expect(KUBECONFIG).toBe([join(process.cwd(), 'kube.conf'), '/etc/kube.conf'].join(delimiter))

@@ -6,6 +6,7 @@ import { supervisorOf } from '../../src/jobs/executors/index.ts'
 import {
   applyJob,
   connectKube,
+  deleteJob,
   followJob,
   type KubeClient,
   type KubeJob,
@@ -13,7 +14,7 @@ import {
   type KubeOutcome,
   planObjects,
 } from '../../src/jobs/kube/index.ts'
-import type { Job, PodSettings } from '../../src/jobs/submit/index.ts'
+import type { Job, JobStatus, PodSettings } from '../../src/jobs/submit/index.ts'
 import { startTestbed, type Testbed } from './testbed.testing.ts'
 
 export interface Bed {
@@ -33,6 +34,10 @@ interface Ran {
   readonly outcome: KubeOutcome | undefined
   readonly lines: readonly string[]
   readonly job: KubeJob
+  /** The last that was seen of it. */
+  readonly status: JobStatus | undefined
+  /** The folder of its logs. */
+  readonly logs: string
 }
 
 export async function openBed(): Promise<Bed> {
@@ -52,9 +57,14 @@ export async function openBed(): Promise<Bed> {
       const say = (line: string) => void lines.push(line)
       const made = await applyJob({ client, objects: planObjects(renderOf(job)), replace: true, say })
       const logs = mkdtempSync(join(folder, 'logs-'))
-      const following = followJob({ client, job: made, logs, say, signal })
+      let status: JobStatus | undefined
+      const onStatus = (now: JobStatus) => {
+        status = now
+      }
+      const end = async () => await deleteJob(client, made)
+      const following = followJob({ client, job: made, logs, say, signal, onStatus, end })
       await during?.(lines)
-      return { outcome: await following, lines, job: made }
+      return { outcome: await following, lines, job: made, status, logs }
     },
     asUser: async (name, token, namespace) =>
       await connectKube({ env: { KUBECONFIG: kubeconfigOf(name, token) }, namespace }),

@@ -1,4 +1,6 @@
 /** @file Jobs from their submission to their end, by Volcano, by plain Jobs and as PaddleJobs. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { V1Pod } from '@kubernetes/client-node'
 import { describe, expect, test, vi } from 'vitest'
 import { applyJob, deleteJob, type KubeObject, planObjects, RESOURCES } from '../../src/jobs/kube/index.ts'
@@ -88,13 +90,41 @@ export function jobTests(bed: () => Bed): void {
         'testbed/after': '300ms',
         'testbed/exit-code': '7',
       })
-      const { outcome, lines } = await bed().run(client, jobOf('crash', {}, { maxRetry: 2 }))
+      const { outcome, lines, status: last } = await bed().run(client, jobOf('crash', {}, { maxRetry: 2 }))
+      expect(last?.restarts).toContainEqual({ at: expect.any(Number), reason: expect.stringMatching(/exit code 7/) })
       expect(outcome?.phase).toBe('failed')
       expect(outcome?.reason).toMatch(/^trainer \d ended with exit code 7/)
       // A trainer may end before a server of the same start was seen to run, so the starts are counted and not the servers.
       expect(lines.filter((line) => /^all pods are started again/.test(line))).not.toEqual([])
       const { status } = await client.read<VolcanoStatus>(RESOURCES.VolcanoJob, 'crash')
       expect(status.retryCount).toBe(2)
+    })
+
+    test('that is stopped keeps what its pods print until they are gone', LONG, async () => {
+      const namespace = await bed().testbed.namespace('stopped')
+      const forever = pretending(namespace, 'trainer', { 'testbed/outcome': 'run-forever' })
+      const isThere = async (name: string) =>
+        (await namespace.list<V1Pod>(RESOURCES.Pod)).items.some(({ metadata }) => metadata?.name === name)
+      // Nodes that pretend have no logs: this is what the API gives of a program that says why it ends.
+      const logs = async function* (name: string) {
+        yield Buffer.from('learning\n')
+        await vi.waitFor(async () => expect(await isThere(name)).toBe(false), 90_000)
+        yield Buffer.from('saved, and ended\n')
+      }
+      const client = { ...forever, logs: async (name: string) => logs(name) as never }
+      const stop = new AbortController()
+      const during = async (said: readonly string[]) => {
+        await vi.waitFor(
+          () => expect(said.filter((line) => /trainer \d .*: running$/.test(line))).toHaveLength(2),
+          90_000,
+        )
+        stop.abort()
+      }
+      const { outcome, logs: folder } = await bed().run(client, jobOf('stopped'), during, stop.signal)
+      expect(outcome).toBeUndefined()
+      for (const i of [0, 1])
+        expect(readFileSync(join(folder, `trainer.${i}.log`), 'utf8')).toBe('learning\nsaved, and ended\n')
+      expect((await namespace.list(RESOURCES.VolcanoJob)).items).toEqual([])
     })
 
     test('whose pod is evicted starts again and trains to its end', LONG, async () => {

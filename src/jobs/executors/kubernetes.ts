@@ -88,11 +88,9 @@ async function followPods({ folder, env, emit, signal }: ApplyContext, say: (lin
     logs: jobFolder(folder).logs,
     restarts: readStatus(folder)?.restarts,
     onStatus: (status) => writeStatus(folder, status),
+    end: async () => await deleteJob(client, submitted),
   })
-  if (!outcome) {
-    await deleteJob(client, submitted)
-    return undefined
-  }
+  if (!outcome) return undefined
   const { phase, reason } = outcome
   if (phase === 'failed') emit({ kind: 'error', code: 'KUBE_JOB', message: reason ?? 'The job failed.' })
   else if (reason !== undefined) say(reason)

@@ -101,7 +101,7 @@ const hostfileOf = ({ words }: CommandStep) => {
 interface Ran {
   /** Undefined when it was asked to stop. */
   readonly code: number | undefined
-  /** The last lines that belong to no log: mpirun's own, and those of ranks before they can say more. */
+  /** The last lines that belong to no log: mpirun's own, else what the nodes said on their way. */
   readonly said: readonly string[]
   /** Nodes without this package. */
   readonly lacking: readonly NodeNames[]
@@ -112,8 +112,7 @@ const SAID_LINES = 20
 /** mpirun hands its input to rank 0; logs of all ranks come back as its output. */
 async function runCommand({ words, input }: CommandStep, { job, folder, env, signal }: ApplyContext): Promise<Ran> {
   const lacking: NodeNames[] = []
-  const said: string[] = []
-  if (signal.aborted) return { code: undefined, said, lacking }
+  if (signal.aborted) return { code: undefined, said: [], lacking }
   // How this process reaches hosts is nothing for the programs of a job.
   const { OARFISH_SSH: _ssh, ...own } = env
   const child = spawn(words[0]!, words.slice(1), { env: own, stdio: ['pipe', 'pipe', 'pipe'] })
@@ -121,15 +120,19 @@ async function runCommand({ words, input }: CommandStep, { job, folder, env, sig
   signal.addEventListener('abort', stop, { once: true })
   child.stdin.on('error', () => undefined) // it ended before it had read the job, and says why
   child.stdin.end(input.kind === 'job' ? JSON.stringify(jobWithContents(job)) : '')
-  const sort = async (stream: Readable) => {
+  const sort = async (stream: Readable): Promise<readonly string[]> => {
+    const said: string[] = []
     for await (const line of createInterface({ input: stream })) {
       const node = lackingNode(line)
       if (node !== undefined) lacking.push(node)
       else keepLine(folder, line)
       if (node === undefined && !line.startsWith('@') && /\w/.test(line)) said.push(line)
     }
+    return said
   }
-  const [code] = await Promise.all([exitOf(child), sort(child.stdout), sort(child.stderr)])
+  // Open MPI has a stream for itself, but for what ranks print there; a cause is not to drown in what nodes did before and after it.
+  const [code, printed, told] = await Promise.all([exitOf(child), sort(child.stdout), sort(child.stderr)])
+  const said = told.length > 0 ? told : printed
   return { code: signal.aborted ? undefined : code, said: said.slice(-SAID_LINES), lacking }
 }
 

@@ -30,8 +30,10 @@ export interface FollowOptions {
   readonly onStatus?: (status: JobStatus) => void
   /** As far as they are known from whoever followed it before. */
   readonly restarts?: readonly Restart[] | undefined
-  /** Ends following; the job goes on. */
+  /** Ends following; the job goes on, unless `end` ends it. */
   readonly signal: AbortSignal
+  /** Called then; what pods print until it has resolved is kept. */
+  readonly end?: () => Promise<void>
 }
 
 export interface KubeOutcome {
@@ -54,7 +56,7 @@ export async function followJob(options: FollowOptions): Promise<KubeOutcome | u
   const { client, job, say } = options
   const stop = new AbortController()
   const signal = AbortSignal.any([options.signal, stop.signal])
-  const podLogs = openPodLogs({ client, folder: options.logs, signal, say })
+  const podLogs = openPodLogs({ client, folder: options.logs, signal: options.end ? stop.signal : signal, say })
   const report = reporter(say, options.restarts ?? [])
   try {
     const status = await untilOver({ client, job, signal, say }, (observed, now) => {
@@ -62,7 +64,11 @@ export async function followJob(options: FollowOptions): Promise<KubeOutcome | u
       report.changes(observed, now)
       options.onStatus?.({ ...now, restarts: report.restarts() })
     })
-    if (!status) return undefined
+    if (!status) {
+      await options.end?.()
+      if (options.end) await podLogs.settled(LOGS_MS)
+      return undefined
+    }
     // The job's end may be known before that of its pods: what they printed last is not to be missed.
     const { items: pods } = await client.list<V1Pod>(RESOURCES.Pod, jobSelection(job.name))
     if (status !== DELETED) {

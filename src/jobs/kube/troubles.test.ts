@@ -35,6 +35,21 @@ test('a server that was killed for its memory names its own key', () => {
   )
 })
 
+test('of pods that ended the first is the cause, not the server that noticed', () => {
+  const at = (role: string, second: number, exitCode: number) => {
+    const one = pod(ended('Error', exitCode), {
+      metadata: { name: `job-${role}-0`, labels: { 'oarfish.dev/role': role } },
+    })
+    one.status!.containerStatuses![0]!.state!.terminated!.finishedAt = new Date(1_700_000_000_000 + second * 1000)
+    return one
+  }
+  const noticed = at('pserver', 2, 134)
+  expect(troubleOf([noticed, at('trainer', 1, 137)], [])).toMatch(/^trainer 0 ended with exit code 137/)
+  // Kubernetes knows whole seconds: within one of them who was killed comes before who noticed.
+  expect(troubleOf([noticed, at('trainer', 2, 137)], [])).toMatch(/^trainer 0 ended with exit code 137/)
+  expect(troubleOf([noticed, at('trainer', 3, 1)], [])).toMatch(/^pserver 0 ended with exit code 134/)
+})
+
 test('an exit code comes with the last words', () => {
   expect(failureOf(pod(ended('Error', 7, 'CONFIG_MISSING_KEY: no phase')))).toBe(
     'pserver 1 ended with exit code 7: CONFIG_MISSING_KEY: no phase.',
