@@ -7,7 +7,6 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { beforeHook } from '../src/jobs/submit/folder.ts'
-import { packPackage } from '../src/jobs/submit/package.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const INSTALL_MS = 6 * 60 * 1000 // onnxruntime-node is large
@@ -84,16 +83,6 @@ describe('the packed package', () => {
     expect([...new Set(named.flat())].filter((path) => !isThere(path))).toEqual([])
   })
 
-  test('what nodes get is packed by tar alone, and is what npm installs', async () => {
-    const target = join(folder, 'nodes.tgz')
-    await packPackage(target)
-    const listed = (await run('tar', ['-tzf', target], folder)).split('\n')
-    expect(listed).toEqual(
-      expect.arrayContaining(['package/package.json', 'package/bin/oarfish.js', 'package/dist/index.js']),
-    )
-    expect(listed.filter((path) => /\.map$|_all\//.test(path))).toEqual([])
-  })
-
   test(
     "trains in an empty folder into which the README's line installed it",
     async () => {
@@ -138,34 +127,24 @@ describe('the packed package', () => {
     INSTALL_MS,
   )
 
-  test('before_hook.sh takes the tarball that came with the job, and never a name of a registry', async () => {
-    const hook = beforeHook({ version: '0.0.1' })
-    // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the shell's
-    expect(hook).toContain('package="${OARFISH_PACKAGE:-./oarfish-0.0.1.tgz}"')
-    const node = join(folder, 'bare')
+  test('before_hook.sh refuses a node of another version in words, and installs only what OARFISH_PACKAGE names', {
+    timeout: INSTALL_MS,
+  }, async () => {
+    const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
+    const node = join(folder, 'node')
     await mkdir(node)
-    await writeFile(join(node, 'before_hook.sh'), hook)
+    await writeFile(join(node, 'before_hook.sh'), beforeHook({ version: '0.0.1' }))
     await expect(run('sh', ['before_hook.sh'], node, { PATH: SYSTEM_PATH })).rejects.toThrow(
-      'oarfish 0.0.1 is not on this node, and there is no ./oarfish-0.0.1.tgz: name a tarball of npm pack in OARFISH_PACKAGE',
+      'this node has oarfish none, and the job was submitted by oarfish 0.0.1: submit it with the version of the job server',
     )
+    const env = { ...process.env, OARFISH_PACKAGE: join(folder, packed.filename), PATH: SYSTEM_PATH }
+    expect(await run('sh', ['before_hook.sh'], node, env)).toMatch(/^Run before_hook.sh [\s\S]*End before_hook.sh/)
+    const own = join(node, '.oarfish', 'bin')
+    expect((await run(join(own, 'oarfish'), ['--version'], node)).trim()).toBe(version)
+    await writeFile(join(node, 'before_hook.sh'), beforeHook({ version }))
+    const there = { PATH: [own, SYSTEM_PATH].join(delimiter) }
+    expect(await run('sh', ['before_hook.sh'], node, there)).toBe('Run before_hook.sh ...\nEnd before_hook.sh ...\n')
   })
-
-  test(
-    'before_hook.sh of a job installs it on a node where it is not, and does nothing where it is',
-    async () => {
-      const { version } = JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8'))
-      const node = join(folder, 'node')
-      await mkdir(node)
-      await writeFile(join(node, 'before_hook.sh'), beforeHook({ version }))
-      const env = { ...process.env, OARFISH_PACKAGE: join(folder, packed.filename), PATH: SYSTEM_PATH }
-      expect(await run('sh', ['before_hook.sh'], node, env)).toMatch(/^Run before_hook.sh [\s\S]*End before_hook.sh/)
-      const own = join(node, '.oarfish', 'bin')
-      expect((await run(join(own, 'oarfish'), ['--version'], node)).trim()).toBe(version)
-      const again = await run('sh', ['before_hook.sh'], node, { ...env, PATH: [own, SYSTEM_PATH].join(delimiter) })
-      expect(again).toContain(`oarfish ${version} is there already`)
-    },
-    INSTALL_MS,
-  )
 })
 
 /** Of a cluster that is never asked. */

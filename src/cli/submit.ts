@@ -1,5 +1,5 @@
 /** @file `oarfish run -b backend.yaml`: check, prepare and submit. */
-import { basename, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import type { Backend } from '../base/config/index.ts'
 import { defined, UserError } from '../base/util/index.ts'
 import type { Job, Prepared } from '../jobs/submit/index.ts'
@@ -90,10 +90,8 @@ async function exactRequest(prepared: Prepared, options: ExactOptions): Promise<
   const hasFsUgi = prepared.job.secrets.env.includes('fs_ugi')
   const executor = executorFor(backend.backend)
   if (executor === undefined) {
-    const { package: tarball } = prepared.plan
-    const carried = tarball === undefined ? [] : [basename(tarball)]
-    const names = [...job.files.map(({ name }) => name), ...carried]
-    return serverRequest(job, names.sort(), hasFsUgi, backend.submit.server ?? options.server)
+    const names = job.files.map(({ name }) => name).sort()
+    return serverRequest(job, names, hasFsUgi, backend.submit.server ?? options.server)
   }
   const { hostfile } = backend.submit
   const plan = await planJob(

@@ -28,7 +28,7 @@ const all = (calls: readonly Call[]) => calls
 
 /** Without what a rank does to find this package. */
 const short = (text: string) =>
-  text.replaceAll('--allow-run-as-root ', '').replaceAll(/sh -c 'PATH=.*?exit 127' [\d.]+/g, 'FIND')
+  text.replaceAll('--allow-run-as-root ', '').replaceAll(/sh -c 'for found.*?exit 127' [\d.]+/g, 'FIND')
 
 testExecutor({
   name: 'local',

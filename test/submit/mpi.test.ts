@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { filled, guideJobs, at as inPackage, type MpiCluster, mpiTools, openMpiCluster } from './mpi-cluster.testing.ts'
 
 const lacking = mpiTools()
@@ -52,6 +52,40 @@ describe.skipIf(lacking)(`jobs on two hosts by mpirun ${lacking ?? ''}`, { timeo
     })
   }
 
+  /** Submits a job whose processes run `command` to the job server; resolves to its id. */
+  async function served(command: string, keys: Readonly<Record<string, string>>): Promise<string> {
+    const { config, backend } = guideJobs()[0]!
+    writeFileSync(at('work/config.yaml'), config)
+    const text = filled(backend, { ...filesIn(), group: 'ctr', ...keys })
+    writeFileSync(at('work/backend.yaml'), text.replace(/^submit:\n/m, `submit:\n  start_cmd: "${command}"\n`))
+    const submitted = await submit()
+    return /"jobId": "([^"]+)"/.exec(submitted.text)![1]!
+  }
+  const ended = async (id: string) => {
+    await cluster.oarfish('logs', id, '-f')
+    return (await cluster.oarfish('status', id)).text
+  }
+
+  test('status gives the root cause: a command that is not there, a node that is killed', async () => {
+    const keys = await cluster.serve()
+    const missing = await ended(await served('nowhere_to_be_found --epochs 2', keys))
+    expect(missing).toMatch(/failed first: exit code 127[\s\S]*nowhere_to_be_found: .*not found/)
+    const id = await served('echo begun; exec sleep 600', keys)
+    const pid = await vi.waitFor(
+      async () => {
+        expect((await cluster.oarfish('logs', id, '--role', 'trainer', '--rank', '1')).text).toContain('begun')
+        return nodeProcess(id, 1)
+      },
+      { timeout: 90_000, interval: 500 },
+    )
+    process.kill(pid, 'SIGKILL')
+    const killed = await ended(id)
+    expect(killed).toMatch(/failed[\s\S]*mpirun ended with exit code 137/)
+    // In mpirun's own words, with the node, and not among what the others did since.
+    expect(killed).toMatch(/rank 1 .*on node 10\.77\.1\.2 exited on signal 9/)
+    expect(killed).not.toMatch(/stopped|train_data/)
+  })
+
   test('a node whose disk is full is named, and where its folder can be put', async () => {
     const { config, backend } = guideJobs()[0]!
     writeFileSync(at('work/config.yaml'), config)
@@ -88,6 +122,22 @@ describe.skipIf(lacking)(`jobs on two hosts by mpirun ${lacking ?? ''}`, { timeo
   })
 })
 
+/** The process of a job that mpirun started as this rank. */
+function nodeProcess(job: string, rank: number): number {
+  const isIt = (pid: string) => {
+    try {
+      const [environ, words] = ['environ', 'cmdline'].map((file) => readFileSync(`/proc/${pid}/${file}`, 'utf8'))
+      const isRank = [`OARFISH_JOB_ID=${job}`, `OMPI_COMM_WORLD_RANK=${rank}`].every((part) => environ!.includes(part))
+      return isRank && /oarfish(\.js)?\0cloud\0node/.test(words!)
+    } catch {
+      return false // it has just ended
+    }
+  }
+  const found = readdirSync('/proc').filter((name) => /^\d+$/.test(name) && isIt(name))
+  expect(found).toHaveLength(1)
+  return Number(found[0])
+}
+
 describe.skipIf(lacking)(`a host on which nobody installed oarfish ${lacking ?? ''}`, { timeout: 240_000 }, () => {
   let cluster: MpiCluster
   beforeAll(async () => {
@@ -108,10 +158,11 @@ describe.skipIf(lacking)(`a host on which nobody installed oarfish ${lacking ?? 
     const files = { fs_name: `file://${at('remote')}`, output_path: '/out', train_data_path: '/train' }
     const direct = filled(backend, { ...files, group: 'ctr' }).replace(/backend: "?PaddleCloud"?/, 'backend: MPI')
     writeFileSync(at('work/backend.yaml'), direct.replace(/^submit:\n/m, `submit:\n  hostfile: ${at('hosts')}\n`))
+    const { version } = JSON.parse(readFileSync(inPackage('package.json'), 'utf8'))
     const first = await submit()
     const { name, address } = cluster.hosts[1]!
     expect([first.code, first.text]).toEqual([0, expect.stringMatching(/job-\w+ succeeded/)])
-    expect(first.text).toContain(`There is no oarfish on ${name}: it is sent there, once`)
+    expect(first.text).toContain(`There is no oarfish ${version} on ${name}: it is sent there, once`)
     expect(first.text).toContain(`${address}: installing oarfish`)
     expect(first.text).not.toContain(`${cluster.hosts[0]!.address}: installing`)
     const second = await submit()

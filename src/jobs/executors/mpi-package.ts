@@ -10,8 +10,8 @@ import { hostsIn } from './hostfile.ts'
 const LACKING = 'lacking.0'
 
 /**
- * The words of a rank, behind a look for the package: on the PATH, else where ssh hosts have theirs, of this very version. Until all
- * ranks have opened MPI none does anything, so those that were started in vain leave nothing behind.
+ * The words of a rank, behind a look for this very version of the package: on the PATH, else where ssh hosts have theirs. Processes of the
+ * job find the same one. Until all ranks have opened MPI none does anything, so those that were started in vain leave nothing behind.
  */
 export const rankWords = (command: readonly string[], version: string): readonly string[] => [
   ...['sh', '-c', FIND, version],
@@ -19,10 +19,9 @@ export const rankWords = (command: readonly string[], version: string): readonly
 ]
 
 const FIND = [
-  'PATH="$PATH:$HOME/.oarfish/bin"; export PATH',
-  'found=$(command -v oarfish)',
-  '[ "$found" = "$HOME/.oarfish/bin/oarfish" ] && [ ! -d "$HOME/.oarfish/$0" ] && found=',
-  '[ -n "$found" ] && exec "$found" "$@"',
+  'for found in "$(command -v oarfish)" "$HOME/.oarfish/bin/oarfish"',
+  'do [ "$("$found" --version 2>/dev/null)" = "$0" ] && PATH="$(dirname "$found"):$PATH" exec "$found" "$@"',
+  'done',
   `echo "@${LACKING} $(hostname) $(hostname -I 2>/dev/null)"; exit 127`,
 ].join('; ')
 
@@ -40,7 +39,7 @@ export async function provideNodes(nodes: readonly NodeNames[], hostfile: string
   const names = [...new Set(nodes.map(([name]) => name!))].sort().join(', ')
   if (hostfile === undefined || names === hostname()) throw noPackage(names, context.version)
   const { env, version, emit } = context
-  emit({ kind: 'notice', message: `There is no oarfish on ${names}: it is sent there, once` })
+  emit({ kind: 'notice', message: `There is no oarfish ${version} on ${names}: it is sent there, once` })
   // As mpirun reaches them.
   const agent = env['OMPI_MCA_plm_rsh_agent'] ?? env['HYDRA_LAUNCHER_EXEC']
   const ssh = sshWords({ OARFISH_SSH: env['OARFISH_SSH'] ?? (agent && /^\S*ssh\b/.test(agent) ? agent : undefined) })
@@ -61,7 +60,7 @@ async function isAmong(names: NodeNames, { destination }: SshHost): Promise<bool
 }
 
 const noPackage = (names: string, version: string) =>
-  new UserError(`There is no oarfish on the PATH of ${names}.`, {
+  new UserError(`There is no oarfish ${version} on the PATH of ${names}.`, {
     code: 'SUBMIT_NODES',
     hint: `Install it there: npm install --global --ignore-scripts oarfish@${version}\nNodes of a hostfile, which ssh reaches, get it by themselves.`,
   })

@@ -1,7 +1,6 @@
 /** @file The scripts that PaddleRec generates in a submission folder: before_hook.sh, end_hook.sh, job.sh. Pure. */
 import { quoted, UserError } from '../../base/util/index.ts'
 import type { Job } from './job.ts'
-import { packageName } from './package.ts'
 import { renderTrainFlags } from './train-flags.ts'
 import { wallTimeOf } from './wall-time.ts'
 
@@ -19,17 +18,15 @@ export interface FolderOptions {
 
 export function beforeHook({ version }: Pick<FolderOptions, 'version'>): string {
   return `#!/bin/sh
-# Runs on each node before the job. It installs oarfish beside the job where the right version is not there yet:
-# from OARFISH_PACKAGE (a tarball or folder), else the package that submitted the job, which came with its files.
+# Runs on each node before the job. Whoever runs the job has brought its oarfish here; OARFISH_PACKAGE, a tarball of
+# npm pack or a folder that the node has, is installed beside the job in its place.
 echo "Run before_hook.sh ..."
 wanted=${version}
-package="\${OARFISH_PACKAGE:-./${packageName(version)}}"
-if [ "$(oarfish --version 2>/dev/null)" = "$wanted" ]; then
-    echo "oarfish $wanted is there already"
-elif [ -e "$package" ]; then
-    npm install --global --prefix "$PWD/.oarfish" --ignore-scripts --no-audit --no-fund "$package" || exit 1
-else
-    echo "oarfish $wanted is not on this node, and there is no $package: name a tarball of npm pack in OARFISH_PACKAGE" >&2
+found=$(oarfish --version 2>/dev/null)
+if [ -n "$OARFISH_PACKAGE" ]; then
+    npm install --global --prefix "$PWD/.oarfish" --ignore-scripts --no-audit --no-fund "$OARFISH_PACKAGE" || exit 1
+elif [ "$found" != "$wanted" ]; then
+    echo "this node has oarfish \${found:-none}, and the job was submitted by oarfish $wanted: submit it with the version of the job server, or name a tarball of npm pack in OARFISH_PACKAGE" >&2
     exit 1
 fi
 echo "End before_hook.sh ..."

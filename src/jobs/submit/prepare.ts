@@ -22,7 +22,6 @@ import { beforeHook, endHook, jobScript } from './folder.ts'
 import type { Job } from './job.ts'
 import { jobOf } from './job-of.ts'
 import { modelProblems } from './models.ts'
-import { packageName } from './package.ts'
 
 export interface PrepareOptions {
   readonly config: LoadedRunConfig
@@ -49,8 +48,6 @@ export interface Prepared {
 export interface SubmissionFolder {
   readonly folder: string
   readonly files: readonly { readonly path: string; readonly text: string }[]
-  /** Tarball of this package for nodes that lack it; pods have an image instead. */
-  readonly package: string | undefined
 }
 
 /** One submission for each selected runner that belongs on a cluster. Throws with every problem of all of them. */
@@ -172,7 +169,6 @@ function planOf(job: Job, { backend, cwd, version, now }: PrepareOptions): Submi
   return {
     folder,
     files: Object.entries(generated).map(([file, text]) => ({ path: join(folder, file), text })),
-    package: job.kind.endsWith('_MPI') ? join(folder, packageName(version)) : undefined,
   }
 }
 

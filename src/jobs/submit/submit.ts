@@ -5,7 +5,6 @@ import { basename, join, resolve } from 'node:path'
 import { shellWord, UserError } from '../../base/util/index.ts'
 import { maskOf, saveCredentials } from './credentials.ts'
 import { bytesOfContent } from './job.ts'
-import { packPackage } from './package.ts'
 import type { Prepared } from './prepare.ts'
 
 export interface SubmitContext {
@@ -40,7 +39,6 @@ export async function submit({ job, plan, credentials }: Prepared, context: Subm
     'end_hook.sh': 'gen end_hook.sh',
   }
   for (const { path, text } of plan.files) await writeFile(join(folder, basename(path)), text)
-  if (plan.package !== undefined) await packPackage(join(folder, basename(plan.package)))
   for (const message of Object.values(messages)) say(message)
   if (credentials) await saveCredentials(context.credentialsFile, job.secrets.profile, credentials)
   const code = await runScript(folder, context, mask)
@@ -57,10 +55,9 @@ export function describePlan({ job, plan, credentials }: Prepared): string {
   const copies = job.files.flatMap(({ name, content }) =>
     content.path === undefined ? [] : [`${content.path} -> ${join(plan.folder, name)}`],
   )
-  const packed = plan.package === undefined ? [] : [`this package -> ${plan.package}`]
   const files = plan.files.map(({ path, text }) => `==> ${path} <==\n${text.trimEnd()}`)
   const step = `submit the folder: cd ${shellWord(plan.folder)} && sh job.sh`
-  return mask([`folder ${plan.folder}`, ...copies, ...packed, '', ...files, '', step, ''].join('\n'))
+  return mask([`folder ${plan.folder}`, ...copies, '', ...files, '', step, ''].join('\n'))
 }
 
 /** A second submission in the same minute gets a folder of its own. */
