@@ -74,7 +74,9 @@ function addAccountCommands(cloud: Command, dir: readonly [string, string, strin
     .requiredOption('--quota <n>', 'nodes that its jobs may hold at one time', wholeNumber)
     .option('--priorities <list>', 'which its jobs may have, separated by commas (default: all)')
     .option('--queue', 'also make its queue of Volcano, with your kubeconfig')
-    .action(async (name: string, options: { dir: string; quota: number; priorities?: string; queue?: boolean }) => {
+    .action(async (given: string, options: { dir: string; quota: number; priorities?: string; queue?: boolean }) => {
+      const { groupOf } = await import('../jobs/submit/index.ts')
+      const name = groupOf(given)
       const { addGroup } = await import('../jobs/server/index.ts')
       const { PRIORITIES } = await import('../base/config/index.ts')
       const asked = options.priorities?.split(',') ?? PRIORITIES
@@ -94,8 +96,10 @@ function addAccountCommands(cloud: Command, dir: readonly [string, string, strin
     .option('--admin', 'sees and stops the jobs of all users')
     .action(async (name: string, options: { dir: string; group: string; uid?: number; admin?: boolean }) => {
       const { addUser } = await import('../jobs/server/index.ts')
+      const { groupOf } = await import('../jobs/submit/index.ts')
       const { dir, group, uid, admin } = options
-      io.out.write(keysText(name, await addUser(accountsFile(dir), { name, groups: group.split(','), uid, admin })))
+      const groups = group.split(',').map(groupOf)
+      io.out.write(keysText(name, await addUser(accountsFile(dir), { name, groups, uid, admin })))
     })
   user
     .command('rotate')

@@ -4,6 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { cloudClient } from '../../src/jobs/server/index.ts'
 import { at, firstOutput } from './mpi-cluster.testing.ts'
 
 const TIMEOUT = { timeout: 240_000 }
@@ -73,6 +74,22 @@ test(
     expect(await new Promise((done) => watching.once('close', done))).toBe(0)
   },
 )
+
+test('no group is the one called default, wherever a group is named', TIMEOUT, async () => {
+  const dir = ['--dir', join(root, 'server')]
+  expect((await run('root', ['cloud', 'group', 'add', '', '--quota', '1', ...dir])).text).toMatch(
+    /^group default: 1 nodes/,
+  )
+  const added = await run('root', ['cloud', 'user', 'add', 'nobody', '--group', '', ...dir])
+  const [ak, sk] = ['ak', 'sk'].map((key) => new RegExp(`${key}: (\\w+)`).exec(added.text)![1]!)
+  const client = cloudClient(url, { ak: ak!, sk: sk! })
+  expect((await client.whoAmI()).groups).toMatchObject([{ name: 'default', quota: 1 }])
+  const described = { name: 'plain', group: '', priority: 'high', kind: 'PS_CPU_MPI', command: 'true' }
+  const rest = { roles: [{ name: 'trainer', replicas: 1, resources: {} }], env: {}, data: {} }
+  const { jobId } = await client.submit({ request: { ...described, ...rest } as never, files: [] })
+  for (const group of ['', 'default'])
+    expect((await client.list(9, { group })).jobs.map((job) => [job.jobId, job.group])).toEqual([[jobId, 'default']])
+})
 
 test('--mpi-wall-time ends a job and says so; job.log has times', TIMEOUT, async () => {
   const id = await train('ann', 'sleep 600', '--mpi-wall-time', '0:00:03')

@@ -1,5 +1,6 @@
 /** @file Which jobs a user sees, and which of them were asked for. Pure. */
 import type { JobRequest } from '../executors/index.ts'
+import { groupOf } from '../submit/index.ts'
 import type { Accounts } from './accounts.ts'
 import type { CloudJob } from './store.ts'
 
@@ -21,7 +22,7 @@ interface Listed extends Pick<CloudJob, 'phase' | 'submittedAt'>, Pick<JobReques
 
 export const isWanted = ({ phase, group, user, submittedAt }: Listed, filter: JobFilter) =>
   (filter.state === undefined || filter.state.includes(phase)) &&
-  (filter.group === undefined || filter.group === group) &&
+  (filter.group === undefined || groupOf(filter.group) === group) &&
   (filter.user === undefined || filter.user === user) &&
   (filter.since === undefined || submittedAt >= filter.since)
 

@@ -4,7 +4,7 @@ import { createServer as createHttpsServer } from 'node:https'
 import type { TlsKeys } from '../../base/net/index.ts'
 import { readLogs } from '../agent/index.ts'
 import { type JobRequest, jobFolder, readStatus } from '../executors/index.ts'
-import { isOver } from '../submit/index.ts'
+import { groupOf, isOver } from '../submit/index.ts'
 import type { Accounts } from './accounts.ts'
 import { type ExecutorTraits, type Limits, rejectionOf } from './admission.ts'
 import type { Dispatcher } from './dispatch.ts'
@@ -178,8 +178,8 @@ async function createJob(call: Call, options: ServerOptions) {
 
 /** The job that is asked for; throws where it may not come in. */
 function admitted({ user, accounts, body }: Call, { executor, limits }: ServerOptions): JobRequest {
-  const { fsUgi: _secret, ...rest } = body as { fsUgi?: unknown }
-  const parsed = jobRequestSchema.safeParse(rest)
+  const { fsUgi: _secret, ...rest } = body as { fsUgi?: unknown; group?: unknown }
+  const parsed = jobRequestSchema.safeParse({ ...rest, group: rest.group === '' ? groupOf('') : rest.group })
   if (!parsed.success) {
     const [issue] = parsed.error.issues
     throw new HttpError(

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { V1Pod } from '@kubernetes/client-node'
 import type { Priority } from '../../../base/config/index.ts'
-import type { RoleName } from '../../submit/index.ts'
+import { groupOf, type RoleName } from '../../submit/index.ts'
 
 export const JOB_LABEL = 'oarfish.dev/job'
 export const ROLE_LABEL = 'oarfish.dev/role'
@@ -24,7 +24,7 @@ export function kubeName(name: string): string {
 }
 
 /** A group is a queue of Volcano; where none is named it is the one that is always there. */
-export const queueOf = (group: string) => (group === '' ? 'default' : group.toLowerCase().replaceAll('_', '-'))
+export const queueOf = (group: string) => groupOf(group).toLowerCase().replaceAll('_', '-')
 
 export const priorityClassOf = (priority: Priority) => `oarfish-${priority.replace('_', '-')}`
 
