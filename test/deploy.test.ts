@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 import { fluidEnv, readFluidPod } from '../src/jobs/kube/pod/fluid-env.ts'
 import { parseClusterConf } from '../src/jobs/ssh/index.ts'
+import { CHART, helm, lacksHelm } from './helm.testing.ts'
 
 const at = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 const JOB = readFileSync(at('deploy/kubernetes/ctr-paddlepaddle-on-volcano.yaml'), 'utf8')
@@ -50,8 +51,8 @@ test('the image of the job is that of this version', () => {
 })
 
 test('every manifest is yaml with a kind and a name', () => {
-  const files = readdirSync(at('deploy'), { recursive: true, encoding: 'utf8' }).filter((path) =>
-    path.endsWith('.yaml'),
+  const files = readdirSync(at('deploy'), { recursive: true, encoding: 'utf8' }).filter(
+    (path) => path.endsWith('.yaml') && !path.startsWith('helm'), // templates, which only helm can read
   )
   expect(files.length).toBeGreaterThan(1)
   for (const path of files) {
@@ -71,6 +72,25 @@ test('the job server has the rights of whoever submits, and the version of this 
   expect(rules('job-server/rbac.yaml')).toEqual(rules('submitter.yaml'))
   const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
   expect(documents('job-server/kustomization.yaml')[0].images[0].newTag).toBe(version)
+})
+
+test.skipIf(lacksHelm)(`the Helm chart makes what kustomize makes ${lacksHelm ?? ''}`, () => {
+  const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'))
+  const chart = parse(readFileSync(join(CHART, 'Chart.yaml'), 'utf8'))
+  expect([chart.version, chart.appVersion]).toEqual([version, version])
+  const objects = (text: string) => {
+    const all = parseAllDocuments(text).flatMap((document) => document.toJSON() ?? [])
+    return new Map(all.map((object) => [`${object.kind} ${object.metadata.name}`, object]))
+  }
+  const read = (path: string) => readFileSync(at(`deploy/kubernetes/${path}`), 'utf8')
+  const made = objects(helm('template', 'oarfish', CHART, '--set', 'queues={paddle},podReader=true'))
+  const files = ['job-server/rbac.yaml', 'job-server/server.yaml', 'priorities.yaml', 'queue.yaml', 'pod-reader.yaml']
+  const wanted = objects(files.map(read).join('\n---\n'))
+  wanted.get('Deployment job-server').spec.template.spec.containers[0].image = `localhost/oarfish:${version}`
+  // Beside them only that a claim outlives its release.
+  delete made.get('PersistentVolumeClaim job-server').metadata.annotations
+  expect(Object.fromEntries(made)).toEqual(Object.fromEntries(wanted))
+  expect(helm('lint', '--strict', CHART)).toContain('0 chart(s) failed')
 })
 
 test('the image gets what scripts/image.mjs writes, without install scripts, and does not run as root', () => {

@@ -1,6 +1,7 @@
 /** @file Jobs on a real control plane with Volcano, whose nodes only pretend: gang, policies, admission, rights, states. */
 import { afterAll, beforeAll, describe } from 'vitest'
 import { type Bed, openBed } from './bed.testing.ts'
+import { chartTests } from './chart.testing.ts'
 import { commandTests } from './commands.testing.ts'
 import { doctorTests } from './doctor.testing.ts'
 import { jobTests } from './jobs.testing.ts'
@@ -22,6 +23,7 @@ describe.skipIf(!hasTestbed)('kubernetes-kwok', () => {
     refusalTests(() => bed)
     commandTests(() => bed)
     manifestTests(() => bed)
+    chartTests(() => bed)
   })
   doctorTests(() => bed)
 })
