@@ -6,10 +6,12 @@ import org.apache.hadoop.hdfs.MiniDFSCluster;
 import org.apache.hadoop.hdfs.server.datanode.DataNode;
 import org.apache.hadoop.hdfs.server.namenode.NameNode;
 import org.apache.hadoop.metrics2.lib.DefaultMetricsSystem;
+import org.apache.hadoop.security.UserGroupInformation;
 
 /**
- * HDFS on this machine: prints its WebHDFS address and runs until standard input ends. Arguments: its folder; then an address that other
- * hosts reach, and a folder whose files are put to /user/oarfish/train.
+ * HDFS on this machine: prints its WebHDFS address and runs until standard input ends. Arguments: its folder; then a keytab with the keys of
+ * hdfs/localhost and HTTP/localhost, for one that asks for Kerberos, or an address that other hosts reach, and a folder whose files are put to
+ * /user/oarfish/train.
  */
 public class MiniHdfs {
     public static void main(String[] args) throws Exception {
@@ -18,10 +20,30 @@ public class MiniHdfs {
         configuration.setInt("dfs.replication", 1);
         // Tokens as a cluster with Kerberos gives them, without Kerberos.
         configuration.setBoolean("dfs.namenode.delegation.token.always-use", true);
-        if (args.length == 1) miniCluster(configuration, args[0]);
+        if (args.length == 2) withKerberos(configuration, args[1]);
+        if (args.length < 3) miniCluster(configuration, args[0]);
         else reachable(configuration, args[0], args[1], args[2]);
         while (System.in.read() >= 0) { }
         System.exit(0);
+    }
+
+    private static void withKerberos(Configuration configuration, String keytab) throws Exception {
+        configuration.set("hadoop.security.authentication", "kerberos");
+        for (String role : new String[] {"dfs.namenode", "dfs.datanode"}) {
+            configuration.set(role + ".kerberos.principal", "hdfs/localhost");
+            configuration.set(role + ".keytab.file", keytab);
+        }
+        for (String web : new String[] {"dfs.web.authentication.", "hadoop.http.authentication."}) {
+            configuration.set(web + "type", "kerberos");
+            configuration.set(web + "kerberos.principal", "HTTP/localhost");
+            configuration.set(web + "kerberos.keytab", keytab);
+        }
+        configuration.setBoolean("dfs.block.access.token.enable", true);
+        configuration.set("dfs.data.transfer.protection", "authentication");
+        // Ports below 1024, or TLS between all: neither is what is tested.
+        configuration.setBoolean("ignore.secure.ports.for.testing", true);
+        UserGroupInformation.setConfiguration(configuration);
+        UserGroupInformation.loginUserFromKeytab("hdfs/localhost", keytab);
     }
 
     private static void miniCluster(Configuration configuration, String folder) throws Exception {

@@ -107,7 +107,9 @@ async function train(flags: TrainOptions, options: ClientOptions, io: CliIo): Pr
   // Never that of an earlier job, which only commands about jobs ask.
   const client = await clientFor({ ...options, server: options.server ?? (await serverOf(io.env)) }, io)
   const admitted = () => void io.out.write('Congratulations! Job configuration check passed!\n')
-  const job = await client.submit({ request, files, fsUgi: client.fsUgi(ini.fsUgi), onAdmitted: admitted })
+  const { carriedUgi } = await import('../base/fs/index.ts')
+  const fsUgi = await carriedUgi(request.data.fileSystem, client.fsUgi(ini.fsUgi))
+  const job = await client.submit({ request, files, fsUgi, onAdmitted: admitted })
   await remember(job.jobId, client, io)
   io.out.write('Congratulations! The new job is ready for training.\n')
   io.out.write(idsText(job, flags))

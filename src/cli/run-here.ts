@@ -61,7 +61,8 @@ async function stage({ request, files, ini }: PreparedJob, { profile }: ClientOp
   const named = referred(ini.fsUgi)
   const kept =
     named === undefined ? { fs_ugi: ini.fsUgi } : await findCredentials(credentialsFile(io.env), profile ?? named)
-  const fsUgi = io.env['OARFISH_FS_UGI'] ?? kept.fs_ugi
+  const { carriedUgi } = await import('../base/fs/index.ts')
+  const fsUgi = await carriedUgi(request.data.fileSystem, io.env['OARFISH_FS_UGI'] ?? kept.fs_ugi)
   mkdirSync(jobFolder(folder).files, { recursive: true })
   for (const { name, path } of files) copyFileSync(path, join(jobFolder(folder).files, name))
   writeRequest(folder, {

@@ -57,6 +57,14 @@ test('what was changed on its way is found by its checksum, and nothing of it st
   expect(await files.list('sums')).toEqual([{ path: 'one', bytes: content.length }])
 })
 
+test('what was changed on its way back is found by its checksum, and comes whole the next time', async () => {
+  const content = bytesOf(60_000)
+  await files.write('sums/back', pieces(content))
+  tape.damageRead()
+  await expect(all(files.read('sums/back'))).rejects.toThrow('sums/back: what came is not what HDFS has.')
+  expect(Buffer.concat(await all(files.read('sums/back'))).equals(content)).toBe(true)
+})
+
 test('writing again replaces, and folders are listed with all below them', async () => {
   for (const [path, text] of [
     ['tree/b/1', 'one'],

@@ -31,6 +31,8 @@ export interface Tape {
   breakOff(times: number): void
   /** The next file that is written arrives with one byte changed. */
   damage(): void
+  /** The next file that is read does. */
+  damageRead(): void
   /** Writes down what was heard from a real one, where that was asked for. */
   close(): Promise<void>
 }
@@ -45,6 +47,7 @@ export async function openTape(
   const asked: string[] = []
   let breaks = 0
   let damages = false
+  let damagesRead = false
   const recall = (key: string, sent: string | undefined): Answer => {
     const answers = tape[key] ?? []
     const at = used.get(key) ?? 0
@@ -71,6 +74,10 @@ export async function openTape(
     const sent = body.length > 0 ? createHash('sha256').update(body).digest('hex') : undefined
     const answer = live ? await hear(key, request, body, sent) : recall(key, sent)
     const content = answer.base64 === undefined ? Buffer.from(answer.text ?? '') : Buffer.from(answer.base64, 'base64')
+    if (damagesRead && request.method === 'GET' && request.url!.includes('op=OPEN') && content.length > 0) {
+      content[content.length >> 1]! ^= 1
+      damagesRead = false
+    }
     response.writeHead(answer.status, {
       'content-type': answer.type ?? 'application/json',
       'content-length': String(content.length),
@@ -86,6 +93,9 @@ export async function openTape(
     asked: () => asked,
     breakOff: (times) => {
       breaks = times
+    },
+    damageRead: () => {
+      damagesRead = true
     },
     damage: () => {
       damages = true

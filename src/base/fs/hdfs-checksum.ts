@@ -1,5 +1,5 @@
 /**
- * @file The checksum by which HDFS knows a file, computed from what is sent: the MD5 of the MD5s of its blocks, each over the CRCs of the
+ * @file The checksum by which HDFS knows a file, computed from what is sent, or comes: the MD5 of the MD5s of its blocks, each over the CRCs of the
  * block's pieces of 512 bytes. How large blocks are says the answer, so the CRCs are kept until then: 8 MB for each GB.
  */
 import { createHash } from 'node:crypto'

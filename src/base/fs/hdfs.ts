@@ -1,24 +1,45 @@
 /** @file `hdfs://` and `afs://` over WebHDFS: plain HTTP, no Hadoop client. The name node says where, a data node sends or takes. */
+import type { IncomingMessage } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { isUserError, UserError } from '../util/index.ts'
 import { type FileChecksum, SentBytes } from './hdfs-checksum.ts'
+import { forgetToken, kerberosToken } from './hdfs-kerberos.ts'
 import { drain, exchange, HttpStatusError, joined, resumed, retried } from './http.ts'
 import type { RemoteFile, RemoteFiles, RemoteOptions } from './remote.ts'
 
 /** WebHDFS's own port; `fs_name` usually has the RPC port, which HTTP does not understand. */
 const HTTP_PORT = 9870
 
-/** `token:...` in place of `user,password` is a delegation token. */
+const KERBEROS = 'kerberos'
+
+const baseOf = (url: URL) => `http://${url.hostname}:${url.port || HTTP_PORT}/webhdfs/v1`
+
+/** What a job carries to nodes where its user has no ticket: a token in place of `kerberos`. */
+export async function carriedUgi(name: string | undefined, ugi: string | undefined): Promise<string | undefined> {
+  if (ugi !== KERBEROS || name === undefined) return ugi
+  return `token:${await kerberosToken(baseOf(new URL(name)))}`
+}
+
+/** In place of `user,password`: `token:...` is a delegation token, `kerberos` one that is asked for with this user's ticket. */
 export function hdfsFiles(url: URL, { ugi = '' }: RemoteOptions): RemoteFiles {
-  const base = `http://${url.hostname}:${url.port || HTTP_PORT}/webhdfs/v1`
+  const base = baseOf(url)
   const root = url.pathname.replace(/\/$/, '')
   const [user = ''] = ugi.split(',')
-  const who = ugi.startsWith('token:')
-    ? `delegation=${encodeURIComponent(ugi.slice(6))}`
-    : `user.name=${encodeURIComponent(user || 'oarfish')}`
-  const at = (path: string, query: string) => `${base}${encodePath(`${root}/${path}`)}?${query}&${who}`
+  const isKerberos = ugi === KERBEROS
+  const who = async () => {
+    const token = isKerberos ? await kerberosToken(base) : ugi.startsWith('token:') ? ugi.slice(6) : undefined
+    return token === undefined
+      ? `user.name=${encodeURIComponent(user || 'oarfish')}`
+      : `delegation=${encodeURIComponent(token)}`
+  }
+  const at = async (path: string, query: string) => `${base}${encodePath(`${root}/${path}`)}?${query}&${await who()}`
+  const mayPass = (error: HttpStatusError) => {
+    const isOld = isKerberos && exceptionOf(error) === 'InvalidToken'
+    if (isOld) forgetToken(base)
+    return isOld || isPassing(error)
+  }
   const ask = async (path: string, op: string) =>
-    await retried(async () => await exchange({ url: at(path, op) }), worded(path), isPassing)
+    await retried(async () => await exchange({ url: await at(path, op) }), worded(path), mayPass)
   const list = async (folder: string, below = ''): Promise<readonly RemoteFile[]> => {
     const { FileStatuses } = JSON.parse(
       await text(await ask([folder, below].filter((part) => part !== '').join('/'), 'op=LISTSTATUS')),
@@ -32,21 +53,27 @@ export function hdfsFiles(url: URL, { ugi = '' }: RemoteOptions): RemoteFiles {
   const writeAside = async (path: string, content: AsyncIterable<Uint8Array>) => {
     const aside = `${path}._part`
     const sent = new SentBytes()
-    await create(at(aside, 'op=CREATE&overwrite=true'), sent.through(content))
-    const found = await checksum(at(aside, 'op=GETFILECHECKSUM'))
+    await create(async () => await at(aside, 'op=CREATE&overwrite=true'), sent.through(content), mayPass)
+    const found = await checksum(async () => await ask(aside, 'op=GETFILECHECKSUM'))
     if (found && sent.isSame(found) === false) {
-      await drain(await exchange({ method: 'DELETE', url: at(aside, 'op=DELETE') }))
-      throw damaged(path)
+      await drain(await exchange({ method: 'DELETE', url: await at(aside, 'op=DELETE') }))
+      throw damaged(path, DAMAGED.sent)
     }
-    await drain(await exchange({ method: 'DELETE', url: at(path, 'op=DELETE') }))
+    await drain(await exchange({ method: 'DELETE', url: await at(path, 'op=DELETE') }))
     const target = encodeURIComponent(`${root}/${path}`.replaceAll(/\/+/g, '/'))
-    const url = at(aside, `op=RENAME&destination=${target}`)
+    const url = await at(aside, `op=RENAME&destination=${target}`)
     const { boolean: moved } = JSON.parse(await text(await exchange({ method: 'PUT', url })))
     if (moved !== true) throw new Error(`HDFS did not rename ${aside}`)
   }
+  async function* readWhole(path: string): AsyncGenerator<Uint8Array> {
+    const came = new SentBytes()
+    yield* came.through(resumed((offset) => ask(path, `op=OPEN&offset=${offset}`), worded(path)))
+    const found = await checksum(async () => await ask(path, 'op=GETFILECHECKSUM'))
+    if (found && came.isSame(found) === false) throw damaged(path, DAMAGED.came)
+  }
   return {
     list: async (folder) => [...(await list(folder))].sort((a, b) => (a.path < b.path ? -1 : 1)),
-    read: (path) => resumed((offset) => ask(path, `op=OPEN&offset=${offset}`), worded(path)),
+    read: readWhole,
     readRange: async (path, from, length) =>
       await joined(
         resumed((got) => ask(path, `op=OPEN&offset=${from + got}&length=${length - got}`), worded(path)),
@@ -69,11 +96,15 @@ interface Listing {
 }
 
 /** The name node answers with the address of a data node, which takes the bytes; nothing is sent to the first. */
-async function create(url: string, content: AsyncIterable<Uint8Array>): Promise<void> {
+async function create(
+  url: () => Promise<string>,
+  content: AsyncIterable<Uint8Array>,
+  mayPass: (error: HttpStatusError) => boolean,
+): Promise<void> {
   const first = await retried(
-    async () => await exchange({ method: 'PUT', url, redirect: false }),
+    async () => await exchange({ method: 'PUT', url: await url(), redirect: false }),
     (error) => error,
-    isPassing,
+    mayPass,
   )
   await drain(first)
   const { location } = first.headers
@@ -82,26 +113,27 @@ async function create(url: string, content: AsyncIterable<Uint8Array>): Promise<
 }
 
 /** Undefined where a gateway before HDFS does not know it: the size is all there is then. */
-async function checksum(url: string): Promise<FileChecksum | undefined> {
+async function checksum(ask: () => Promise<IncomingMessage>): Promise<FileChecksum | undefined> {
   try {
-    const answer = await retried(
-      async () => await exchange({ url }),
-      (error) => error,
-      isPassing,
-    )
-    return (JSON.parse(await text(answer)) as { FileChecksum?: FileChecksum }).FileChecksum
+    return (JSON.parse(await text(await ask())) as { FileChecksum?: FileChecksum }).FileChecksum
   } catch (error) {
-    if (error instanceof HttpStatusError && UNKNOWN_OPERATION.includes(error.status)) return undefined
+    const { cause } = error as Error
+    if (cause instanceof HttpStatusError && UNKNOWN_OPERATION.includes(cause.status)) return undefined
     throw error
   }
 }
 
 const UNKNOWN_OPERATION = [400, 405, 501]
 
-const damaged = (path: string) =>
-  new UserError(`${path}: what HDFS has is not what was sent.`, {
+const DAMAGED = {
+  sent: ['what HDFS has is not what was sent', 'Nothing was written; try again'],
+  came: ['what came is not what HDFS has', 'Try again'],
+} as const
+
+const damaged = (path: string, [what, then]: (typeof DAMAGED)[keyof typeof DAMAGED]) =>
+  new UserError(`${path}: ${what}.`, {
     code: 'FS_CHECKSUM',
-    hint: 'Bytes were changed on the way. Nothing was written; try again, and look at the network between here and the data nodes.',
+    hint: `Bytes were changed on the way. ${then}, and look at the network between here and the data nodes.`,
   })
 
 const encodePath = (path: string) =>
@@ -112,10 +144,10 @@ const encodePath = (path: string) =>
     .join('') || '/'
 
 /** A name node that starts, is the second of two, or lets nobody write yet answers 403 as if it were for want of rights. */
-const isPassing = ({ body }: HttpStatusError) =>
-  ['RetriableException', 'StandbyException', 'SafeModeException'].includes(
-    parsed(body).RemoteException?.exception ?? '',
-  )
+const isPassing = (error: HttpStatusError) =>
+  ['RetriableException', 'StandbyException', 'SafeModeException'].includes(exceptionOf(error))
+
+const exceptionOf = ({ body }: HttpStatusError) => parsed(body).RemoteException?.exception ?? ''
 
 interface RemoteException {
   readonly RemoteException?: { readonly exception?: string; readonly message?: string }
@@ -144,7 +176,7 @@ const worded =
     return new UserError(`HDFS refused ${path}: ${message.split('\n')[0]}.`, {
       code: refused ? 'FS_FORBIDDEN' : 'FS_FAILED',
       hint: refused
-        ? 'Check fs_ugi (user,password, or token:TOKEN) and the rights of that user.'
+        ? 'Check fs_ugi (user,password, kerberos, or token:TOKEN) and the rights of that user.'
         : "The name node's log says more.",
       cause: error,
     })

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -41,6 +41,20 @@ test('a file that came only in part is noticed', async () => {
   const short: RemoteFiles = { ...files, read: () => pieces('012345') }
   const options = { data: { train: '/train' }, folder: join(folder, 'node'), node: 0, nodes: 1, say: () => undefined }
   await expect(stageData({ ...options, files: short })).rejects.toThrow('/train/part has 10 bytes, of which 6 came')
+})
+
+test('a file that was changed on its way is fetched again', async () => {
+  await files.write('/train/part', pieces('0123456789'))
+  let damaged = 2
+  const read: RemoteFiles['read'] = async function* (path) {
+    yield* files.read(path)
+    if (damaged-- > 0) throw new UserError('changed', { code: 'FS_CHECKSUM' })
+  }
+  const options = { data: { train: '/train' }, folder: join(folder, 'node'), node: 0, nodes: 1, say: () => undefined }
+  await stageData({ ...options, files: { ...files, read } })
+  expect(readFileSync(join(folder, 'node/train_data/part'), 'utf8')).toBe('0123456789')
+  damaged = 9
+  await expect(stageData({ ...options, files: { ...files, read } })).rejects.toThrow('changed')
 })
 
 async function* pieces(text: string) {

@@ -45,7 +45,7 @@ export function shareOf(all: readonly RemoteFile[], node: number, nodes: number)
 async function fetchFile(files: RemoteFiles, { path: from, bytes }: RemoteFile, to: string): Promise<void> {
   await onDisk(to, async () => {
     await mkdir(dirname(to), { recursive: true })
-    await pipeline(Readable.from(files.read(from)), createWriteStream(to))
+    await tried(async () => await pipeline(Readable.from(files.read(from)), createWriteStream(to)))
   })
   const { size } = await stat(to)
   if (size !== bytes) throw new Error(`${from} has ${bytes} bytes, of which ${size} came`)
@@ -79,17 +79,21 @@ export async function newFiles(folder: string, given: ReadonlySet<string>): Prom
 const ATTEMPTS = 3
 const AGAIN = ['FS_UNREACHABLE', 'FS_CHECKSUM']
 
-/** Sent again from its beginning where the connection breaks or bytes were changed: a file appears whole or not at all. */
-export async function sendFile(files: RemoteFiles, from: string, to: string): Promise<void> {
-  const { size } = await stat(from)
+/** Again from its beginning where the connection breaks or bytes were changed on their way. */
+async function tried(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await files.write(to, piecesOf(from))
-      break
+      return await work()
     } catch (error) {
       if (!AGAIN.includes((error as UserError).code) || attempt === ATTEMPTS) throw error
     }
   }
+}
+
+/** A file appears whole or not at all. */
+export async function sendFile(files: RemoteFiles, from: string, to: string): Promise<void> {
+  const { size } = await stat(from)
+  await tried(async () => await files.write(to, piecesOf(from)))
   const [there] = await files.list(to)
   if (there?.bytes !== size) throw new Error(`${to} has ${there?.bytes ?? 0} bytes, ${size} were sent`)
 }
