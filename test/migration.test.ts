@@ -1,5 +1,5 @@
 /** @file The page for those who come from PaddlePaddle: the same in both languages, and nothing of the five documents left out. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -13,6 +13,28 @@ test('both have the same code blocks', () => {
   const blocks = (text: string) => [...text.matchAll(/^```[\s\S]*?^```/gm)].map(([block]) => block)
   expect(blocks(chinese)).toEqual(blocks(english))
   expect(blocks(english).length).toBeGreaterThan(5)
+})
+
+test('files of this package that its commands name are there, in the folder to which they went before', () => {
+  const root = join(GUIDE, '../..')
+  const [, ...after] = english.split(/^## (?=[45]\. )/m)
+  let seen = 0
+  for (const [, block] of after.join('').matchAll(/^```sh\n([\s\S]*?)^```/gm)) {
+    let folder = root
+    for (const line of block!.trimEnd().split('\n')) {
+      const [, to] = /^cd (\S+)$/.exec(line) ?? []
+      folder = join(folder, to ?? '')
+      if (to !== undefined) continue
+      const named = [...line.matchAll(/(?:^sh |[ =])((?:\.\/|deploy\/|examples\/)[\w./-]+|\w+\.sh)/g)].map(
+        ([, path]) => path!,
+      )
+      for (const path of named.filter((name) => name !== './output')) {
+        expect([line, existsSync(join(folder, path))]).toEqual([line, true])
+        seen++
+      }
+    }
+  }
+  expect(seen).toBeGreaterThan(7)
 })
 
 test('both have the same headings and rows, and name the same things in each row', () => {

@@ -29,7 +29,7 @@ export function commandTests(bed: () => Bed): void {
       const cards = { 'nvidia.com/gpu': '1' }
       for (const i of [0, 1]) await make(nodeOf(`card-${i}`, { ...cards, cpu: '64' }))
       await make({ ...QUEUE, metadata: { name: 'ctr' }, spec: { weight: 1, reclaimable: true } })
-      await make({ ...PRIORITY, metadata: { name: 'oarfish-high' }, value: 1000, preemptionPolicy: 'Never' })
+      await make({ ...PRIORITY, metadata: { name: 'oarfish-high' }, value: 2000, preemptionPolicy: 'Never' })
       const dir = join(bed().folder, 'server')
       mkdirSync(dir)
       await addGroup(join(dir, 'accounts.json'), 'ctr', { quota: 10_000, priorities: ['high'] })
@@ -105,6 +105,9 @@ export function commandTests(bed: () => Bed): void {
           (document) => document.toJS()?.kind ?? [],
         )
         expect(kinds).toEqual(['ConfigMap', 'Secret', 'ServiceAccount', 'Role', 'RoleBinding', 'Job'])
+        const checked = ['create', '--namespace', 'direct', '--dry-run=server', '-o', 'name', '-f', '-']
+        const taken = await bed().testbed.kubectl(checked, dry.text.slice(dry.text.indexOf('# folder ')))
+        expect(taken).toContain('job.batch.volcano.sh/paddlerec-ctr\n')
         expect((await own.list<VolcanoJob>(RESOURCES.VolcanoJob)).items).toEqual([])
         const first = await run('PS', direct)
         expect([first.code, first.text]).toEqual([0, expect.stringMatching(/Follow it with: oarfish logs job-\w+ -f/)])

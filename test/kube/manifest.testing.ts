@@ -1,4 +1,4 @@
-/** @file deploy/kubernetes' job as `kubectl apply` makes it, and the guide's own, which has no Secret. */
+/** @file What lies in deploy/kubernetes, as `kubectl apply` makes it; and the guide's own job, which has no Secret. */
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { V1Pod } from '@kubernetes/client-node'
@@ -6,7 +6,8 @@ import { describe, expect, test, vi } from 'vitest'
 import { RESOURCES } from '../../src/jobs/kube/index.ts'
 import type { Bed } from './bed.testing.ts'
 
-const MANIFEST = fileURLToPath(new URL('../../deploy/kubernetes/ctr-paddlepaddle-on-volcano.yaml', import.meta.url))
+const FOLDER = fileURLToPath(new URL('../../deploy/kubernetes', import.meta.url))
+const MANIFEST = `${FOLDER}/ctr-paddlepaddle-on-volcano.yaml`
 const TOKEN = /\n {10}envFrom:\n {10}- secretRef: \{ name: ctr-token \}/g
 
 export function manifestTests(bed: () => Bed): void {
@@ -31,6 +32,37 @@ export function manifestTests(bed: () => Bed): void {
       const none = text.replace(TOKEN, '')
       expect(none).not.toContain('ctr-token')
       expect(await podsOf('without-token', none)).toEqual([undefined, undefined, undefined, undefined])
+    })
+  })
+
+  describe('deploy/kubernetes, as its README types it', () => {
+    test('is taken by a cluster, file by file', { timeout: 240_000 }, async () => {
+      await bed().testbed.namespace('deployed')
+      const files = [
+        'pod-reader',
+        'submitter',
+        'queue',
+        'priorities',
+        'volumes/nfs',
+        'volumes/storage-class',
+        'volumes/host-path',
+      ]
+      for (const file of files) {
+        const words = ['apply', '--namespace', 'deployed', '--dry-run=server', '-f', `${FOLDER}/${file}.yaml`]
+        expect([file, await bed().testbed.kubectl(words)]).toEqual([file, expect.stringContaining('(server dry run)')])
+      }
+    })
+
+    test('kubectl apply -k makes the job server with its account', { timeout: 240_000 }, async () => {
+      const { kubectl } = bed().testbed
+      await kubectl(['apply', '-k', `${FOLDER}/job-server`])
+      const image = ['get', 'deployment', 'job-server', '-o', 'jsonpath={.spec.template.spec.containers[0].image}']
+      expect(await kubectl(['-n', 'oarfish', ...image])).toMatch(/^localhost\/oarfish:\d/)
+      const asServer = ['--as', 'system:serviceaccount:oarfish:job-server']
+      expect(await kubectl(['-n', 'oarfish', 'auth', 'can-i', 'create', 'jobs.batch.volcano.sh', ...asServer])).toBe(
+        'yes\n',
+      )
+      await kubectl(['delete', '-k', `${FOLDER}/job-server`, '--wait=false'])
     })
   })
 }

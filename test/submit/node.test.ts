@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, 
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { loadRunConfig, parseBackend } from '../../src/base/config/index.ts'
 import { rendezvous, runNode } from '../../src/jobs/agent/index.ts'
 import { type Job, prepare } from '../../src/jobs/submit/index.ts'
@@ -57,6 +57,22 @@ test('a process that fails ends every node with a code that is not 0, and its lo
   expect(texts.join()).toContain('missing.yaml')
 })
 
+test('nodes that are asked to stop still send their logs, with what processes said last', {
+  timeout: 60_000,
+}, async () => {
+  const command = `trap 'echo saved at the end; exit 0' TERM; echo begun; while :; do sleep 0.1; done`
+  const stop = new AbortController()
+  const running = runJob({ ...jobFrom(''), command }, stop)
+  const begun = (i: number) => readFileSync(join(folder, `logs-${i}/trainer.${i}.log`), 'utf8')
+  await vi.waitFor(() => expect([begun(0), begun(1)]).toEqual(['begun\n', 'begun\n']), 30_000)
+  stop.abort()
+  expect((await running).codes).toEqual([undefined, undefined])
+  for (const i of [0, 1])
+    expect(readFileSync(join(folder, `remote/out/log/trainer.${i}.log`), 'utf8')).toMatch(
+      /^begun\n[\s\S]*saved at the end\n$/,
+    )
+})
+
 test('use_python3 makes python python3', async () => {
   const job = jobFrom('')
   const { codes } = await runJob({ ...job, command: 'python --version', env: { ...job.env, use_python3: '1' } })
@@ -94,10 +110,9 @@ submit: {ak: a, sk: s, nodes: 2, files: "${files}"${startCommand && `, start_cmd
   return { ...one!.job, files: [...here, ...hooks.filter(({ name }) => !own.has(name))] }
 }
 
-async function runJob(job: Job) {
+async function runJob(job: Job, stop = new AbortController()) {
   const messages: string[] = []
   const meeting = exchangeOf(2)
-  const stop = new AbortController()
   const env = { ...process.env, PATH: [at('bin/path'), process.env['PATH']].join(delimiter) }
   const nodes = [0, 1].map(async (node) => {
     const code = await runNode({
