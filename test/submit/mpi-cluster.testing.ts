@@ -186,9 +186,11 @@ export function guideJobs(): readonly GuideJob[] {
   ]
 }
 
-/** A backend of the guide with these values in place of what it leaves open. */
+/** A backend of the guide with these values in place of what it leaves open; it need not have a `start_cmd`. */
 export function filled(backend: string, values: Readonly<Record<string, string>>): string {
-  return backend.replaceAll(/^( +)(\w+): .*$/gm, (line, indent: string, key: string) =>
+  const hasCommand = values['start_cmd'] === undefined || /^ +start_cmd:/m.test(backend)
+  const whole = hasCommand ? backend : backend.replace(/^submit:\n/m, 'submit:\n  start_cmd: ""\n')
+  return whole.replaceAll(/^( +)(\w+): .*$/gm, (line, indent: string, key: string) =>
     values[key] === undefined ? line : `${indent}${key}: "${values[key]}"`,
   )
 }

@@ -56,8 +56,8 @@ describe.skipIf(lacking)(`jobs on two hosts by mpirun ${lacking ?? ''}`, { timeo
   async function served(command: string, keys: Readonly<Record<string, string>>): Promise<string> {
     const { config, backend } = guideJobs()[0]!
     writeFileSync(at('work/config.yaml'), config)
-    const text = filled(backend, { ...filesIn(), group: 'ctr', ...keys })
-    writeFileSync(at('work/backend.yaml'), text.replace(/^submit:\n/m, `submit:\n  start_cmd: "${command}"\n`))
+    const values = { ...filesIn(), group: 'ctr', ...keys, start_cmd: command }
+    writeFileSync(at('work/backend.yaml'), filled(backend, values))
     const submitted = await submit()
     return /"jobId": "([^"]+)"/.exec(submitted.text)![1]!
   }
