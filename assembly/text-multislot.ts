@@ -1,7 +1,8 @@
 /** @file MultiSlot text: `count value ... count value ...`, slots in declared order. */
+import { closeSample } from "./text-encode"
 import { NEWLINE, skipSpace, storeUnsigned } from "./text-number"
 import {
-  BAD_COUNT, closeSample, fail, full, NOT_SIGN, Slot, slots, slotsEnd, SPARSE, state, storeDense, TOO_LONG, TOO_SHORT, WRONG_WIDTH,
+  BAD_COUNT, fail, full, lineCounts, lineSigns, lineSignsEnd, NOT_SIGN, Slot, slots, slotsEnd, SPARSE, state, storeDense, TOO_LONG, TOO_SHORT, WRONG_WIDTH,
 } from "./text-state"
 
 /** Where the last count ended. */
@@ -9,9 +10,9 @@ let countEnd: usize = 0
 
 /** Parses one line from its first token on; returns where it ends, 0 if it is bad or does not fit. */
 export function multiSlotLine(from: usize): usize {
-  const counts: usize = state.counts + state.samples * state.sparseSlots * 4
-  let signs: usize = state.signData + state.signs * 8
-  const signEnd: usize = state.signData + state.maxSigns * 8
+  const counts = lineCounts()
+  let signs = lineSigns()
+  const signEnd = lineSignsEnd()
   let p = from
   for (let s = slots; s < slotsEnd; s += offsetof<Slot>()) {
     const slot = changetype<Slot>(s)
@@ -35,8 +36,7 @@ export function multiSlotLine(from: usize): usize {
   }
   p = skipSpace(p)
   if (<u32>load<u8>(p) != NEWLINE) return fail(TOO_LONG, p, 0, 0)
-  closeSample(signs)
-  return p
+  return closeSample(signs) ? p : full()
 }
 
 /** The number of values at p, 1 to 2^31-1, leaving `countEnd` behind it; 0 if there is none such. */

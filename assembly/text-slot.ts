@@ -1,8 +1,9 @@
 /** @file Slot text: `slot:value slot:value ...`, slots in any order. */
+import { closeSample } from "./text-encode"
 import { find, matches } from "./text-names"
 import { endsValue, NEWLINE, skipSpace, storeUnsigned } from "./text-number"
 import {
-  closeSample, denseList, denseListEnd, fail, FLOAT, full, IGNORED, NO_COLON, NOT_SIGN, Slot, slots, SPARSE, state, storeDense, WRONG_WIDTH,
+  denseList, denseListEnd, fail, FLOAT, full, IGNORED, lineCounts, lineSigns, lineSignsEnd, NO_COLON, NOT_SIGN, Slot, slots, SPARSE, state, storeDense, WRONG_WIDTH,
 } from "./text-state"
 
 /** The slot that started the last line, 0 before the first. */
@@ -11,9 +12,9 @@ let firstSlot: usize = 0
 /** Parses one line from its first token on; returns where it ends, 0 if it is bad or does not fit. */
 export function slotLine(from: usize): usize {
   const sparseSlots = state.sparseSlots
-  const counts: usize = state.counts + state.samples * sparseSlots * 4
-  const signBase: usize = state.signData + state.signs * 8
-  const signEnd: usize = state.signData + state.maxSigns * 8
+  const counts = lineCounts()
+  const signBase = lineSigns()
+  const signEnd = lineSignsEnd()
   clearWords(counts, sparseSlots)
   for (let d = denseList; d < denseListEnd; d += 4) changetype<Slot>(load<u32>(d)).seen = 0
 
@@ -73,8 +74,7 @@ export function slotLine(from: usize): usize {
     if (signs == 0) return full()
   }
   if (!closeDense()) return 0
-  closeSample(signs)
-  return p
+  return closeSample(signs) ? p : full()
 }
 
 /** Zeroes `length` u32; may zero up to three more behind them, which are not in use yet. */

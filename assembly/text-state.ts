@@ -36,6 +36,14 @@ export class State {
   skipped: u32
   /** The value of a slot that a line of slot text does not have. */
   padding: i32
+  /** What is made of raw signs and numbers: see text-encode.ts; 0 when they are the output themselves. */
+  encoding: u32
+  /** Then the raw signs of one line and their counts are here. */
+  rawCounts: u32
+  rawSigns: u32
+  rawEnd: u32
+  /** Signs that the line makes for which there was no room. */
+  wanted: u32
 }
 
 /** One declared slot, or a slot found in the text that is not declared (kind IGNORED). */
@@ -120,13 +128,21 @@ export function fail(code: u32, position: usize, slot: usize, count: u32): usize
   return 0
 }
 
-/** Counts the sample in, its signs ending at `signs`. */
+// Where the line's signs go and their counts: to their place among the samples, unless something is made of them first.
 // @ts-ignore: decorator
 @inline
-export function closeSample(signs: usize): void {
-  state.signs = <u32>((signs - state.signData) >> 3)
-  state.samples += 1
-  store<u32>(state.starts + state.samples * 4, state.signs)
+export function lineCounts(): usize {
+  return state.encoding != 0 ? state.rawCounts : state.counts + state.samples * state.sparseSlots * 4
+}
+// @ts-ignore: decorator
+@inline
+export function lineSigns(): usize {
+  return state.encoding != 0 ? state.rawSigns : state.signData + state.signs * 8
+}
+// @ts-ignore: decorator
+@inline
+export function lineSignsEnd(): usize {
+  return state.encoding != 0 ? state.rawEnd : state.signData + state.maxSigns * 8
 }
 
 /** Appends one value to a dense slot; values beyond its width are only counted. Returns where the value ends, 0 if it is bad. */

@@ -3,6 +3,7 @@
  * src/base/kernel/text.ts lays out the private memory, src/base/kernel/text-reference.testing.ts is the plain version with the same results.
  * The text given is whole lines, each ended by a newline, followed by at least 32 readable bytes.
  */
+import { encodeColumns, prepareEncoding } from "./text-encode"
 import { multiSlotLine } from "./text-multislot"
 import { remember } from "./text-names"
 import { NEWLINE, skipSpace } from "./text-number"
@@ -18,6 +19,7 @@ export function heapBase(): usize {
 
 export function configure(at: usize): void {
   setState(at)
+  prepareEncoding()
   for (let s = slots; s < slotsEnd; s += offsetof<Slot>()) remember(s)
 }
 
@@ -58,6 +60,7 @@ function parseLines(from: usize, to: usize, multiSlot: bool): u32 {
 }
 
 function finish(status: u32, position: usize): u32 {
+  encodeColumns()
   state.position = <u32>position
   return status
 }

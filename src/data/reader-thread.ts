@@ -4,6 +4,7 @@ import { toPlainError } from '../base/util/index.ts'
 import { type Columns, packColumns, type Shape, shapeOf } from './batch.ts'
 import { dropZeros } from './columns.ts'
 import { baseSlots, fromText, textSlots, withCrosses } from './features/columns.ts'
+import { textEncoding } from './features/text-encoding.ts'
 import type { FromReaderThread, ReaderThreadData, ToReaderThread } from './messages.ts'
 import { killTree } from './pipes/pipe.ts'
 import { createPipeSource } from './pipes/pipe-source.ts'
@@ -122,10 +123,12 @@ function bytesOf({ counts, starts, signs, dense }: Columns): number {
   return [counts, starts, signs, ...dense].reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
-/** Text has raw numbers; readers of tables and of users encode values as they come. */
-function converterOf({ slots, userReader, table }: ReaderThreadData): (columns: Columns) => Columns {
-  const [encode, cross] = [userReader || table ? undefined : fromText(slots), withCrosses(slots)]
-  return (columns) => cross(encode ? encode(columns) : columns)
+/** The kernel of text makes features itself, readers of tables and of users all but crosses; Python gives raw numbers. */
+function converterOf({ slots, userReader, python, table }: ReaderThreadData): (columns: Columns) => Columns {
+  const cross = withCrosses(slots)
+  if (userReader || table) return cross
+  const encode = python ? fromText(slots) : undefined
+  return (columns) => (encode ? cross(encode(columns)) : columns)
 }
 
 /** Opens chunks of whatever kind the settings lead to. */
@@ -137,7 +140,7 @@ function sourcesOf(own: ReaderThreadData): OpenSource {
     return ({ chunk }) => user(chunk)
   }
   if (python) return createPythonSource({ ...settings, python })
-  const text = createTextSources(settings)
+  const text = createTextSources({ ...settings, encoding: textEncoding(own.slots) })
   const piped = pipe && createPipeSource(text, { ...settings, pipe })
   let tables: TableSources | undefined
   const table = async function* ({ chunk }: ChunkJob): Source {

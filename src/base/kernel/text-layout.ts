@@ -1,4 +1,5 @@
 /** @file Where everything lies in the text kernel's memory. Field orders mirror the classes State and Slot of assembly/text.ts. */
+import { type DenseColumn, placeEncoding, type TextEncoding } from './text-encoding.ts'
 
 /** A slot as the parser needs it: the shape of data's Slot. */
 export type TextSlot =
@@ -34,19 +35,28 @@ export const STATE = [
   'skipBad',
   'skipped',
   'padding',
+  'encoding',
+  'rawCounts',
+  'rawSigns',
+  'rawEnd',
+  'wanted',
 ] as const
 
 export interface TextLayout {
   readonly state: number
   readonly text: number
+  /** Bytes of text. */
+  readonly capacity: number
   readonly end: number
-  readonly sparseSlots: number
+  /** Of the columns that come out. */
+  readonly outSlots: number
   readonly maxSamples: number
   readonly maxSigns: number
   readonly counts: number
   readonly starts: number
+  /** Behind everything else, so that there can be more of them: bytes behind the last are room that is written to. */
   readonly signs: number
-  readonly dense: readonly { readonly at: number; readonly width: number; readonly dtype: 'float32' | 'int64' }[]
+  readonly dense: readonly DenseColumn[]
   /** Fills in state and slot records. */
   write(buffer: ArrayBuffer): void
   ignoredName(buffer: ArrayBuffer, number: number): string
@@ -68,15 +78,20 @@ export interface TextRules {
   readonly skipBad?: boolean | undefined
   /** The value of a slot that a line of slot text does not have: a whole number. @default 0 */
   readonly padding?: number | undefined
+  /** What becomes of raw values. @default nothing: the columns hold them as they are */
+  readonly encoding?: TextEncoding | undefined
 }
 
 export function layOutText(slots: readonly TextSlot[], capacity: number, rules: TextRules, base: number): TextLayout {
-  const areas = placeAreas(slots, capacity, base)
+  const areas = placeAreas(slots, capacity, base, rules.encoding)
   return {
     ...areas,
+    capacity,
+    dense: areas.encoding?.dense ?? areas.dense,
     write: (buffer) => {
       writeState(buffer, areas, slots.length, rules)
       writeSlots(buffer, areas, slots)
+      areas.encoding?.write(buffer)
     },
     ignoredName: (buffer, number) => {
       const at = areas.ignoredRecords + number * IGNORED_BYTES
@@ -86,11 +101,15 @@ export function layOutText(slots: readonly TextSlot[], capacity: number, rules: 
   }
 }
 
+/** Sixteen at a time are copied. */
+export const signBytes = (signs: number): number => signs * 8 + 16
+
 type Areas = ReturnType<typeof placeAreas>
 
 /** Sizes, and the address of everything, one behind the other from `base` on. */
-function placeAreas(slots: readonly TextSlot[], capacity: number, base: number) {
+function placeAreas(slots: readonly TextSlot[], capacity: number, base: number, encoding: TextEncoding | undefined) {
   const sparseSlots = slots.filter((slot) => slot.kind === 'sparse').length
+  const outSlots = encoding ? encoding.sparse.length : sparseSlots
   const rowBytes = slots.reduce((sum, slot) => sum + (slot.kind === 'sparse' ? 4 : slot.width * 8), 4)
   const maxSamples = Math.max(16, Math.min(MAX_SAMPLES, Math.floor(COLUMN_BYTES / rowBytes)))
   // One line always fits: a sign takes two bytes of text, and each slot may add a sign of its own.
@@ -113,23 +132,27 @@ function placeAreas(slots: readonly TextSlot[], capacity: number, base: number) 
     ignoredRecords: take((MAX_IGNORED + 1) * IGNORED_BYTES),
     denseRecords: take(slots.length * 4),
     hash: take(hashSize * 4),
-    counts: take(maxSamples * sparseSlots * 4 + 16),
+    counts: take(maxSamples * outSlots * 4 + 16),
     starts: take((maxSamples + 1) * 4),
     dense: slots.flatMap((slot) =>
       slot.kind === 'dense' ? [{ at: take(maxSamples * slot.width * 8), width: slot.width, dtype: slot.dtype }] : [],
     ),
-    signs: take(maxSigns * 8),
     tokenSlots: take(maxSigns * 4),
     tokenSigns: take(maxSigns * 8 + sparseSlots * 4),
     text: take(capacity + PADDING),
+    rawCounts: take(encoding ? sparseSlots * 4 + 16 : 0),
+    rawSigns: take(encoding ? maxSigns * 8 + 16 : 0),
   }
-  return { ...areas, end, sparseSlots, maxSamples, maxSigns, hashSize }
+  const raw = { sparse: sparseSlots, dense: areas.dense, samples: maxSamples }
+  const placed = encoding && placeEncoding(encoding, raw, take)
+  const signs = take(signBytes(maxSigns))
+  return { ...areas, encoding: placed, signs, end, sparseSlots, outSlots, maxSamples, maxSigns, hashSize }
 }
 
 function writeState(buffer: ArrayBuffer, areas: Areas, slots: number, { skipBad = false, padding = 0 }: TextRules) {
   const { state, sparseSlots, maxSamples, maxSigns, counts, starts, signs, records, ignoredRecords } = areas
-  const { denseRecords, hash, hashSize, tokenSlots, tokenSigns } = areas
-  const values: Partial<Record<(typeof STATE)[number], number>> = {
+  const { denseRecords, hash, hashSize, tokenSlots, tokenSigns, encoding, rawCounts, rawSigns } = areas
+  const values: { readonly [K in (typeof STATE)[number]]?: number | undefined } = {
     sparseSlots,
     slots,
     maxSamples,
@@ -147,6 +170,10 @@ function writeState(buffer: ArrayBuffer, areas: Areas, slots: number, { skipBad 
     tokenSigns,
     skipBad: skipBad ? 1 : 0,
     padding,
+    encoding: encoding?.at,
+    rawCounts,
+    rawSigns,
+    rawEnd: rawSigns + maxSigns * 8,
   }
   new Uint32Array(buffer, state, STATE.length).set(STATE.map((name) => values[name] ?? 0))
 }

@@ -1,12 +1,13 @@
 /** @file Binding of the text kernel: one thread's parser over a private memory that holds the text and the parsed columns. */
 import { readFileSync } from 'node:fs'
-import { packageFile } from '../util/index.ts'
+import { packageFile, UserError } from '../util/index.ts'
 import { pagesFor } from './load.ts'
-import { layOutText, STATE, type TextLayout, type TextRules, type TextSlot } from './text-layout.ts'
+import { layOutText, STATE, signBytes, type TextLayout, type TextRules, type TextSlot } from './text-layout.ts'
 
 export const TEXT_FORMATS = ['slot', 'multislot'] as const
 export type TextFormat = (typeof TEXT_FORMATS)[number]
 
+export type { SignSource, TextEncoding, ValueSource } from './text-encoding.ts'
 export type { TextSlot } from './text-layout.ts'
 
 /** What can be wrong with a line, in the order of the kernel's error codes (from 1). */
@@ -75,33 +76,71 @@ interface TextExports {
 /** What the kernel's own constants may take at the start of memory. */
 const STATIC_BYTES = 8 * 1024
 
+/** Half a gigabyte of them. */
+const MAX_LINE_SIGNS = 2 ** 26
+
 /** A parser for `capacity` bytes of text at a time: also the longest line it can hold. `skipBad` counts bad lines and goes on. */
 export function createTextParser(slots: readonly TextSlot[], capacity: number, rules: TextRules = {}): TextParser {
   const layout = layOutText(slots, capacity, rules, STATIC_BYTES)
   const memory = new WebAssembly.Memory({ initial: pagesFor(layout.end) })
-  const buffer = memory.buffer as ArrayBuffer
   const kernel = instantiate(memory)
   if (kernel.heapBase() > STATIC_BYTES)
     throw new Error(`internal: the text kernel has ${kernel.heapBase()} static bytes`)
-  layout.write(buffer)
+  layout.write(memory.buffer as ArrayBuffer)
   kernel.configure(layout.state)
   const parseWith = { slot: kernel.parseSlotText, multislot: kernel.parseMultiSlotText }
-  const state = new Uint32Array(buffer, layout.state, STATE.length)
+  let views = viewsOf(memory, layout, layout.maxSigns)
   let ignoredTaken = 0
+  const parse: TextParser['parse'] = (format, from, to) => {
+    const status = parseWith[format](layout.text + from, layout.text + to)
+    const result = readResult(views.state, status, layout.text)
+    if (result.status !== 'full' || result.samples > 0) return result
+    // A raw line always fits; one whose slots are crossed may not.
+    views = withRoom(memory, layout, views)
+    return parse(format, from, to)
+  }
   return {
     capacity,
-    text: new Uint8Array(buffer, layout.text, capacity),
-    ...columns(buffer, layout),
-    parse: (format, from, to) =>
-      readResult(state, parseWith[format](layout.text + from, layout.text + to), layout.text),
+    get text() {
+      return views.text
+    },
+    get counts() {
+      return views.counts
+    },
+    get starts() {
+      return views.starts
+    },
+    get signs() {
+      return views.signs
+    },
+    get dense() {
+      return views.dense
+    },
+    parse,
     checksum: (from, to, seed) => kernel.checksum(layout.text + from, layout.text + to, seed) >>> 0,
     takeIgnored: () => {
-      const found = field(state, 'ignored')
+      const found = field(views.state, 'ignored')
+      const { buffer } = views.text
       const names = Array.from({ length: found - ignoredTaken }, (_, i) => layout.ignoredName(buffer, ignoredTaken + i))
       ignoredTaken = found
       return names
     },
   }
+}
+
+/** Makes room for twice the signs that the line wanted, in one line beyond what any model sees. */
+function withRoom(memory: WebAssembly.Memory, layout: TextLayout, { state }: Views): Views {
+  const wanted = field(state, 'wanted')
+  if (wanted > MAX_LINE_SIGNS)
+    throw new UserError(`Crosses make more than ${MAX_LINE_SIGNS} signs of one line.`, {
+      code: 'DATA_SAMPLE',
+      hint: 'Cross slots with fewer signs in a sample.',
+    })
+  const signs = Math.min(2 * wanted, MAX_LINE_SIGNS)
+  memory.grow(pagesFor(layout.signs + signBytes(signs)) - pagesFor(memory.buffer.byteLength))
+  const views = viewsOf(memory, layout, signs)
+  views.state[STATE.indexOf('maxSigns')] = signs
+  return views
 }
 
 function instantiate(memory: WebAssembly.Memory): TextExports {
@@ -110,11 +149,16 @@ function instantiate(memory: WebAssembly.Memory): TextExports {
   return new WebAssembly.Instance(module, { env: { memory, decimal } }).exports as unknown as TextExports
 }
 
-function columns(buffer: ArrayBuffer, layout: TextLayout) {
+type Views = ReturnType<typeof viewsOf>
+
+function viewsOf(memory: WebAssembly.Memory, layout: TextLayout, maxSigns: number) {
+  const buffer = memory.buffer as ArrayBuffer
   return {
-    counts: new Uint32Array(buffer, layout.counts, layout.maxSamples * layout.sparseSlots),
+    state: new Uint32Array(buffer, layout.state, STATE.length),
+    text: new Uint8Array(buffer, layout.text, layout.capacity),
+    counts: new Uint32Array(buffer, layout.counts, layout.maxSamples * layout.outSlots),
     starts: new Uint32Array(buffer, layout.starts, layout.maxSamples + 1),
-    signs: new BigUint64Array(buffer, layout.signs, layout.maxSigns),
+    signs: new BigUint64Array(buffer, layout.signs, maxSigns),
     dense: layout.dense.map(({ at, width, dtype }) =>
       dtype === 'float32'
         ? new Float32Array(buffer, at, layout.maxSamples * width)

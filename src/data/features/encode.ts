@@ -2,6 +2,7 @@
 import { UserError } from '../../base/util/index.ts'
 import type { Slot } from '../batch.ts'
 import { addText, bucketOf, type Feature, type LogFeature, lanesOf, step } from './feature.ts'
+import { signedLog } from './log.ts'
 
 /** One raw value: a cell, an item of a sample or of a request. */
 export type Raw = string | number | bigint
@@ -92,10 +93,7 @@ const ENCODERS: {
       return low
     }
   },
-  log: (_, name) => (raw) => {
-    const value = numberOf(raw, name, 'log')
-    return value < 0 ? -Math.log1p(-value) : Math.log1p(value)
-  },
+  log: (_, name) => (raw) => signedLog(numberOf(raw, name, 'log')),
 }
 
 /** Frequent values are hashed once. */

@@ -2,7 +2,8 @@
 import { createTextParser, type TextFormat } from '../../base/kernel/index.ts'
 import type { Columns, Slot } from '../batch.ts'
 import { joinColumns, sliceColumns } from '../columns.ts'
-import { fromText, textSlots, withCrosses } from '../features/columns.ts'
+import { textSlots } from '../features/columns.ts'
+import { textEncoding } from '../features/text-encoding.ts'
 import { badLineError } from './bad-line.ts'
 import { afterMark, formatOf } from './head.ts'
 
@@ -23,10 +24,11 @@ const NEWLINE = 10
 const FIRST_CAPACITY = 64 * 1024
 
 export function createTextBlockParser(all: readonly Slot[]): TextBlockParser {
-  const [slots, encode, cross] = [textSlots(all), fromText(all), withCrosses(all)]
-  let parser = createTextParser(slots, FIRST_CAPACITY)
+  const [slots, encoding] = [textSlots(all), textEncoding(all)]
+  const parserFor = (bytes: number) => createTextParser(slots, bytes, { encoding })
+  let parser = parserFor(FIRST_CAPACITY)
   return ({ text, format = 'auto', file, linesBefore = 0 }) => {
-    if (text.length + 1 > parser.capacity) parser = createTextParser(slots, 2 * (text.length + 1))
+    if (text.length + 1 > parser.capacity) parser = parserFor(2 * (text.length + 1))
     parser.text.set(text)
     parser.text[text.length] = NEWLINE
     const end = text.length + 1
@@ -45,10 +47,10 @@ export function createTextBlockParser(all: readonly Slot[]): TextBlockParser {
           error: { ...result.error, position: result.error.position - start },
         })
       }
-      parts.push(sliceColumns(slots, { ...parser, samples: result.samples }, 0, result.samples))
+      parts.push(sliceColumns(all, { ...parser, samples: result.samples }, 0, result.samples))
       position = result.position
       lines += result.lines
     }
-    return cross(encode(joinColumns(slots, parts)))
+    return joinColumns(all, parts)
   }
 }

@@ -1,6 +1,6 @@
 /** @file Text sources on a reader thread: a byte range of a plain file, a gzip file or a stream, parsed to parts in order. */
 import { anyFiles, type ReadFile } from '../../base/fs/index.ts'
-import { createTextParser, type TextFormat, type TextParser } from '../../base/kernel/index.ts'
+import { createTextParser, type TextEncoding, type TextFormat, type TextParser } from '../../base/kernel/index.ts'
 import type { Columns, Slot } from '../batch.ts'
 import type { ReaderSettings } from '../messages.ts'
 import { CHUNK_BYTES, type Chunk } from '../plan.ts'
@@ -34,7 +34,10 @@ export interface TextSources {
   stream(chunk: Chunk, format: TextFormat, text: TextStream, checked?: boolean): Source
 }
 
-export type TextSettings = Pick<ReaderSettings, 'slots' | 'onBadLine' | 'leadingFields' | 'padding'>
+export interface TextSettings extends Pick<ReaderSettings, 'slots' | 'onBadLine' | 'leadingFields' | 'padding'> {
+  /** What becomes of the slots, which are raw ones then. */
+  readonly encoding?: TextEncoding | undefined
+}
 
 const NEWLINE = 10
 /** Text of a stream that is parsed at a time. */
@@ -66,10 +69,10 @@ interface TextArea {
   reserve(bytes: number, used: number, file: string): void
 }
 
-function createTextArea({ slots, onBadLine, leadingFields = 0, padding = 0 }: TextSettings): TextArea {
+function createTextArea({ slots, onBadLine, leadingFields = 0, padding = 0, encoding }: TextSettings): TextArea {
   // A line left out would give its instance id to the next one.
   const skipBad = onBadLine === 'skip' && leadingFields === 0
-  const parserFor = (bytes: number) => createTextParser(slots, bytes, { skipBad, padding })
+  const parserFor = (bytes: number) => createTextParser(slots, bytes, { skipBad, padding, encoding })
   let parser = parserFor(CHUNK_BYTES + 2 * OVERRUN)
   return {
     get parser() {

@@ -1,0 +1,191 @@
+/** @file What the text kernel makes of raw values, as plain data and as records in its memory: the classes of assembly/text-encode.ts. */
+
+/** One entry for each slot of the output; raw slots are counted among those of their kind, the sparse or the dense ones. */
+export interface TextEncoding {
+  readonly sparse: readonly SignSource[]
+  readonly dense: readonly ValueSource[]
+}
+
+/** Where a hash starts, both halves of it, and below which number it ends. */
+interface Hashing {
+  readonly begun: { readonly a: number; readonly b: number }
+  readonly buckets: number
+}
+
+export type SignSource =
+  | { readonly kind: 'copy'; readonly from: number }
+  | ({ readonly kind: 'hash'; readonly from: number } & Hashing)
+  | { readonly kind: 'vocabulary'; readonly from: number; readonly places: ReadonlyMap<bigint, number> }
+  | { readonly kind: 'bucketise'; readonly from: number; readonly boundaries: readonly number[] }
+  /** The same of the first value of a dense slot. */
+  | { readonly kind: 'number'; readonly from: number; readonly boundaries: readonly number[] }
+  /** Of other slots of the output. */
+  | ({ readonly kind: 'cross'; readonly of: readonly number[] } & Hashing)
+
+export interface ValueSource {
+  /** Of which kind the raw slot is. */
+  readonly kind: 'sparse' | 'dense'
+  readonly from: number
+  readonly width: number
+  readonly dtype: 'float32' | 'int64'
+  readonly isLog: boolean
+}
+
+/** A dense column in the kernel's memory. */
+export interface DenseColumn {
+  readonly at: number
+  readonly width: number
+  readonly dtype: 'float32' | 'int64'
+}
+
+/** Reserves so many bytes and returns where they are. */
+type Take = (bytes: number) => number
+
+const KINDS = { copy: 0, hash: 1, vocabulary: 2, bucketise: 3, number: 4, cross: 5 } as const
+const FILLS = { same: 0, sparse: 1, dense: 2 } as const
+const HEAD_BYTES = 36
+const OP_BYTES = 48
+const FILL_BYTES = 32
+const PAIR_BYTES = 16
+
+export interface PlacedEncoding {
+  /** The record of it all. */
+  readonly at: number
+  readonly dense: readonly DenseColumn[]
+  write(buffer: ArrayBuffer): void
+}
+
+/** Places for `encoding` of samples whose raw slots are given: `rawSparse` sparse ones and the dense columns. */
+export function placeEncoding(
+  encoding: TextEncoding,
+  raw: { readonly sparse: number; readonly dense: readonly DenseColumn[]; readonly samples: number },
+  take: Take,
+): PlacedEncoding {
+  const ops = opsOf(encoding.sparse).map((op) => ({ ...op, data: take(dataBytes(op.source)) }))
+  const crosses = ops.filter(({ source }) => source.kind === 'cross').length
+  const fills = fillsOf(encoding.dense, raw, take)
+  const slots = encoding.sparse.length
+  const offsets = (count: number) => take((count + 1) * 4)
+  const at = take(HEAD_BYTES)
+  const records = { ops: take(ops.length * OP_BYTES), fills: take(fills.length * FILL_BYTES) }
+  const lines = [offsets(raw.sparse), offsets(slots), offsets(Math.max(raw.sparse, slots))] as const
+  return {
+    at,
+    dense: fills.map(({ target }) => target),
+    write: (buffer) => {
+      const [opsAt, fillsAt] = [records.ops, records.fills]
+      const opsEnd = opsAt + ops.length * OP_BYTES
+      const fillsEnd = fillsAt + fills.length * FILL_BYTES
+      const head = [slots, opsAt, opsEnd - crosses * OP_BYTES, opsEnd, fillsAt, fillsEnd, ...lines]
+      new Uint32Array(buffer, at, head.length).set(head)
+      new Uint32Array(buffer, lines[2], Math.max(raw.sparse, slots) + 1).forEach((_, i, ones) => {
+        ones[i] = 8 * i
+      })
+      for (const [i, op] of ops.entries()) writeOp(buffer, opsAt + i * OP_BYTES, op, raw.dense)
+      for (const [i, fill] of fills.entries()) writeFill(buffer, fillsAt + i * FILL_BYTES, fill, raw.dense)
+    },
+  }
+}
+
+interface Op {
+  readonly source: SignSource
+  readonly place: number
+  /** Slots that are copied at once. */
+  readonly run: number
+}
+
+/** Crosses behind what they are made of; raw slots that follow each other in both are one op. */
+function opsOf(sources: readonly SignSource[]): readonly Op[] {
+  const ops: { source: SignSource; place: number; run: number }[] = []
+  for (const [place, source] of sources.entries()) {
+    const last = ops.at(-1)
+    if (last?.source.kind === 'copy' && source.kind === 'copy' && last.source.from + last.run === source.from) last.run++
+    else ops.push({ source, place, run: 1 })
+  }
+  const isCross = ({ source }: Op) => source.kind === 'cross'
+  return [...ops.filter((op) => !isCross(op)), ...ops.filter(isCross)]
+}
+
+/** At most half of the table is used. */
+const tableSize = (words: number) => 2 ** Math.ceil(Math.log2(2 * words + 2))
+
+function dataBytes(source: SignSource): number {
+  if ('boundaries' in source) return source.boundaries.length * 8
+  if (source.kind === 'cross') return source.of.length * 4
+  return source.kind === 'vocabulary' ? tableSize(source.places.size) * PAIR_BYTES : 0
+}
+
+function writeOp(
+  buffer: ArrayBuffer,
+  at: number,
+  { source, place, run, data }: Op & { readonly data: number },
+  columns: readonly DenseColumn[],
+): void {
+  const column = source.kind === 'number' ? columns[source.from]! : undefined
+  const from = column ? column.at : source.kind === 'cross' ? 0 : source.from
+  const list = 'boundaries' in source ? source.boundaries : source.kind === 'cross' ? source.of : undefined
+  const isFloat = column?.dtype === 'float32'
+  const [a, b] = column ? [column.width * (isFloat ? 4 : 8), Number(isFloat)] : lanesIn(source)
+  const mask = source.kind === 'vocabulary' ? tableSize(source.places.size) - 1 : 0
+  const words = [KINDS[source.kind], from, list?.length ?? run, place, data, a, b, mask]
+  new Uint32Array(buffer, at, words.length).set(words)
+  if ('buckets' in source) {
+    new BigUint64Array(buffer, at + 32, 1)[0] = BigInt(source.buckets)
+    new Float64Array(buffer, at + 40, 1)[0] = 1 / source.buckets
+  }
+  if ('boundaries' in source) new Float64Array(buffer, data, source.boundaries.length).set(source.boundaries)
+  if (source.kind === 'cross') new Uint32Array(buffer, data, source.of.length).set(source.of)
+  if (source.kind === 'vocabulary') writePlaces(new BigUint64Array(buffer, data, 2 * (mask + 1)), source.places)
+}
+
+const lanesIn = (source: SignSource): readonly [number, number] =>
+  'begun' in source ? [source.begun.a, source.begun.b] : [0, 0]
+
+/** Pairs of id and place; a place of 0 is free. */
+function writePlaces(table: BigUint64Array, places: ReadonlyMap<bigint, number>): void {
+  const mask = table.length / 2 - 1
+  for (const [id, place] of places) {
+    let at = hashOfId(id) & mask
+    while (table[2 * at + 1] !== 0n) at = (at + 1) & mask
+    table[2 * at] = id
+    table[2 * at + 1] = BigInt(place)
+  }
+}
+
+/** As in assembly/text-encode.ts. */
+function hashOfId(id: bigint): number {
+  const [low, high] = [Number(id & 0xffffffffn), Number(id >> 32n)]
+  const hash = Math.imul(low ^ Math.imul(high, 0x85ebca6b), 0x9e3779b1)
+  return (hash ^ (hash >>> 15)) >>> 0
+}
+
+interface Fill extends ValueSource {
+  readonly target: DenseColumn
+}
+
+/** A raw column is its slot's own where it has the same form, unless another slot already has it. */
+function fillsOf(
+  sources: readonly ValueSource[],
+  raw: { readonly dense: readonly DenseColumn[]; readonly samples: number },
+  take: Take,
+): readonly Fill[] {
+  const taken = new Set<DenseColumn>()
+  return sources.map((source) => {
+    const { width, dtype } = source
+    const own = source.kind === 'dense' ? raw.dense[source.from]! : undefined
+    if (own && own.width === width && own.dtype === dtype && !taken.has(own)) {
+      taken.add(own)
+      return { ...source, target: own }
+    }
+    return { ...source, target: { at: take(raw.samples * width * 8 + 16), width, dtype } }
+  })
+}
+
+function writeFill(buffer: ArrayBuffer, at: number, fill: Fill, columns: readonly DenseColumn[]): void {
+  const { target, width, dtype, isLog } = fill
+  const column = fill.kind === 'dense' ? columns[fill.from]! : undefined
+  const kind = column?.at === target.at ? 'same' : fill.kind
+  const from = column ? [column.at, column.width, Number(column.dtype === 'float32')] : [fill.from, 0, 0]
+  const words = [FILLS[kind], ...from, target.at, width, Number(dtype === 'float32'), Number(isLog)]
+  new Uint32Array(buffer, at, words.length).set(words)
+}
