@@ -11,6 +11,8 @@ import { state } from "./text-state"
 export class Encoding {
   /** Of the output. */
   sparseSlots: u32
+  /** Whether what is made of a line with one sign in each raw slot may be written over it. */
+  inPlace: u32
   /** Records of Op: crosses behind all others, these in the order of their places. */
   ops: u32
   crosses: u32
@@ -84,16 +86,26 @@ export function closeSample(signs: usize): bool {
   return true
 }
 
+/** Samples before this one have one sign in each slot, as the counts already say since the call before. */
+let onesBefore: u32 = 0
+
 function encodeSample(signs: usize): bool {
   const encoding = changetype<Encoding>(state.encoding)
   const slots = encoding.sparseSlots
   const counts: usize = state.counts + state.samples * slots * 4
+  const out: usize = state.signData + state.signs * 8
+  let raw = out + state.shift
   let rawOffsets: usize = encoding.ones
   let offsets: usize = encoding.ones
   // Every raw slot has a sign: where there are no more signs than slots, each has one, and so has the output.
-  if (<u32>((signs - state.rawSigns) >> 3) == state.sparseSlots) {
-    for (let at = counts, end = counts + slots * 4; at < end; at += 16) v128.store(at, i32x4.splat(1))
-  } else {
+  const ones = <u32>((signs - raw) >> 3) == state.sparseSlots
+  if (!ones || encoding.inPlace == 0) {
+    memory.copy(state.rawSigns, raw, signs - raw)
+    raw = state.rawSigns
+  }
+  if (ones) countOnes(counts, slots)
+  else {
+    onesBefore = min(onesBefore, state.samples)
     rawOffsets = encoding.rawOffsets
     offsets = encoding.offsets
     sumCounts(state.rawCounts, state.sparseSlots, rawOffsets)
@@ -101,17 +113,22 @@ function encodeSample(signs: usize): bool {
   }
   const total = load<u32>(offsets + slots * 4) >> 3
   if (total > state.maxSigns - state.signs) return tooMany(total)
-  const out: usize = state.signData + state.signs * 8
-  for (let at: usize = encoding.ops; at < <usize>encoding.crosses; at += offsetof<Op>()) makeSigns(changetype<Op>(at), rawOffsets, out, offsets)
+  for (let at: usize = encoding.fills; at < <usize>encoding.fillsEnd; at += offsetof<Fill>()) {
+    if (changetype<Fill>(at).kind == IDS) fillIds(changetype<Fill>(at), raw, rawOffsets)
+  }
+  for (let at: usize = encoding.ops; at < <usize>encoding.crosses; at += offsetof<Op>()) makeSigns(changetype<Op>(at), raw, rawOffsets, out, offsets)
   for (let at: usize = encoding.crosses; at < <usize>encoding.opsEnd; at += offsetof<Op>()) {
     const op = changetype<Op>(at)
     cross(op.data, op.data + op.length * 4, op, op.a, op.b, counts, out, offsets, out + load<u32>(offsets + op.place * 4))
   }
-  for (let at: usize = encoding.fills; at < <usize>encoding.fillsEnd; at += offsetof<Fill>()) {
-    if (changetype<Fill>(at).kind == IDS) fillIds(changetype<Fill>(at), rawOffsets)
-  }
   state.signs += total
   return true
+}
+
+function countOnes(counts: usize, slots: u32): void {
+  if (state.samples < onesBefore) return
+  for (let at = counts, end = counts + slots * 4; at < end; at += 16) v128.store(at, i32x4.splat(1))
+  onesBefore += u32(state.samples == onesBefore)
 }
 
 function tooMany(signs: u32): bool {
@@ -148,7 +165,7 @@ function countSigns(encoding: Encoding, counts: usize): bool {
   return true
 }
 
-function makeSigns(op: Op, rawOffsets: usize, out: usize, offsets: usize): void {
+function makeSigns(op: Op, line: usize, rawOffsets: usize, out: usize, offsets: usize): void {
   const kind = op.kind
   let target = out + load<u32>(offsets + op.place * 4)
   if (kind == NUMBER) {
@@ -156,11 +173,11 @@ function makeSigns(op: Op, rawOffsets: usize, out: usize, offsets: usize): void 
     store<u64>(target, bucketise(op, op.b != 0 ? <f64>load<f32>(cell) : rounded(<f64>load<i64>(cell))))
     return
   }
-  let raw: usize = state.rawSigns + load<u32>(rawOffsets + op.from * 4)
-  const end: usize = state.rawSigns + load<u32>(rawOffsets + (op.from + (kind == COPY ? op.length : 1)) * 4)
+  let raw = line + load<u32>(rawOffsets + op.from * 4)
+  if (kind == COPY && raw == target) return
+  const end = line + load<u32>(rawOffsets + (op.from + (kind == COPY ? op.length : 1)) * 4)
   if (kind == COPY) {
-    // What goes beyond its end is made later, or is room behind the signs.
-    for (; raw < end; raw += 16, target += 16) v128.store(target, v128.load(raw))
+    for (; raw < end; raw += 8, target += 8) store<u64>(target, load<u64>(raw))
     return
   }
   for (; raw < end; raw += 8, target += 8) {
@@ -232,9 +249,9 @@ function cross(list: usize, listEnd: usize, op: Op, a: u32, b: u32, counts: usiz
 }
 
 /** Values of a field that is an id too; 0 where there are fewer. */
-function fillIds(fill: Fill, rawOffsets: usize): void {
-  const first: usize = state.rawSigns + load<u32>(rawOffsets + fill.from * 4)
-  const end: usize = state.rawSigns + load<u32>(rawOffsets + fill.from * 4, 4)
+function fillIds(fill: Fill, line: usize, rawOffsets: usize): void {
+  const first = line + load<u32>(rawOffsets + fill.from * 4)
+  const end = line + load<u32>(rawOffsets + fill.from * 4, 4)
   for (let i: u32 = 0; i < fill.width; ++i) {
     const id: u64 = first + i * 8 < end ? load<u64>(first + i * 8) : 0
     const cell = state.samples * fill.width + i

@@ -1,5 +1,20 @@
 /** @file The logarithm of declared features, four values at once: src/data/features/log.ts is the plain version with the same bits. */
 
+/** Loaded from memory: the engine would build each anew for every four values, which takes as long as the arithmetic. */
+const ONES = memory.data<f32>([1, 1, 1, 1], 16)
+const TWOS = memory.data<f32>([2, 2, 2, 2], 16)
+const QUARTERS = memory.data<f32>([0.25, 0.25, 0.25, 0.25], 16)
+/** From the bits of 1 + a to those of 2^(k-2), behind which EXPONENTS leaves nothing. */
+const SHIFTS = memory.data<u32>([0xff4afb0d, 0xff4afb0d, 0xff4afb0d, 0xff4afb0d], 16)
+const EXPONENTS = memory.data<u32>([0xff800000, 0xff800000, 0xff800000, 0xff800000], 16)
+const INVERSES = memory.data<u32>([0x7f000000, 0x7f000000, 0x7f000000, 0x7f000000], 16)
+const SIGNS = memory.data<u32>([0x80000000, 0x80000000, 0x80000000, 0x80000000], 16)
+const BIASES = memory.data<u32>([125, 125, 125, 125], 16)
+const LN2 = memory.data<f32>([0.6931471824645996, 0.6931471824645996, 0.6931471824645996, 0.6931471824645996], 16)
+const L1 = memory.data<f32>([0.6666677594184875, 0.6666677594184875, 0.6666677594184875, 0.6666677594184875], 16)
+const L2 = memory.data<f32>([0.3997759222984314, 0.3997759222984314, 0.3997759222984314, 0.3997759222984314], 16)
+const L3 = memory.data<f32>([0.29870277643203735, 0.29870277643203735, 0.29870277643203735, 0.29870277643203735], 16)
+
 /** sign(x) log(1 + |x|) of `length` float32 in place; up to three values behind them change too. */
 export function logColumn(at: usize, length: u32): void {
   for (let end = at + length * 4; at < end; at += 16) v128.store(at, logOf(v128.load(at)))
@@ -8,22 +23,16 @@ export function logColumn(at: usize, length: u32): void {
 // @ts-ignore: decorator
 @inline
 function logOf(x: v128): v128 {
-  const one = f32x4.splat(1)
-  const a = f32x4.abs(x)
-  // 1 + a = 2^k m with m from sqrt(1/2) to sqrt(2)
-  const shifted = i32x4.add(f32x4.add(one, a), i32x4.splat(0x004afb0d))
-  const k = f32x4.convert_i32x4_s(i32x4.sub(i32x4.shr_u(shifted, 23), i32x4.splat(127)))
-  const m = i32x4.add(v128.and(shifted, i32x4.splat(0x007fffff)), i32x4.splat(0x3f3504f3))
-  // Where k is 0, a itself has the digits that 1 + a has lost.
-  const f = v128.bitselect(a, f32x4.sub(m, one), f32x4.eq(k, f32x4.splat(0)))
-  const s = f32x4.div(f, f32x4.add(f32x4.splat(2), f))
+  const sign = v128.and(x, v128.load(SIGNS))
+  const a = v128.xor(x, sign)
+  const power = v128.and(i32x4.add(f32x4.add(a, v128.load(ONES)), v128.load(SHIFTS)), v128.load(EXPONENTS))
+  const k = f32x4.convert_i32x4_s(i32x4.sub(i32x4.shr_u(power, 23), v128.load(BIASES)))
+  const rest = f32x4.sub(f32x4.mul(a, v128.load(QUARTERS)), f32x4.sub(power, v128.load(QUARTERS)))
+  const f = f32x4.mul(rest, i32x4.sub(v128.load(INVERSES), power))
+  const s = f32x4.div(f, f32x4.add(f, v128.load(TWOS)))
   const z = f32x4.mul(s, s)
-  const w = f32x4.mul(z, z)
-  const even = f32x4.mul(w, f32x4.add(f32x4.splat(0.40000972151756287), f32x4.mul(w, f32x4.splat(0.24279078841209412))))
-  const odd = f32x4.mul(z, f32x4.add(f32x4.splat(0.6666666269302368), f32x4.mul(w, f32x4.splat(0.2849878668785095))))
-  const half = f32x4.mul(f32x4.mul(f32x4.splat(0.5), f), f)
-  const curve = f32x4.mul(s, f32x4.add(half, f32x4.add(odd, even)))
-  const low = f32x4.add(curve, f32x4.mul(k, f32x4.splat(0.00000905800061445916)))
-  const log = f32x4.add(f32x4.add(f32x4.sub(low, half), f), f32x4.mul(k, f32x4.splat(0.6931381225585938)))
-  return v128.or(log, v128.and(x, i32x4.splat(0x80000000)))
+  const inner = f32x4.add(f32x4.mul(z, v128.load(L3)), v128.load(L2))
+  const outer = f32x4.add(f32x4.mul(z, inner), v128.load(L1))
+  const curve = f32x4.mul(s, f32x4.add(f32x4.mul(z, outer), v128.load(TWOS)))
+  return v128.or(f32x4.add(curve, f32x4.mul(k, v128.load(LN2))), sign)
 }

@@ -2,7 +2,7 @@
 import { closeSample } from "./text-encode"
 import { NEWLINE, skipSpace, storeUnsigned } from "./text-number"
 import {
-  BAD_COUNT, fail, full, lineCounts, lineSigns, lineSignsEnd, NOT_SIGN, Slot, slots, slotsEnd, SPARSE, state, storeDense, TOO_LONG, TOO_SHORT, WRONG_WIDTH,
+  BAD_COUNT, fail, full, lineCounts, lineSigns, NOT_SIGN, Slot, slots, slotsEnd, SPARSE, state, storeDense, TOO_LONG, TOO_SHORT, WRONG_WIDTH,
 } from "./text-state"
 
 /** Where the last count ended. */
@@ -12,7 +12,7 @@ let countEnd: usize = 0
 export function multiSlotLine(from: usize): usize {
   const counts = lineCounts()
   let signs = lineSigns()
-  const signEnd = lineSignsEnd()
+  const signEnd: usize = state.signData + state.maxSigns * 8
   let p = from
   for (let s = slots; s < slotsEnd; s += offsetof<Slot>()) {
     const slot = changetype<Slot>(s)

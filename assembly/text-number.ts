@@ -100,7 +100,7 @@ export function storeSigned(p: usize, target: usize): usize {
   return end
 }
 
-/** A decimal as the nearest float32; `d.ddd` with up to seven decimals here, everything else below. */
+/** A decimal as the nearest float32; `d.ddd` with up to seven decimals and seven digits here, everything else below. */
 // @ts-ignore: decorator
 @inline
 export function storeDecimal(p: usize, target: usize): usize {
@@ -120,6 +120,15 @@ export function storeDecimal(p: usize, target: usize): usize {
     } else if (endsValue(next)) {
       store<f32>(target, <f32>whole)
       return p + 1
+    } else {
+      const word = wordAt(p)
+      const odd = notDigits(word)
+      const bits = ctz(odd) - 7
+      const end = p + <usize>(bits >> 3)
+      if (odd != 0 && endsValue(<u32>load<u8>(end))) {
+        store<f32>(target, <f32>joinDigits(word << (64 - bits)))
+        return end
+      }
     }
   }
   return storeAnyDecimal(p, target)

@@ -3,7 +3,7 @@ import { closeSample } from "./text-encode"
 import { find, matches } from "./text-names"
 import { endsValue, NEWLINE, skipSpace, storeUnsigned } from "./text-number"
 import {
-  denseList, denseListEnd, fail, FLOAT, full, IGNORED, lineCounts, lineSigns, lineSignsEnd, NO_COLON, NOT_SIGN, Slot, slots, SPARSE, state, storeDense, WRONG_WIDTH,
+  denseList, denseListEnd, fail, FLOAT, full, IGNORED, lineCounts, lineSigns, NO_COLON, NOT_SIGN, Slot, slots, SPARSE, state, storeDense, WRONG_WIDTH,
 } from "./text-state"
 
 /** The slot that started the last line, 0 before the first. */
@@ -14,7 +14,7 @@ export function slotLine(from: usize): usize {
   const sparseSlots = state.sparseSlots
   const counts = lineCounts()
   const signBase = lineSigns()
-  const signEnd = lineSignsEnd()
+  const signEnd: usize = state.signData + state.maxSigns * 8
   clearWords(counts, sparseSlots)
   for (let d = denseList; d < denseListEnd; d += 4) changetype<Slot>(load<u32>(d)).seen = 0
 

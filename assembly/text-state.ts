@@ -38,10 +38,10 @@ export class State {
   padding: i32
   /** What is made of raw signs and numbers: see text-encode.ts; 0 when they are the output themselves. */
   encoding: u32
-  /** Then the raw signs of one line and their counts are here. */
+  /** Then the counts of one line's raw signs are here; the signs so many bytes behind their place, or in a copy. */
   rawCounts: u32
+  shift: u32
   rawSigns: u32
-  rawEnd: u32
   /** Signs that the line makes for which there was no room. */
   wanted: u32
 }
@@ -128,21 +128,18 @@ export function fail(code: u32, position: usize, slot: usize, count: u32): usize
   return 0
 }
 
-// Where the line's signs go and their counts: to their place among the samples, unless something is made of them first.
+/** Where the line's signs go: to their place among the samples, or a little behind it, where most of what is made of them stays. */
+// @ts-ignore: decorator
+@inline
+export function lineSigns(): usize {
+  return state.signData + state.signs * 8 + state.shift
+}
+
+/** And where their counts go. */
 // @ts-ignore: decorator
 @inline
 export function lineCounts(): usize {
   return state.encoding != 0 ? state.rawCounts : state.counts + state.samples * state.sparseSlots * 4
-}
-// @ts-ignore: decorator
-@inline
-export function lineSigns(): usize {
-  return state.encoding != 0 ? state.rawSigns : state.signData + state.signs * 8
-}
-// @ts-ignore: decorator
-@inline
-export function lineSignsEnd(): usize {
-  return state.encoding != 0 ? state.rawEnd : state.signData + state.maxSigns * 8
 }
 
 /** Appends one value to a dense slot; values beyond its width are only counted. Returns where the value ends, 0 if it is bad. */

@@ -36,12 +36,31 @@ def _text(raw):
 
 def _number(raw, name, kind):
     try:
-        value = struct.unpack("<f", struct.pack("<f", float(raw)))[0]
+        value = _f32(float(raw))
     except (TypeError, ValueError, OverflowError):
         value = math.nan
     if not math.isfinite(value):
         raise ValueError(f'Slot "{name}": {kind} needs a number, found {raw!r}.')
     return value
+
+
+def _f32(value):
+    return struct.unpack("<f", struct.pack("<f", value))[0]
+
+
+def _signed_log(x):
+    """sign(x) log(1 + |x|) of a float32, rounded to float32 after every step, as training and server do."""
+    a = abs(x)
+    bits = struct.unpack("<I", struct.pack("<f", 1 + a))[0]
+    power = (bits + 0x004AFB0D >> 23) - 127  # 1 + a = 2^power (1 + f)
+    quarter = 2.0 ** (power - 2)
+    f = _f32(_f32(_f32(0.25 * a) - _f32(quarter - 0.25)) / quarter)
+    s = _f32(f / _f32(f + 2))
+    z = _f32(s * s)
+    inner = _f32(_f32(z * 0.29870277643203735) + 0.3997759222984314)
+    outer = _f32(_f32(z * inner) + 0.6666677594184875)
+    log = _f32(_f32(s * _f32(_f32(z * outer) + 2)) + _f32(power * 0.6931471824645996))
+    return math.copysign(log, x)
 
 
 def _encode(slot, raw):
@@ -55,7 +74,7 @@ def _encode(slot, raw):
     value = _number(raw, name, kind)
     if kind == "bucketise":
         return sum(boundary <= value for boundary in feature["boundaries"])
-    return math.copysign(math.log1p(abs(value)), value)
+    return _signed_log(value)
 
 
 def _slot(slot, record):

@@ -43,7 +43,7 @@ type Take = (bytes: number) => number
 
 const KINDS = { copy: 0, hash: 1, vocabulary: 2, bucketise: 3, number: 4, cross: 5 } as const
 const FILLS = { same: 0, sparse: 1, dense: 2 } as const
-const HEAD_BYTES = 36
+const HEAD_BYTES = 40
 const OP_BYTES = 48
 const FILL_BYTES = 32
 const PAIR_BYTES = 16
@@ -51,6 +51,8 @@ const PAIR_BYTES = 16
 export interface PlacedEncoding {
   /** The record of it all. */
   readonly at: number
+  /** Signs by which the raw ones of a line stand behind the place of what is made of them. */
+  readonly shift: number
   readonly dense: readonly DenseColumn[]
   write(buffer: ArrayBuffer): void
 }
@@ -63,6 +65,8 @@ export function placeEncoding(
 ): PlacedEncoding {
   const ops = opsOf(encoding.sparse).map((op) => ({ ...op, data: take(dataBytes(op.source)) }))
   const crosses = ops.filter(({ source }) => source.kind === 'cross').length
+  const shift = shiftOf(ops)
+  const inPlace = isInPlace(encoding.sparse, shift)
   const fills = fillsOf(encoding.dense, raw, take)
   const slots = encoding.sparse.length
   const offsets = (count: number) => take((count + 1) * 4)
@@ -71,12 +75,13 @@ export function placeEncoding(
   const lines = [offsets(raw.sparse), offsets(slots), offsets(Math.max(raw.sparse, slots))] as const
   return {
     at,
+    shift: inPlace ? shift : 0,
     dense: fills.map(({ target }) => target),
     write: (buffer) => {
       const [opsAt, fillsAt] = [records.ops, records.fills]
       const opsEnd = opsAt + ops.length * OP_BYTES
       const fillsEnd = fillsAt + fills.length * FILL_BYTES
-      const head = [slots, opsAt, opsEnd - crosses * OP_BYTES, opsEnd, fillsAt, fillsEnd, ...lines]
+      const head = [slots, Number(inPlace), opsAt, opsEnd - crosses * OP_BYTES, opsEnd, fillsAt, fillsEnd, ...lines]
       new Uint32Array(buffer, at, head.length).set(head)
       new Uint32Array(buffer, lines[2], Math.max(raw.sparse, slots) + 1).forEach((_, i, ones) => {
         ones[i] = 8 * i
@@ -99,11 +104,31 @@ function opsOf(sources: readonly SignSource[]): readonly Op[] {
   const ops: { source: SignSource; place: number; run: number }[] = []
   for (const [place, source] of sources.entries()) {
     const last = ops.at(-1)
-    if (last?.source.kind === 'copy' && source.kind === 'copy' && last.source.from + last.run === source.from) last.run++
+    if (last?.source.kind === 'copy' && source.kind === 'copy' && last.source.from + last.run === source.from)
+      last.run++
     else ops.push({ source, place, run: 1 })
   }
   const isCross = ({ source }: Op) => source.kind === 'cross'
   return [...ops.filter((op) => !isCross(op)), ...ops.filter(isCross)]
+}
+
+/** So that the longest run of raw slots is where it belongs. */
+function shiftOf(ops: readonly Op[]): number {
+  const copies = ops.flatMap(({ source, place, run }) =>
+    source.kind === 'copy' && place >= source.from ? [{ run, shift: place - source.from }] : [],
+  )
+  return copies.reduce((best, one) => (one.run > best.run ? one : best), { run: 0, shift: 0 }).shift
+}
+
+/** Whether no raw sign is written over before it is read; crosses are made when all are. */
+function isInPlace(sources: readonly SignSource[], shift: number): boolean {
+  const written = new Set<number>()
+  return sources.every((source, place) => {
+    if (source.kind === 'cross') return true
+    const isLost = source.kind !== 'number' && written.has(source.from + shift)
+    written.add(place)
+    return !isLost
+  })
 }
 
 /** At most half of the table is used. */

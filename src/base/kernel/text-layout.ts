@@ -37,8 +37,8 @@ export const STATE = [
   'padding',
   'encoding',
   'rawCounts',
+  'shift',
   'rawSigns',
-  'rawEnd',
   'wanted',
 ] as const
 
@@ -54,7 +54,7 @@ export interface TextLayout {
   readonly maxSigns: number
   readonly counts: number
   readonly starts: number
-  /** Behind everything else, so that there can be more of them: bytes behind the last are room that is written to. */
+  /** Behind everything else, so that there can be more of them. */
   readonly signs: number
   readonly dense: readonly DenseColumn[]
   /** Fills in state and slot records. */
@@ -101,9 +101,6 @@ export function layOutText(slots: readonly TextSlot[], capacity: number, rules: 
   }
 }
 
-/** Sixteen at a time are copied. */
-export const signBytes = (signs: number): number => signs * 8 + 16
-
 type Areas = ReturnType<typeof placeAreas>
 
 /** Sizes, and the address of everything, one behind the other from `base` on. */
@@ -113,7 +110,7 @@ function placeAreas(slots: readonly TextSlot[], capacity: number, base: number, 
   const rowBytes = slots.reduce((sum, slot) => sum + (slot.kind === 'sparse' ? 4 : slot.width * 8), 4)
   const maxSamples = Math.max(16, Math.min(MAX_SAMPLES, Math.floor(COLUMN_BYTES / rowBytes)))
   // One line always fits: a sign takes two bytes of text, and each slot may add a sign of its own.
-  const maxSigns = Math.ceil(capacity / 2) + sparseSlots + 16
+  const maxSigns = Math.ceil(capacity / 2) + sparseSlots + outSlots + 16
   const hashSize = 2 ** Math.ceil(Math.log2(2 * (slots.length + MAX_IGNORED + 1)))
   let end = base
   const take = (bytes: number) => {
@@ -141,11 +138,11 @@ function placeAreas(slots: readonly TextSlot[], capacity: number, base: number, 
     tokenSigns: take(maxSigns * 8 + sparseSlots * 4),
     text: take(capacity + PADDING),
     rawCounts: take(encoding ? sparseSlots * 4 + 16 : 0),
-    rawSigns: take(encoding ? maxSigns * 8 + 16 : 0),
+    rawSigns: take(encoding ? maxSigns * 8 : 0),
   }
   const raw = { sparse: sparseSlots, dense: areas.dense, samples: maxSamples }
   const placed = encoding && placeEncoding(encoding, raw, take)
-  const signs = take(signBytes(maxSigns))
+  const signs = take(maxSigns * 8)
   return { ...areas, encoding: placed, signs, end, sparseSlots, outSlots, maxSamples, maxSigns, hashSize }
 }
 
@@ -172,8 +169,8 @@ function writeState(buffer: ArrayBuffer, areas: Areas, slots: number, { skipBad 
     padding,
     encoding: encoding?.at,
     rawCounts,
+    shift: encoding && encoding.shift * 8,
     rawSigns,
-    rawEnd: rawSigns + maxSigns * 8,
   }
   new Uint32Array(buffer, state, STATE.length).set(STATE.map((name) => values[name] ?? 0))
 }

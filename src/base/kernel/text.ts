@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { packageFile, UserError } from '../util/index.ts'
 import { pagesFor } from './load.ts'
-import { layOutText, STATE, signBytes, type TextLayout, type TextRules, type TextSlot } from './text-layout.ts'
+import { layOutText, STATE, type TextLayout, type TextRules, type TextSlot } from './text-layout.ts'
 
 export const TEXT_FORMATS = ['slot', 'multislot'] as const
 export type TextFormat = (typeof TEXT_FORMATS)[number]
@@ -137,7 +137,7 @@ function withRoom(memory: WebAssembly.Memory, layout: TextLayout, { state }: Vie
       hint: 'Cross slots with fewer signs in a sample.',
     })
   const signs = Math.min(2 * wanted, MAX_LINE_SIGNS)
-  memory.grow(pagesFor(layout.signs + signBytes(signs)) - pagesFor(memory.buffer.byteLength))
+  memory.grow(pagesFor(layout.signs + 8 * signs) - pagesFor(memory.buffer.byteLength))
   const views = viewsOf(memory, layout, signs)
   views.state[STATE.indexOf('maxSigns')] = signs
   return views

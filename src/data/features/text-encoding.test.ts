@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createTextParser, type TextFormat } from '../../base/kernel/index.ts'
@@ -47,7 +49,8 @@ const record = (most: number) =>
   fc.tuple(
     ...RAW.map((slot): fc.Arbitrary<readonly (number | bigint)[]> => {
       if (slot.kind === 'sparse') return ids(most)
-      const value = slot.dtype === 'int64' ? fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }) : measured
+      const value: fc.Arbitrary<number | bigint> =
+        slot.dtype === 'int64' ? fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }) : measured
       return fc.array(value, { minLength: slot.width, maxLength: slot.width })
     }),
   )
@@ -109,14 +112,31 @@ test('a line whose cross has more signs than its text could hold is read whole',
   expect(bits(made)).toEqual(bits(plainly(slots, text, 'multislot')))
 })
 
-test('the logarithm is within 2 ulp of the true one for any float32', () => {
+test('the logarithm is within 3 ulp of the true one for any float32', () => {
   const ulp = (value: number) => 2 ** (Math.max(-126, Math.floor(Math.log2(value))) - 23)
   fc.assert(
-    fc.property(fc.oneof(fc.float({ noNaN: true, noDefaultInfinity: true }), fc.float({ min: -1, max: 1, noNaN: true })), (x) => {
-      const [found, expected] = [signedLog(x), Math.sign(x) * Math.log1p(Math.abs(x))]
-      expect(Math.fround(found)).toBe(found)
-      expect(Math.abs(found - expected)).toBeLessThanOrEqual(x === 0 ? 0 : 2 * ulp(Math.abs(expected)))
-    }),
+    fc.property(
+      fc.oneof(fc.float({ noNaN: true, noDefaultInfinity: true }), fc.float({ min: -1, max: 1, noNaN: true })),
+      (x) => {
+        const [found, expected] = [signedLog(x), Math.sign(x) * Math.log1p(Math.abs(x))]
+        expect(Math.fround(found)).toBe(found)
+        expect(Math.abs(found - expected)).toBeLessThanOrEqual(x === 0 ? 0 : 3 * ulp(Math.abs(expected)))
+      },
+    ),
     { numRuns: 20_000 },
   )
+})
+
+test('the logarithm has the same bits in Python', () => {
+  const drawn = fc.sample(fc.float({ noNaN: true, noDefaultInfinity: true }), 2000)
+  const values = [0, 1, -3, 1000, 0.41421354, 0.41421357, 1e-45, 3.4028234663852886e38, ...drawn].map(Math.fround)
+  const folder = fileURLToPath(new URL('../../../python', import.meta.url))
+  const program =
+    'import json, sys, oarfish_features as f; print(json.dumps([f._signed_log(x) for x in json.load(sys.stdin)]))'
+  const found = execFileSync('python3', ['-c', program], {
+    input: JSON.stringify(values),
+    encoding: 'utf8',
+    env: { ...process.env, PYTHONPATH: folder },
+  })
+  expect(JSON.parse(found).map((x: number) => x || 0)).toEqual(values.map((x) => signedLog(x) || 0))
 })
