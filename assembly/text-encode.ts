@@ -2,7 +2,7 @@
  * @file Samples with their features: of each line's raw signs and numbers the signs that the model sees, while they are in the nearest
  * cache. src/base/kernel/text-encoding.ts lays out the records, src/data/features is the plain version with the same results.
  */
-import { bucketOf, digitKeys, lanesOfDigits, step } from "./text-hash"
+import { bucketOf, digitKeys, hashOfDigits, step } from "./text-hash"
 import { logColumn } from "./text-log"
 import { state } from "./text-state"
 
@@ -11,8 +11,11 @@ import { state } from "./text-state"
 export class Encoding {
   /** Of the output. */
   sparseSlots: u32
-  /** Whether what is made of a line with one sign in each raw slot may be written over it. */
+  /** Whether the signs of a line with one in each raw slot may be moved to their places where they are. */
   inPlace: u32
+  /** Records of Move. */
+  moves: u32
+  movesEnd: u32
   /** Records of Op: crosses behind all others, these in the order of their places. */
   ops: u32
   crosses: u32
@@ -25,6 +28,14 @@ export class Encoding {
   offsets: u32
   /** The same for lines that have one sign in each raw slot: 0, 8, 16... */
   ones: u32
+}
+
+/** Raw slots of a line with one sign in each that go to other places, before anything is made of them. */
+@unmanaged
+class Move {
+  from: u32
+  length: u32
+  place: u32
 }
 
 /** What makes the signs of one slot; a COPY of several that follow each other in both. */
@@ -52,6 +63,7 @@ const HASH: u32 = 1
 const VOCABULARY: u32 = 2
 const BUCKETISE: u32 = 3
 const NUMBER: u32 = 4
+const CROSS: u32 = 5
 
 /** What makes the values of one dense slot that are not raw ones in their own column. */
 @unmanaged
@@ -75,47 +87,70 @@ export function prepareEncoding(): void {
   digitKeys()
 }
 
+/**
+ * Samples whose signs are encoded together: near enough to be in the nearest cache still, and enough that the processor works at several
+ * at once, where one hash would keep it waiting.
+ */
+const BLOCK: u32 = 32
+/** Samples of this call that are encoded. */
+let encoded: u32 = 0
+
+export function startEncoding(): void {
+  encoded = 0
+}
+
 /** Counts the sample in, its signs ending at `signs`; false when the output has no room for what becomes of them. */
 // @ts-ignore: decorator
 @inline
 export function closeSample(signs: usize): bool {
   if (state.encoding == 0) state.signs = <u32>((signs - state.signData) >> 3)
-  else if (!encodeSample(signs)) return false
+  else if (!placeSample(signs)) return false
   state.samples += 1
   store<u32>(state.starts + state.samples * 4, state.signs)
+  if (state.encoding != 0 && state.samples - encoded == BLOCK) encodeBlock()
   return true
 }
 
-/** Samples before this one have one sign in each slot, as the counts already say since the call before. */
-let onesBefore: u32 = 0
+/** Every raw slot has a sign: where there are no more signs than slots, each has one, and so has the output. */
+function placeSample(signs: usize): bool {
+  const out: usize = state.signData + state.signs * 8
+  const line = out + state.shift
+  if (<u32>((signs - line) >> 3) != state.sparseSlots) return encodeLists(line, signs, out)
+  const encoding = changetype<Encoding>(state.encoding)
+  const slots = encoding.sparseSlots
+  if (slots > state.maxSigns - state.signs) return tooMany(slots)
+  if (state.samples >= onesBefore) countOnes(state.counts + state.samples * slots * 4, slots)
+  const raw = encoding.inPlace != 0 ? line : copied(line, signs)
+  if (encoding.fills < encoding.fillsEnd) fillIds(encoding, raw, encoding.ones)
+  for (let at: usize = encoding.moves; at < <usize>encoding.movesEnd; at += offsetof<Move>()) {
+    const move = changetype<Move>(at)
+    const from = raw + move.from * 8
+    const target = out + move.place * 8
+    for (let i: usize = 0, bytes: usize = move.length * 8; i < bytes; i += 8) store<u64>(target + i, load<u64>(from + i))
+  }
+  state.signs += slots
+  return true
+}
 
-function encodeSample(signs: usize): bool {
+function copied(line: usize, signs: usize): usize {
+  memory.copy(state.rawSigns, line, signs - line)
+  return state.rawSigns
+}
+
+/** A line with several signs in a slot; what is made of it is made at once. */
+function encodeLists(line: usize, signs: usize, out: usize): bool {
   const encoding = changetype<Encoding>(state.encoding)
   const slots = encoding.sparseSlots
   const counts: usize = state.counts + state.samples * slots * 4
-  const out: usize = state.signData + state.signs * 8
-  let raw = out + state.shift
-  let rawOffsets: usize = encoding.ones
-  let offsets: usize = encoding.ones
-  // Every raw slot has a sign: where there are no more signs than slots, each has one, and so has the output.
-  const ones = <u32>((signs - raw) >> 3) == state.sparseSlots
-  if (!ones || encoding.inPlace == 0) {
-    memory.copy(state.rawSigns, raw, signs - raw)
-    raw = state.rawSigns
-  }
-  if (ones) countOnes(counts, slots)
-  else {
-    onesBefore = min(onesBefore, state.samples)
-    rawOffsets = encoding.rawOffsets
-    offsets = encoding.offsets
-    sumCounts(state.rawCounts, state.sparseSlots, rawOffsets)
-    if (!countSigns(encoding, counts) || !sumCounts(counts, slots, offsets)) return tooMany(u32.MAX_VALUE)
-  }
+  const rawOffsets: usize = encoding.rawOffsets
+  const offsets: usize = encoding.offsets
+  onesBefore = min(onesBefore, state.samples)
+  sumCounts(state.rawCounts, state.sparseSlots, rawOffsets)
+  if (!countSigns(encoding, counts) || !sumCounts(counts, slots, offsets)) return tooMany(u32.MAX_VALUE)
   const total = load<u32>(offsets + slots * 4) >> 3
   if (total > state.maxSigns - state.signs) return tooMany(total)
-  for (let at: usize = encoding.fills; at < <usize>encoding.fillsEnd; at += offsetof<Fill>()) {
-    if (changetype<Fill>(at).kind == IDS) fillIds(changetype<Fill>(at), raw, rawOffsets)
-  }
+  const raw = copied(line, signs)
+  fillIds(encoding, raw, rawOffsets)
   for (let at: usize = encoding.ops; at < <usize>encoding.crosses; at += offsetof<Op>()) makeSigns(changetype<Op>(at), raw, rawOffsets, out, offsets)
   for (let at: usize = encoding.crosses; at < <usize>encoding.opsEnd; at += offsetof<Op>()) {
     const op = changetype<Op>(at)
@@ -125,8 +160,10 @@ function encodeSample(signs: usize): bool {
   return true
 }
 
+/** Samples before this one have one sign in each slot, as the counts already say since the call before. */
+let onesBefore: u32 = 0
+
 function countOnes(counts: usize, slots: u32): void {
-  if (state.samples < onesBefore) return
   for (let at = counts, end = counts + slots * 4; at < end; at += 16) v128.store(at, i32x4.splat(1))
   onesBefore += u32(state.samples == onesBefore)
 }
@@ -169,26 +206,60 @@ function makeSigns(op: Op, line: usize, rawOffsets: usize, out: usize, offsets: 
   const kind = op.kind
   let target = out + load<u32>(offsets + op.place * 4)
   if (kind == NUMBER) {
-    const cell: usize = op.from + state.samples * op.a
-    store<u64>(target, bucketise(op, op.b != 0 ? <f64>load<f32>(cell) : rounded(<f64>load<i64>(cell))))
+    store<u64>(target, bucketOfNumber(op, state.samples))
     return
   }
   let raw = line + load<u32>(rawOffsets + op.from * 4)
-  if (kind == COPY && raw == target) return
   const end = line + load<u32>(rawOffsets + (op.from + (kind == COPY ? op.length : 1)) * 4)
-  if (kind == COPY) {
-    for (; raw < end; raw += 8, target += 8) store<u64>(target, load<u64>(raw))
-    return
+  for (; raw < end; raw += 8, target += 8) store<u64>(target, kind == COPY ? load<u64>(raw) : encodedId(op, load<u64>(raw)))
+}
+
+/** What is made of the samples since the last block that have one sign in each slot, and of their numbers. */
+export function encodeBlock(): void {
+  if (state.encoding == 0) return
+  const encoding = changetype<Encoding>(state.encoding)
+  for (let at: usize = encoding.ops; at < <usize>encoding.opsEnd; at += offsetof<Op>()) {
+    if (changetype<Op>(at).kind != COPY) encodeSlot(changetype<Op>(at), encoding.sparseSlots)
   }
-  for (; raw < end; raw += 8, target += 8) {
-    const id = load<u64>(raw)
-    store<u64>(
-      target,
-      kind == HASH ? bucketOf(lanesOfDigits(id, op.a, op.b), op.buckets, op.inverse)
-      : kind == VOCABULARY ? placeOf(op, id)
-      : bucketise(op, rounded(<f64>id)),
-    )
+  encodeColumns(encoding)
+  encoded = state.samples
+}
+
+function encodeSlot(op: Op, slots: u32): void {
+  const kind = op.kind
+  const samples = state.samples
+  const list: usize = op.data
+  const listEnd: usize = list + op.length * 4
+  for (let i = encoded; i < samples; ++i) {
+    const start = load<u32>(state.starts + i * 4)
+    if (load<u32>(state.starts + i * 4, 4) - start != slots) continue
+    const row: usize = state.signData + start * 8
+    const target = row + op.place * 8
+    if (kind == CROSS) {
+      let a = op.a
+      let b = op.b
+      for (let at = list; at < listEnd; at += 4) {
+        const sign = load<u64>(row + load<u32>(at) * 8)
+        a = step(step(a, <u32>sign), <u32>(sign >> 32))
+        b = step(step(b, <u32>sign), <u32>(sign >> 32))
+      }
+      store<u64>(target, bucketOf(a, b, op.buckets, op.inverse))
+    } else store<u64>(target, kind == NUMBER ? bucketOfNumber(op, i) : encodedId(op, load<u64>(target)))
   }
+}
+
+// @ts-ignore: decorator
+@inline
+function encodedId(op: Op, id: u64): u64 {
+  if (op.kind == HASH) return hashOfDigits(id, op.a, op.b, op.buckets, op.inverse)
+  return op.kind == VOCABULARY ? placeOf(op, id) : bucketise(op, rounded(<f64>id))
+}
+
+// @ts-ignore: decorator
+@inline
+function bucketOfNumber(op: Op, sample: u32): u64 {
+  const cell: usize = op.from + sample * op.a
+  return bucketise(op, op.b != 0 ? <f64>load<f32>(cell) : rounded(<f64>load<i64>(cell)))
 }
 
 /** As all readers round what is measured. */
@@ -241,29 +312,30 @@ function cross(list: usize, listEnd: usize, op: Op, a: u32, b: u32, counts: usiz
     const nextA = step(step(a, low), high)
     const nextB = step(step(b, low), high)
     if (isLast) {
-      store<u64>(target, bucketOf(<u64>nextA | (<u64>nextB << 32), op.buckets, op.inverse))
+      store<u64>(target, bucketOf(nextA, nextB, op.buckets, op.inverse))
       target += 8
     } else target = cross(list + 4, listEnd, op, nextA, nextB, counts, out, offsets, target)
   }
   return target
 }
 
-/** Values of a field that is an id too; 0 where there are fewer. */
-function fillIds(fill: Fill, line: usize, rawOffsets: usize): void {
-  const first = line + load<u32>(rawOffsets + fill.from * 4)
-  const end = line + load<u32>(rawOffsets + fill.from * 4, 4)
-  for (let i: u32 = 0; i < fill.width; ++i) {
-    const id: u64 = first + i * 8 < end ? load<u64>(first + i * 8) : 0
-    const cell = state.samples * fill.width + i
-    if (fill.isFloat != 0) store<f32>(fill.target + cell * 4, <f32><f64>id)
-    else store<u64>(fill.target + cell * 8, id)
+/** Values of fields that are ids too; 0 where there are fewer. */
+function fillIds(encoding: Encoding, line: usize, rawOffsets: usize): void {
+  for (let at: usize = encoding.fills; at < <usize>encoding.fillsEnd; at += offsetof<Fill>()) {
+    const fill = changetype<Fill>(at)
+    if (fill.kind != IDS) continue
+    const first = line + load<u32>(rawOffsets + fill.from * 4)
+    const end = line + load<u32>(rawOffsets + fill.from * 4, 4)
+    for (let i: u32 = 0; i < fill.width; ++i) {
+      const id: u64 = first + i * 8 < end ? load<u64>(first + i * 8) : 0
+      const cell = state.samples * fill.width + i
+      if (fill.isFloat != 0) store<f32>(fill.target + cell * 4, <f32><f64>id)
+      else store<u64>(fill.target + cell * 8, id)
+    }
   }
 }
 
-/** Dense columns of all samples, once they are parsed. */
-export function encodeColumns(): void {
-  if (state.encoding == 0) return
-  const encoding = changetype<Encoding>(state.encoding)
+function encodeColumns(encoding: Encoding): void {
   for (let at: usize = encoding.fills; at < <usize>encoding.fillsEnd; at += offsetof<Fill>()) {
     const fill = changetype<Fill>(at)
     if (fill.kind == VALUES) fillValues(fill)
@@ -271,12 +343,12 @@ export function encodeColumns(): void {
   // Behind all of these: a logarithm in its raw column may have been their source.
   for (let at: usize = encoding.fills; at < <usize>encoding.fillsEnd; at += offsetof<Fill>()) {
     const fill = changetype<Fill>(at)
-    if (fill.isLog != 0) logColumn(fill.target, state.samples * fill.width)
+    if (fill.isLog != 0) logColumn(fill.target + encoded * fill.width * 4, (state.samples - encoded) * fill.width)
   }
 }
 
 function fillValues(fill: Fill): void {
-  for (let sample: u32 = 0; sample < state.samples; ++sample) {
+  for (let sample = encoded; sample < state.samples; ++sample) {
     for (let i: u32 = 0; i < fill.width; ++i) {
       const cell = sample * fill.width + i
       const from = sample * fill.fromWidth + i

@@ -20,23 +20,32 @@ export function digitKeys(): void {
   for (let digit: u32 = 0; digit < 10; ++digit) store<u32>(KEYS + digit * 4, keyOf(48 + digit))
 }
 
-/** Both lanes, a below b, after the decimal digits of an id. */
-export function lanesOfDigits(id: u64, a: u32, b: u32): u64 {
-  const lanes = <u64>a | (<u64>b << 32)
-  if (id < 100000000) return addFirst(<u32>id, lanes)
-  const upper = id / 100000000
-  const low = <u32>(id - upper * 100000000)
-  if (upper < 100000000) return addDigits(eightDigits(low), 8, addFirst(<u32>upper, lanes))
-  const top = upper / 100000000
-  const middle = <u32>(upper - top * 100000000)
-  return addDigits(eightDigits(low), 8, addDigits(eightDigits(middle), 8, addFirst(<u32>top, lanes)))
-}
-
-/** Without zeros in front; 0 is one digit. */
-function addFirst(value: u32, lanes: u64): u64 {
-  const digits = eightDigits(value)
+/** Of the decimal digits of an id, from lanes a and b on, modulo `buckets`. */
+export function hashOfDigits(id: u64, a: u32, b: u32, buckets: u64, inverse: f64): u64 {
+  let part = id
+  let behind: u32 = 0
+  if (id >= 100000000) {
+    const upper = id / 100000000
+    behind = upper < 100000000 ? 1 : 2
+    part = behind == 1 ? upper : upper / 100000000
+  }
+  let digits = eightDigits(<u32>part)
+  // No zeros in front; 0 is one digit.
   const zeros = min<u64>(ctz(digits) >> 3, 7)
-  return addDigits(digits >> (zeros << 3), <u32>(8 - zeros), lanes)
+  digits >>= zeros << 3
+  let count = <u32>(8 - zeros)
+  while (true) {
+    for (; count > 0; --count) {
+      const key = load<u32>(KEYS + <usize>((digits & 0xff) << 2))
+      a = rotl(a ^ key, 13) * 5 + 0xe6546b64
+      b = rotl(b ^ key, 13) * 5 + 0xe6546b64
+      digits >>= 8
+    }
+    if (behind == 0) return bucketOf(a, b, buckets, inverse)
+    behind -= 1
+    digits = eightDigits(<u32>((behind == 0 ? id : id / 100000000) % 100000000))
+    count = 8
+  }
 }
 
 /** The digits of a number below 10^8, a byte each, the first one lowest: halves, then quarters, then all at once. */
@@ -51,18 +60,6 @@ function eightDigits(value: u32): u64 {
   return ((quarters - tens * 10) << 8) + tens
 }
 
-function addDigits(digits: u64, count: u32, lanes: u64): u64 {
-  let a = <u32>lanes
-  let b = <u32>(lanes >> 32)
-  for (; count > 0; --count) {
-    const key = load<u32>(KEYS + <usize>((digits & 0xff) << 2))
-    a = rotl(a ^ key, 13) * 5 + 0xe6546b64
-    b = rotl(b ^ key, 13) * 5 + 0xe6546b64
-    digits >>= 8
-  }
-  return <u64>a | (<u64>b << 32)
-}
-
 // @ts-ignore: decorator
 @inline
 function finished(hash: u32): u32 {
@@ -74,8 +71,8 @@ function finished(hash: u32): u32 {
 /** 53 bits of the lanes, modulo `buckets`: a product with its inverse finds the quotient or a neighbour of it. */
 // @ts-ignore: decorator
 @inline
-export function bucketOf(lanes: u64, buckets: u64, inverse: f64): u64 {
-  const bits = (<u64>(finished(<u32>lanes) >> 11) << 32) | <u64>finished(<u32>(lanes >> 32))
-  const rest = <i64>bits - <i64>(<f64>bits * inverse) * <i64>buckets
+export function bucketOf(a: u32, b: u32, buckets: u64, inverse: f64): u64 {
+  const bits = (<u64>(finished(a) >> 11) << 32) | <u64>finished(b)
+  const rest = <i64>bits - <i64>(<f64><i64>bits * inverse) * <i64>buckets
   return <u64>(rest < 0 ? rest + <i64>buckets : rest >= <i64>buckets ? rest - <i64>buckets : rest)
 }

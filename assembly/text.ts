@@ -3,7 +3,7 @@
  * src/base/kernel/text.ts lays out the private memory, src/base/kernel/text-reference.testing.ts is the plain version with the same results.
  * The text given is whole lines, each ended by a newline, followed by at least 32 readable bytes.
  */
-import { encodeColumns, prepareEncoding } from "./text-encode"
+import { encodeBlock, prepareEncoding, startEncoding } from "./text-encode"
 import { multiSlotLine } from "./text-multislot"
 import { remember } from "./text-names"
 import { NEWLINE, skipSpace } from "./text-number"
@@ -39,6 +39,7 @@ function parseLines(from: usize, to: usize, multiSlot: bool): u32 {
   state.lines = 0
   state.skipped = 0
   store<u32>(state.starts, 0)
+  startEncoding()
   let p = from
   while (p < to) {
     const line = p
@@ -60,7 +61,7 @@ function parseLines(from: usize, to: usize, multiSlot: bool): u32 {
 }
 
 function finish(status: u32, position: usize): u32 {
-  encodeColumns()
+  encodeBlock()
   state.position = <u32>position
   return status
 }

@@ -43,7 +43,8 @@ type Take = (bytes: number) => number
 
 const KINDS = { copy: 0, hash: 1, vocabulary: 2, bucketise: 3, number: 4, cross: 5 } as const
 const FILLS = { same: 0, sparse: 1, dense: 2 } as const
-const HEAD_BYTES = 40
+const HEAD_BYTES = 48
+const MOVE_BYTES = 12
 const OP_BYTES = 48
 const FILL_BYTES = 32
 const PAIR_BYTES = 16
@@ -67,10 +68,12 @@ export function placeEncoding(
   const crosses = ops.filter(({ source }) => source.kind === 'cross').length
   const shift = shiftOf(ops)
   const inPlace = isInPlace(encoding.sparse, shift)
+  const moves = movesOf(encoding.sparse, inPlace ? shift : undefined)
   const fills = fillsOf(encoding.dense, raw, take)
   const slots = encoding.sparse.length
   const offsets = (count: number) => take((count + 1) * 4)
   const at = take(HEAD_BYTES)
+  const movesAt = take(moves.length * MOVE_BYTES)
   const records = { ops: take(ops.length * OP_BYTES), fills: take(fills.length * FILL_BYTES) }
   const lines = [offsets(raw.sparse), offsets(slots), offsets(Math.max(raw.sparse, slots))] as const
   return {
@@ -81,11 +84,13 @@ export function placeEncoding(
       const [opsAt, fillsAt] = [records.ops, records.fills]
       const opsEnd = opsAt + ops.length * OP_BYTES
       const fillsEnd = fillsAt + fills.length * FILL_BYTES
-      const head = [slots, Number(inPlace), opsAt, opsEnd - crosses * OP_BYTES, opsEnd, fillsAt, fillsEnd, ...lines]
+      const movesEnd = movesAt + moves.length * MOVE_BYTES
+      const head = [slots, Number(inPlace), movesAt, movesEnd, opsAt, opsEnd - crosses * OP_BYTES, opsEnd, fillsAt, fillsEnd, ...lines]
       new Uint32Array(buffer, at, head.length).set(head)
       new Uint32Array(buffer, lines[2], Math.max(raw.sparse, slots) + 1).forEach((_, i, ones) => {
         ones[i] = 8 * i
       })
+      new Uint32Array(buffer, movesAt, 3 * moves.length).set(moves.flat())
       for (const [i, op] of ops.entries()) writeOp(buffer, opsAt + i * OP_BYTES, op, raw.dense)
       for (const [i, fill] of fills.entries()) writeFill(buffer, fillsAt + i * FILL_BYTES, fill, raw.dense)
     },
@@ -120,12 +125,22 @@ function shiftOf(ops: readonly Op[]): number {
   return copies.reduce((best, one) => (one.run > best.run ? one : best), { run: 0, shift: 0 }).shift
 }
 
-/** Whether no raw sign is written over before it is read; crosses are made when all are. */
+/** Raw slots, how many, and where they go: all but those that are there, unless they are in a copy. */
+function movesOf(sources: readonly SignSource[], shift: number | undefined): readonly (readonly number[])[] {
+  const ids = sources.map((source): SignSource => {
+    return source.kind === 'number' || source.kind === 'cross' ? source : { kind: 'copy', from: source.from }
+  })
+  return opsOf(ids).flatMap(({ source, run, place }) =>
+    source.kind === 'copy' && source.from + (shift ?? Number.NaN) !== place ? [[source.from, run, place]] : [],
+  )
+}
+
+/** Whether no raw sign is written over before it is read; crosses are made, and numbers put into buckets, when all are. */
 function isInPlace(sources: readonly SignSource[], shift: number): boolean {
   const written = new Set<number>()
   return sources.every((source, place) => {
-    if (source.kind === 'cross') return true
-    const isLost = source.kind !== 'number' && written.has(source.from + shift)
+    if (source.kind === 'cross' || source.kind === 'number') return true
+    const isLost = written.has(source.from + shift)
     written.add(place)
     return !isLost
   })
