@@ -91,7 +91,7 @@ export function prepareEncoding(): void {
  * Samples whose signs are encoded together: near enough to be in the nearest cache still, and enough that the processor works at several
  * at once, where one hash would keep it waiting.
  */
-const BLOCK: u32 = 32
+const BLOCK: u32 = 64
 /** Samples of this call that are encoded. */
 let encoded: u32 = 0
 
@@ -103,12 +103,18 @@ export function startEncoding(): void {
 // @ts-ignore: decorator
 @inline
 export function closeSample(signs: usize): bool {
-  if (state.encoding == 0) state.signs = <u32>((signs - state.signData) >> 3)
-  else if (!placeSample(signs)) return false
-  state.samples += 1
-  store<u32>(state.starts + state.samples * 4, state.signs)
-  if (state.encoding != 0 && state.samples - encoded == BLOCK) encodeBlock()
+  if (state.encoding != 0) return placeSample(signs)
+  countSample(<u32>((signs - state.signData) >> 3))
   return true
+}
+
+// @ts-ignore: decorator
+@inline
+function countSample(signs: u32): void {
+  const samples = state.samples + 1
+  state.signs = signs
+  state.samples = samples
+  store<u32>(state.starts + samples * 4, signs)
 }
 
 /** Every raw slot has a sign: where there are no more signs than slots, each has one, and so has the output. */
@@ -128,7 +134,8 @@ function placeSample(signs: usize): bool {
     const target = out + move.place * 8
     for (let i: usize = 0, bytes: usize = move.length * 8; i < bytes; i += 8) store<u64>(target + i, load<u64>(from + i))
   }
-  state.signs += slots
+  countSample(state.signs + slots)
+  if (state.samples - encoded >= BLOCK) encodeBlock()
   return true
 }
 
@@ -156,7 +163,7 @@ function encodeLists(line: usize, signs: usize, out: usize): bool {
     const op = changetype<Op>(at)
     cross(op.data, op.data + op.length * 4, op, op.a, op.b, counts, out, offsets, out + load<u32>(offsets + op.place * 4))
   }
-  state.signs += total
+  countSample(state.signs + total)
   return true
 }
 

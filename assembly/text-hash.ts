@@ -31,24 +31,21 @@ export function hashOfDigits(id: u64, a: u32, b: u32, buckets: u64, inverse: f64
   }
   let digits = eightDigits(<u32>part)
   // No zeros in front; 0 is one digit.
-  const zeros = min<u64>(ctz(digits) >> 3, 7)
+  const zeros = min<u64>(ctz(digits ^ 0x3030303030303030) >> 3, 7)
   digits >>= zeros << 3
-  let count = <u32>(8 - zeros)
   while (true) {
-    for (; count > 0; --count) {
-      const key = load<u32>(KEYS + <usize>((digits & 0xff) << 2))
+    for (; digits != 0; digits >>= 8) {
+      const key = load<u32>(KEYS - 192 + <usize>((digits & 0xff) << 2))
       a = rotl(a ^ key, 13) * 5 + 0xe6546b64
       b = rotl(b ^ key, 13) * 5 + 0xe6546b64
-      digits >>= 8
     }
     if (behind == 0) return bucketOf(a, b, buckets, inverse)
     behind -= 1
     digits = eightDigits(<u32>((behind == 0 ? id : id / 100000000) % 100000000))
-    count = 8
   }
 }
 
-/** The digits of a number below 10^8, a byte each, the first one lowest: halves, then quarters, then all at once. */
+/** The characters of a number below 10^8, the first one lowest: halves, then quarters, then all at once. */
 // @ts-ignore: decorator
 @inline
 function eightDigits(value: u32): u64 {
@@ -57,7 +54,7 @@ function eightDigits(value: u32): u64 {
   const hundreds = ((halves * 10486) >> 20) & 0x0000007f0000007f
   const quarters = ((halves - hundreds * 100) << 16) + hundreds
   const tens = ((quarters * 103) >> 10) & 0x000f000f000f000f
-  return ((quarters - tens * 10) << 8) + tens
+  return (((quarters - tens * 10) << 8) + tens) | 0x3030303030303030
 }
 
 // @ts-ignore: decorator
@@ -68,11 +65,17 @@ function finished(hash: u32): u32 {
   return hash ^ (hash >> 16)
 }
 
-/** 53 bits of the lanes, modulo `buckets`: a product with its inverse finds the quotient or a neighbour of it. */
+/** Added to a double below it, whose whole part then is the lower bits. */
+const WHOLE: f64 = 4503599627370496
+
+/** 53 bits of the lanes, modulo `buckets`: a product with its inverse finds the quotient or a neighbour of it, but of very few buckets. */
 // @ts-ignore: decorator
 @inline
 export function bucketOf(a: u32, b: u32, buckets: u64, inverse: f64): u64 {
   const bits = (<u64>(finished(a) >> 11) << 32) | <u64>finished(b)
-  const rest = <i64>bits - <i64>(<f64><i64>bits * inverse) * <i64>buckets
-  return <u64>(rest < 0 ? rest + <i64>buckets : rest >= <i64>buckets ? rest - <i64>buckets : rest)
+  const quotient = reinterpret<u64>(<f64><i64>bits * inverse + WHOLE) & 0x000fffffffffffff
+  const near = bits - quotient * buckets
+  // Rounded up as often as down: no branch could be guessed.
+  const rest = near + (<u64>(<i64>near >> 63) & buckets)
+  return rest < buckets ? rest : bits % buckets
 }
