@@ -2,8 +2,8 @@
  * @file Samples with their features: of each line's raw signs and numbers the signs that the model sees, while they are in the nearest
  * cache. src/base/kernel/text-encoding.ts lays out the records, src/data/features is the plain version with the same results.
  */
+import { logColumn } from "./log"
 import { bucketOf, digitKeys, hashOfDigits, step } from "./text-hash"
-import { logColumn } from "./text-log"
 import { state } from "./text-state"
 
 /** Field order is the interface, here and below. */

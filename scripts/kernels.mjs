@@ -13,6 +13,7 @@ const KERNELS = {
   text: 'private',
   reduce: 'private',
   half: 'private',
+  log: 'private',
 }
 const MEMORY = { shared: ['--sharedMemory', '--maximumMemory', '65536', '--enable', 'threads'], private: [] }
 const FLAGS = '-O3 --noAssert --runtime stub --use abort= --importMemory --enable simd'.split(' ')

@@ -72,27 +72,39 @@ export function placeEncoding(
   const fills = fillsOf(encoding.dense, raw, take)
   const slots = encoding.sparse.length
   const offsets = (count: number) => take((count + 1) * 4)
+  const list = (count: number, bytes: number) => {
+    const from = take(count * bytes)
+    return { from, end: from + count * bytes, at: (i: number) => from + i * bytes }
+  }
   const at = take(HEAD_BYTES)
-  const movesAt = take(moves.length * MOVE_BYTES)
-  const records = { ops: take(ops.length * OP_BYTES), fills: take(fills.length * FILL_BYTES) }
+  const records = {
+    moves: list(moves.length, MOVE_BYTES),
+    ops: list(ops.length, OP_BYTES),
+    fills: list(fills.length, FILL_BYTES),
+  }
   const lines = [offsets(raw.sparse), offsets(slots), offsets(Math.max(raw.sparse, slots))] as const
   return {
     at,
     shift: inPlace ? shift : 0,
     dense: fills.map(({ target }) => target),
     write: (buffer) => {
-      const [opsAt, fillsAt] = [records.ops, records.fills]
-      const opsEnd = opsAt + ops.length * OP_BYTES
-      const fillsEnd = fillsAt + fills.length * FILL_BYTES
-      const movesEnd = movesAt + moves.length * MOVE_BYTES
-      const head = [slots, Number(inPlace), movesAt, movesEnd, opsAt, opsEnd - crosses * OP_BYTES, opsEnd, fillsAt, fillsEnd, ...lines]
-      new Uint32Array(buffer, at, head.length).set(head)
+      const { moves: moved, ops: made, fills: filled } = records
+      const ranges = [
+        moved.from,
+        moved.end,
+        made.from,
+        made.at(ops.length - crosses),
+        made.end,
+        filled.from,
+        filled.end,
+      ]
+      new Uint32Array(buffer, at, HEAD_BYTES / 4).set([slots, Number(inPlace), ...ranges, ...lines])
       new Uint32Array(buffer, lines[2], Math.max(raw.sparse, slots) + 1).forEach((_, i, ones) => {
         ones[i] = 8 * i
       })
-      new Uint32Array(buffer, movesAt, 3 * moves.length).set(moves.flat())
-      for (const [i, op] of ops.entries()) writeOp(buffer, opsAt + i * OP_BYTES, op, raw.dense)
-      for (const [i, fill] of fills.entries()) writeFill(buffer, fillsAt + i * FILL_BYTES, fill, raw.dense)
+      new Uint32Array(buffer, moved.from, 3 * moves.length).set(moves.flat())
+      for (const [i, op] of ops.entries()) writeOp(buffer, made.at(i), op, raw.dense)
+      for (const [i, fill] of fills.entries()) writeFill(buffer, filled.at(i), fill, raw.dense)
     },
   }
 }

@@ -15,6 +15,12 @@ export function encoderOf({ name, feature }: Pick<Slot, 'name' | 'feature'>): En
   return (raw) => encode(raw === '' ? 0 : raw)
 }
 
+/** The same but for logarithms, which are the numbers themselves: where they are taken of whole columns. */
+export function cellEncoderOf(slot: Pick<Slot, 'name' | 'feature'>): Encoder | undefined {
+  if (slot.feature?.kind !== 'log') return encoderOf(slot)
+  return (raw) => numberOf(raw === '' ? 0 : raw, slot.name, 'log')
+}
+
 /** The same for ids of text, as their lower and upper 32 bits; a digit or two of arithmetic, where a text of each id would be made first. */
 export type IdEncoder = (low: number, high: number) => number
 

@@ -10,8 +10,8 @@ const [L1, L2, L3] = [0.6666677594184875, 0.3997759222984314, 0.2987027764320373
 
 /**
  * sign(x) log(1 + |x|) of a float32, 3 ulp from the true value at most. With 1 + |x| = 2^k (1 + f), f from -0.3 to 0.42, and s = f / (2 + f)
- * it is k ln 2 + 2 atanh s. Math.log1p takes as long as reading a number from text does; the kernel of text makes four of these at once
- * (assembly/text-log.ts).
+ * it is k ln 2 + 2 atanh s. Math.log1p takes as long as reading a number from text does; kernels make four of these at once
+ * (assembly/log.ts).
  */
 export function signedLog(x: number): number {
   const a = Math.abs(x)

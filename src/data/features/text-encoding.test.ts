@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createTextParser, type TextFormat } from '../../base/kernel/index.ts'
+import { createLogColumn, createTextParser, type TextFormat } from '../../base/kernel/index.ts'
 import type { Columns, Slot } from '../batch.ts'
 import { sliceColumns } from '../columns.ts'
 import { createTextBlockParser } from '../text/text-block.ts'
@@ -125,6 +125,14 @@ test('the logarithm is within 3 ulp of the true one for any float32', () => {
     ),
     { numRuns: 20_000 },
   )
+})
+
+test('the logarithm of a column has the same bits as that of each value', () => {
+  const drawn = fc.sample(measured, 70_001).map(Math.fround)
+  const values = Float32Array.from(drawn)
+  createLogColumn()(values, values.length - 1)
+  const expected = [...drawn.slice(0, -1).map(signedLog), drawn.at(-1)!]
+  expect(new Uint32Array(values.buffer)).toEqual(new Uint32Array(Float32Array.from(expected).buffer))
 })
 
 test('the logarithm has the same bits in Python', () => {

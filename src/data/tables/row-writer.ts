@@ -1,7 +1,8 @@
 /** @file Rows of a table written as samples: cells to slots, checked; errors name the column. */
+import { createLogColumn } from '../../base/kernel/index.ts'
 import { hashText, UserError } from '../../base/util/index.ts'
 import type { Slot } from '../batch.ts'
-import { type Encoder, encoderOf } from '../features/encode.ts'
+import { cellEncoderOf, type Encoder } from '../features/encode.ts'
 import type { SourcePart } from '../text/text-source.ts'
 import { type CellList, createCellList } from './cell-list.ts'
 import type { ColumnSource } from './column-spec.ts'
@@ -49,10 +50,12 @@ export function createRowWriter(slots: readonly Slot[], sources: readonly Column
       names: from,
       split,
       hash,
-      encode: encoderOf(slot),
+      encode: cellEncoderOf(slot),
     }
   })
   const sparseSlots = slots.length - dense.length
+  const logs = fillers.flatMap(({ slot, list }) => (slot.feature?.kind === 'log' ? [list] : []))
+  const logColumn = logs.length > 0 ? createLogColumn() : undefined
   let counts: number[] = []
   let starts: number[] = [0]
 
@@ -87,6 +90,7 @@ export function createRowWriter(slots: readonly Slot[], sources: readonly Column
       return starts.length > PART_SAMPLES || signs.length >= PART_SIGNS
     },
     take: (bytes) => {
+      for (const { values, length } of logs) logColumn?.(values as Float32Array, length)
       const columns = {
         samples: starts.length - 1,
         counts: Uint32Array.from(counts),

@@ -1,4 +1,7 @@
-/** @file The logarithm of declared features, four values at once: src/data/features/log.ts is the plain version with the same bits. */
+/**
+ * @file The logarithm of declared features, four values at once; a part of the text kernel and one of its own.
+ * src/data/features/log.ts is the plain version with the same bits.
+ */
 
 /** Loaded from memory: the engine would build each anew for every four values, which takes as long as the arithmetic. */
 const ONES = memory.data<f32>([1, 1, 1, 1], 16)
