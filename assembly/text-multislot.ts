@@ -1,6 +1,6 @@
 /** @file MultiSlot text: `count value ... count value ...`, slots in declared order. */
-import { closeSample } from "./text-encode"
 import { NEWLINE, skipSpace, storeUnsigned } from "./text-number"
+import { closeSample } from "./text-sample"
 import {
   BAD_COUNT, fail, full, lineCounts, lineSigns, NOT_SIGN, Slot, slots, slotsEnd, SPARSE, state, storeDense, TOO_LONG, TOO_SHORT, WRONG_WIDTH,
 } from "./text-state"

@@ -1,7 +1,7 @@
 /** @file Slot text: `slot:value slot:value ...`, slots in any order. */
-import { closeSample } from "./text-encode"
 import { find, matches } from "./text-names"
 import { endsValue, NEWLINE, skipSpace, storeUnsigned } from "./text-number"
+import { closeSample } from "./text-sample"
 import {
   denseList, denseListEnd, fail, FLOAT, full, IGNORED, lineCounts, lineSigns, NO_COLON, NOT_SIGN, Slot, slots, SPARSE, state, storeDense, WRONG_WIDTH,
 } from "./text-state"

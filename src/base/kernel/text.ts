@@ -76,7 +76,7 @@ interface TextExports {
 /** What the kernel's own constants may take at the start of memory. */
 const STATIC_BYTES = 8 * 1024
 
-/** Half a gigabyte of them. */
+/** Half a gigabyte of them, more than any model trains on. */
 const MAX_LINE_SIGNS = 2 ** 26
 
 /** A parser for `capacity` bytes of text at a time: also the longest line it can hold. `skipBad` counts bad lines and goes on. */
@@ -128,7 +128,7 @@ export function createTextParser(slots: readonly TextSlot[], capacity: number, r
   }
 }
 
-/** Makes room for twice the signs that the line wanted, in one line beyond what any model sees. */
+/** Makes room for twice the signs that a line makes, so that others like it fit too. */
 function withRoom(memory: WebAssembly.Memory, layout: TextLayout, { state }: Views): Views {
   const wanted = field(state, 'wanted')
   if (wanted > MAX_LINE_SIGNS)

@@ -98,18 +98,27 @@ for (const format of ['slot', 'multislot'] as const)
       )
     })
 
+const CROSSED: readonly Slot[] = [
+  { kind: 'sparse', name: 'a' },
+  { kind: 'sparse', name: 'b' },
+  { kind: 'sparse', name: 'both', feature: { kind: 'cross', of: ['a', 'b'], buckets: 1e6 } },
+]
+
 test('a line whose cross has more signs than its text could hold is read whole', () => {
-  const slots: readonly Slot[] = [
-    { kind: 'sparse', name: 'a' },
-    { kind: 'sparse', name: 'b' },
-    { kind: 'sparse', name: 'both', feature: { kind: 'cross', of: ['a', 'b'], buckets: 1e6 } },
-  ]
   const list = Array.from({ length: 700 }, (_, i) => i)
   const lines = [`1 5 1 6`, `700 ${list.join(' ')} 700 ${list.join(' ')}`, `1 5 2 6 7`]
   const text = `${lines.join('\n')}\n`
-  const made = createTextBlockParser(slots)({ text: new TextEncoder().encode(text), format: 'multislot', file: 'x' })
+  const made = createTextBlockParser(CROSSED)({ text: new TextEncoder().encode(text), format: 'multislot', file: 'x' })
   expect([...made.counts]).toEqual([1, 1, 1, 700, 700, 490_000, 1, 2, 2])
-  expect(bits(made)).toEqual(bits(plainly(slots, text, 'multislot')))
+  expect(bits(made)).toEqual(bits(plainly(CROSSED, text, 'multislot')))
+})
+
+test('a line whose cross has more signs than a memory holds is refused', () => {
+  const list = `9000 ${Array.from({ length: 9000 }, (_, i) => i).join(' ')}`
+  const text = new TextEncoder().encode(`${list} ${list}\n`)
+  expect(() => createTextBlockParser(CROSSED)({ text, format: 'multislot', file: 'x' })).toThrow(
+    'Crosses make more than 67108864 signs of one line.',
+  )
 })
 
 test('the logarithm is within 3 ulp of the true one for any float32', () => {

@@ -1,0 +1,66 @@
+/** @file The end of a line: its sample is counted in, its signs where they belong or on their way through features. */
+import { BLOCK, encodeBlock, encoded, Encoding, fillIds, Move } from "./text-encode"
+import { encodeLists } from "./text-lists"
+import { state } from "./text-state"
+
+/** Counts the sample in, its signs ending at `signs`; false when the output has no room for what becomes of them. */
+// @ts-ignore: decorator
+@inline
+export function closeSample(signs: usize): bool {
+  if (state.encoding != 0) return placeSample(signs)
+  countSample(<u32>((signs - state.signData) >> 3))
+  return true
+}
+
+// @ts-ignore: decorator
+@inline
+function countSample(signs: u32): void {
+  const samples = state.samples + 1
+  state.signs = signs
+  state.samples = samples
+  store<u32>(state.starts + samples * 4, signs)
+}
+
+/** Every raw slot has a sign: where there are no more signs than slots, each has one, and so has the output. */
+function placeSample(signs: usize): bool {
+  const out: usize = state.signData + state.signs * 8
+  const line = out + state.shift
+  const encoding = changetype<Encoding>(state.encoding)
+  const slots = encoding.sparseSlots
+  const counts: usize = state.counts + state.samples * slots * 4
+  if (<u32>((signs - line) >> 3) != state.sparseSlots) {
+    onesBefore = min(onesBefore, state.samples)
+    const total = encodeLists(encoding, copied(line, signs), out, counts)
+    if (total != 0) countSample(state.signs + total)
+    return total != 0
+  }
+  if (slots > state.maxSigns - state.signs) {
+    state.wanted = slots
+    return false
+  }
+  if (state.samples >= onesBefore) countOnes(counts, slots)
+  const raw = encoding.inPlace != 0 ? line : copied(line, signs)
+  if (encoding.fills < encoding.fillsEnd) fillIds(encoding, raw, encoding.ones)
+  for (let at: usize = encoding.moves; at < <usize>encoding.movesEnd; at += offsetof<Move>()) {
+    const move = changetype<Move>(at)
+    const from = raw + move.from * 8
+    const target = out + move.place * 8
+    for (let i: usize = 0, bytes: usize = move.length * 8; i < bytes; i += 8) store<u64>(target + i, load<u64>(from + i))
+  }
+  countSample(state.signs + slots)
+  if (state.samples - encoded >= BLOCK) encodeBlock()
+  return true
+}
+
+function copied(line: usize, signs: usize): usize {
+  memory.copy(state.rawSigns, line, signs - line)
+  return state.rawSigns
+}
+
+/** Samples before this one have one sign in each slot, as the counts already say since the call before. */
+let onesBefore: u32 = 0
+
+function countOnes(counts: usize, slots: u32): void {
+  for (let at = counts, end = counts + slots * 4; at < end; at += 16) v128.store(at, i32x4.splat(1))
+  onesBefore += u32(state.samples == onesBefore)
+}
