@@ -24,7 +24,7 @@ def numpy_column(np):
             return slow(column)
         # Of arrays of one dimension; what they have in common is exact unless whole numbers became float64.
         if values.ndim != 1 or values.dtype.name not in KEPT or (
-                values.dtype == np.float64 and any(np.asarray(value).dtype != np.float64 for value in column)):
+                values.dtype == np.float64 and any(getattr(value, "dtype", None) != np.float64 for value in column)):
             return slow(column)
         return values, counts_of(list(map(len, column)))
 
@@ -47,6 +47,8 @@ def numpy_column(np):
             found = np.asarray(value)
         except ValueError:
             raise SampleError("lists of different lengths in one another are no array: %s" % shown(value))
+        if found.dtype == np.float64 and not isinstance(value, np.ndarray):
+            return whole(value, found.ravel())
         if found.dtype.name in KEPT:
             return found.ravel()
         if found.dtype.kind in "biu":
@@ -54,6 +56,15 @@ def numpy_column(np):
         if found.dtype.kind == "f":
             return found.ravel().astype(np.float32 if found.dtype.itemsize < 4 else np.float64)
         raise SampleError("expected numbers, found %s (dtype %s)" % (shown(value), found.dtype))
+
+    def whole(value, floats):
+        """Of a list of whole numbers below and above 2^63 numpy makes floats: their digits are still in the list."""
+        if not floats.size or floats.max() < 2**63:
+            return floats
+        numbers = np.asarray(value, dtype=object).ravel()
+        if not all(type(number) is int and 0 <= number < 2**64 for number in numbers):
+            return floats
+        return numbers.astype(np.uint64)
 
     def counts_of(lengths):
         first = lengths[0]

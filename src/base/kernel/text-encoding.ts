@@ -161,8 +161,14 @@ function isInPlace(sources: readonly SignSource[], shift: number): boolean {
 /** At most half of the table is used. */
 const tableSize = (words: number) => 2 ** Math.ceil(Math.log2(2 * words + 2))
 
+const boundariesOf = (source: SignSource) =>
+  source.kind === 'bucketise' || source.kind === 'number' ? source.boundaries : undefined
+const hashingOf = (source: SignSource): Hashing | undefined =>
+  source.kind === 'hash' || source.kind === 'cross' ? source : undefined
+
 function dataBytes(source: SignSource): number {
-  if ('boundaries' in source) return source.boundaries.length * 8
+  const boundaries = boundariesOf(source)
+  if (boundaries) return boundaries.length * 8
   if (source.kind === 'cross') return source.of.length * 4
   return source.kind === 'vocabulary' ? tableSize(source.places.size) * PAIR_BYTES : 0
 }
@@ -175,23 +181,23 @@ function writeOp(
 ): void {
   const column = source.kind === 'number' ? columns[source.from]! : undefined
   const from = column ? column.at : source.kind === 'cross' ? 0 : source.from
-  const list = 'boundaries' in source ? source.boundaries : source.kind === 'cross' ? source.of : undefined
+  const [boundaries, hashing] = [boundariesOf(source), hashingOf(source)]
+  const list = source.kind === 'cross' ? source.of : boundaries
   const isFloat = column?.dtype === 'float32'
-  const [a, b] = column ? [column.width * (isFloat ? 4 : 8), Number(isFloat)] : lanesIn(source)
+  const [a, b] = column
+    ? [column.width * (isFloat ? 4 : 8), Number(isFloat)]
+    : [hashing?.begun.a ?? 0, hashing?.begun.b ?? 0]
   const mask = source.kind === 'vocabulary' ? tableSize(source.places.size) - 1 : 0
   const words = [KINDS[source.kind], from, list?.length ?? run, place, data, a, b, mask]
   new Uint32Array(buffer, at, words.length).set(words)
-  if ('buckets' in source) {
-    new BigUint64Array(buffer, at + 32, 1)[0] = BigInt(source.buckets)
-    new Float64Array(buffer, at + 40, 1)[0] = 1 / source.buckets
+  if (hashing) {
+    new BigUint64Array(buffer, at + 32, 1)[0] = BigInt(hashing.buckets)
+    new Float64Array(buffer, at + 40, 1)[0] = 1 / hashing.buckets
   }
-  if ('boundaries' in source) new Float64Array(buffer, data, source.boundaries.length).set(source.boundaries)
+  if (boundaries) new Float64Array(buffer, data, boundaries.length).set(boundaries)
   if (source.kind === 'cross') new Uint32Array(buffer, data, source.of.length).set(source.of)
   if (source.kind === 'vocabulary') writePlaces(new BigUint64Array(buffer, data, 2 * (mask + 1)), source.places)
 }
-
-const lanesIn = (source: SignSource): readonly [number, number] =>
-  'begun' in source ? [source.begun.a, source.begun.b] : [0, 0]
 
 /** Pairs of id and place; a place of 0 is free. */
 function writePlaces(table: BigUint64Array, places: ReadonlyMap<bigint, number>): void {
