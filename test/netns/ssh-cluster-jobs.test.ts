@@ -71,7 +71,8 @@ describe.skipIf(lacking !== undefined)('ssh-cluster-jobs: by their ids', () => {
     running.push(following)
     await following.printed(/==> root@10\.77\.1\.2:log\/train\.log <==\n[\s\S]*Pass=0/)
     const stopped = await oarfish('stop', id!)
-    expect([stopped.code, stopped.out]).toEqual([0, expect.stringContaining('root@10.77.1.2: 2 processes ended')])
+    // Those whose peers have just ended may be gone before they are asked.
+    expect([stopped.code, stopped.out]).toEqual([0, expect.stringMatching(/root@10\.77\.1\.2: \d process(es)? ended/)])
     await run.ended
     expect((await following.ended).code).toBe(0)
     expect((await oarfish('status', id!)).out).toContain('stopped')

@@ -117,7 +117,8 @@ export async function stopJob({ job, record, records, stopMs, say, ...options }:
       const answers = await Promise.allSettled(reached.map(stop))
       reasons.push(...answers.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : [])))
     }
-    for (const [i, { all }] of reached.entries()) say(`${all[0]!.host.name}: ${ended[i]} processes ended`)
+    for (const [i, { all }] of reached.entries())
+      say(`${all[0]!.host.name}: ${ended[i] === 1 ? '1 process' : `${ended[i]} processes`} ended`)
   } finally {
     await Promise.all(reached.map(async ({ close }) => await close()))
   }
