@@ -128,7 +128,7 @@ describe.skipIf(!cluster)('a job of PaddleRec', () => {
       'jsonpath={.spec.containers[0].resources.limits}',
     )
     expect(JSON.parse(asked)).toMatchObject({ 'nvidia.com/gpu': '1', cpu: '1' })
-    expect(await logOf('direct-collective-trainer-0')).toContain('the CPU is used')
+    expect(await logOf('direct-collective-trainer-0')).toContain('no device was found, so the CPU computes')
   })
 
   test('ps starts anew when a server is evicted, and learns', { timeout: 10 * MINUTE }, async () => {
