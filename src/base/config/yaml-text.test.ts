@@ -117,7 +117,8 @@ test.each(LARGE)('a large yaml with %s is told soon, and in few words', async (_
     const before = process.cpuUsage()
     expect(load).toThrow(ConfigError)
     const { user, system } = process.cpuUsage(before)
-    await expectWithin((user + system) / 1000, 2000) // a second, of a machine whose cores are shared
+    // One to two seconds of all threads, the collector's among them, on cores that are shared; without limits it was a minute.
+    await expectWithin((user + system) / 1000, 6000)
     expect(textOf(load).length).toBeLessThan(300_000)
   }
 })
