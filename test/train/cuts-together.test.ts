@@ -1,7 +1,8 @@
 /** @file Cuts of several processes: all that train together go on from one, and every sample counts once. */
-import { cpSync, readdirSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/base/config/index.ts'
 import type { Event } from '../../src/base/event/index.ts'
@@ -82,6 +83,18 @@ describe.each([['async'], ['half_async'], ['geo']])('two workers, %s', (mode) =>
     expect(result.samples).toBeLessThan(SAMPLES)
     expect(result.metrics['auc']).toBeGreaterThan(0.6)
   })
+})
+
+test('a worker that had nothing to read at the cut takes nothing of what the other has read', async () => {
+  const data = join(folder, 'data/one-file')
+  mkdirSync(data, { recursive: true })
+  // One chunk: packed files are read from end to end.
+  writeFileSync(join(data, 'part.gz'), gzipSync(readFileSync(join(folder, 'data/train/part-0'))))
+  const overrides = ['runner.sync_mode=async', `runner.train_data_dir=${data}`, 'runner.snapshot_interval=4']
+  const left = await killed('two workers', overrides)
+  const { events } = await trained('two workers', left, overrides, undefined, true)
+  const epoch = events.find((event) => event.kind === 'epoch' && event.phase === 'train')
+  expect(epoch).toMatchObject({ epoch: 1, samples: SAMPLES / 3 })
 })
 
 test('another number of workers trains the epoch from its beginning, and says so', async () => {

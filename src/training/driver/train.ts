@@ -5,7 +5,7 @@ import type { EpochRecord, EventSink, Metrics } from '../../base/event/index.ts'
 import { defined } from '../../base/util/index.ts'
 import type { GraphMode } from '../../model/index.ts'
 import type { Best } from '../../weights/snapshot/index.ts'
-import { beginningOf, type EngineName, goOn, type PassResult } from '../threads/index.ts'
+import { beginningOf, type EngineName, goOn, type PassResult, type PassStart } from '../threads/index.ts'
 import { alone } from './alone.ts'
 import { cutSchedule } from './cuts.ts'
 import { History } from './history.ts'
@@ -79,7 +79,7 @@ export async function train(
     if (snapshot_interval !== undefined && !cuts)
       notice('runner.snapshot_interval has no effect here: this job is saved after each epoch alone.')
     // Killed between an epoch and its evaluation: the record misses it.
-    if (start.position.batch === 0 && history.lacks(first - 1)) {
+    if (!isInside(start) && history.lacks(first - 1)) {
       const { metrics: test, interrupted } = await job.pass('infer', first - 1)
       result = { ...result, evaluation: test, interrupted }
       if (!interrupted) await history.add({ epoch: first - 1, train: {}, test })
@@ -129,6 +129,9 @@ export async function train(
     await job.close()
   }
 }
+
+/** A process that goes on inside an epoch may not have trained a batch of it, where others have. */
+const isInside = ({ position, before }: PassStart) => position.batch > 0 || before !== undefined
 
 /** Aborted with the signal, and by whatever else ends a job in good order. */
 export function stopOf(signal: AbortSignal | undefined): AbortController {

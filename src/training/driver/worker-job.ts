@@ -66,9 +66,8 @@ export abstract class WorkerJob<Context extends JobContext> {
   protected uncounted = false
   /** Where the workers were in the cut that the job goes on from. */
   protected restored: readonly WorkerPlace[] | undefined
-  /** The pass that has paused. */
-  protected openPass: OpenPass | undefined
   protected lastPass: OpenPass | undefined
+  #isPaused = false
   readonly #options: ServersOptions
 
   constructor(options: ServersOptions, context: Context, threads: number) {
@@ -116,17 +115,18 @@ export abstract class WorkerJob<Context extends JobContext> {
 
   /** All workers begin together, read each its part, and add up what they have measured. */
   async pass(phase: Phase, epoch: number, from?: PassStart, pauses?: PassOptions['pauses']): Promise<PassResult> {
-    const open = this.openPass ?? this.#begin(phase, from)
+    const open = this.#isPaused ? this.lastPass! : this.#begin(phase, from)
     open.parts++
     const result = await this.#passPart(open, phase, epoch, { from, pauses })
-    this.openPass = result.paused ? open : undefined
     this.lastPass = open
+    this.#isPaused = result.paused
     return result
   }
 
-  /** Of workers that go on from a cut, each has taken chunks before it. */
+  /** The first training pass of workers that go on from a cut: each has taken chunks before it, also one that had not trained a batch. */
   #begin(phase: Phase, from: PassStart | undefined): OpenPass {
-    const places = from && from.position.batch > 0 ? this.restored : undefined
+    const places = phase === 'train' ? this.restored : undefined
+    if (places) this.restored = undefined
     const claims = this.input[phase] !== undefined && phase === 'train' && this.mode.takesOver
     const claimed = placesOfRuns(places?.[this.cluster.rank]?.claimed ?? [])
     const read = claimed.slice(0, from?.position.chunk)
