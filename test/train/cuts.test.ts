@@ -1,5 +1,5 @@
 /** @file Cuts inside an epoch: they change nothing, and a run that goes on from one ends where the undisturbed run ends, bit for bit. */
-import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -96,4 +96,23 @@ test('where there can be no cuts, that is said', async () => {
     kind: 'notice',
     message: expect.stringContaining('snapshot_interval has no effect here'),
   })
+})
+
+test('a cut that cannot be saved is a warning; training goes on, and later ones are saved', async () => {
+  const path = freshPath()
+  const events: Event[] = []
+  const { result } = await trainTiny(folder, settings(path, 'runner.snapshot_interval=4'), {
+    emit: (event: Event) => {
+      events.push(event)
+      // Somebody else's folder stands where the cut before batch 8 goes.
+      if (event.kind !== 'epochStart' || event.phase !== 'train' || event.epoch !== 0) return
+      mkdirSync(join(path, 'cut-0-8'))
+      writeFileSync(join(path, 'cut-0-8', 'notes.txt'), '')
+    },
+  })
+  const warnings = events.filter(({ kind }) => kind === 'warning')
+  expect(warnings).toEqual([{ kind: 'warning', message: expect.stringMatching(/^This cut is not saved, .*cut-0-8/) }])
+  expect(result.samples).toBe(2 * 960)
+  expect(events).toContainEqual(expect.objectContaining({ kind: 'saved', epoch: 0, batch: 11 }))
+  expect(readdirSync(join(path, 'cut-0-8'))).toEqual(['notes.txt'])
 })

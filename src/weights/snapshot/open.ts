@@ -6,6 +6,7 @@ import { crc32 } from 'node:zlib'
 import { readSmallText } from '../../base/fs/index.ts'
 import { damaged, foreign, missing } from './errors.ts'
 import { hexOf, MANIFEST, type Manifest, parseManifest } from './manifest.ts'
+import { isCheckpoint } from './save.ts'
 
 /** A checkpoint whose manifest was read and whose files are there; their checksums are compared as they are loaded. */
 export interface Snapshot {
@@ -50,10 +51,11 @@ const CUT = /^cut-\d+-\d+$/
 /** Folders of a run that a checkpoint may take the place of. */
 export const isCheckpointName = (name: string) => /^\d+$/.test(name) || name === INTERRUPTED || CUT.test(name)
 
-/** Removes cuts but for these. */
+/** Removes cuts but for these; a folder of other things stays, whatever its name. */
 export async function removeCuts(path: string, keep: readonly string[] = []): Promise<void> {
   const names = (await readdir(path).catch(() => [])).filter((name) => CUT.test(name) && !keep.includes(name))
-  await Promise.all(names.map((name) => rm(join(path, name), { recursive: true, force: true })))
+  for (const folder of names.map((name) => join(path, name)))
+    if (await isCheckpoint(folder)) await rm(folder, { recursive: true, force: true })
 }
 
 /** The newest whole checkpoint under `path`, of an epoch, interrupted or a cut; `onBroken` is called for those that had to be passed over. */

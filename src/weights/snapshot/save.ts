@@ -113,8 +113,11 @@ export async function saveSnapshot(options: SaveOptions): Promise<{ bytes: numbe
 
 /** A checkpoint takes the place of its folder. */
 export async function refuseToLose(folder: string): Promise<void> {
-  if (!(await isReplaceable(folder, { format: FORMAT, files: OWN_FILES }))) throw notACheckpoint(folder)
+  if (!(await isCheckpoint(folder))) throw notACheckpoint(folder)
 }
+
+/** Whether there is nothing in it but a checkpoint, or nothing at all. */
+export const isCheckpoint = (folder: string) => isReplaceable(folder, { format: FORMAT, files: OWN_FILES })
 
 const OWN_FILES = /^(manifest\.json|dense\.bin|metrics\.bin|table-\d+\.part-\d+\.(signs|rows))$/
 
