@@ -80,3 +80,6 @@ export function checkGloo(env: Env): void {
     hint: 'Oarfish needs no Gloo: unset PADDLE_WITH_GLOO.',
   })
 }
+
+/** Whether the launcher has started this process again, to go on from the last checkpoint. */
+export const startedAgain = (env: Env) => env['OARFISH_RESUME'] === '1'

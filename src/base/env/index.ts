@@ -11,11 +11,10 @@ export {
   processEnv,
   refuseTelemetry,
 } from './cluster.ts'
-export { CLUSTER_ENV, type Env, required } from './cluster-env.ts'
+export { CLUSTER_ENV, type Env, required, startedAgain } from './cluster-env.ts'
 export { collectiveFromEnv } from './collective-env.ts'
 export { parseEndpoint, parseEndpoints, splitList } from './endpoint.ts'
 export { psFlags, silenceSetting } from './ps-flags.ts'
-export { countCuts, forgetCuts, noteCut, startedAgain } from './saves-note.ts'
 export { derivedTokenWarning, jobHosts, jobToken, TOKEN_WARNED, tlsSetting, tokenWarning } from './secrets.ts'
 export { selectedGpus } from './selected-gpus.ts'
 export { userDefinedCluster } from './user-defined-role.ts'

@@ -2,6 +2,7 @@
  * @file Everything a person may want to watch, as one union, and the ways to print it.
  * Knows nothing of who emits.
  */
+export { countCuts, forgetCuts, noteCut } from './cuts-file.ts'
 export type { EpochRecord, Event, EventOf, EventSink, Metrics, ProcessState } from './event.ts'
 export { jsonlSink } from './jsonl.ts'
 export { paddleSink } from './paddle.ts'

@@ -1,6 +1,6 @@
 /** @file A job of one host whose processes die: all of it is started again from its last cut. */
-import { countCuts, type Env, forgetCuts } from '../../base/env/index.ts'
-import type { EventSink } from '../../base/event/index.ts'
+import type { Env } from '../../base/env/index.ts'
+import { countCuts, type EventSink, forgetCuts } from '../../base/event/index.ts'
 import type { RunningJob } from './supervise.ts'
 
 export interface RecoverOptions {

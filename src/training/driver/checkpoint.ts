@@ -4,8 +4,8 @@ import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { JobConfig } from '../../base/config/index.ts'
-import { noteCut, processEnv } from '../../base/env/index.ts'
-import type { EventSink } from '../../base/event/index.ts'
+import { processEnv } from '../../base/env/index.ts'
+import { type EventSink, noteCut } from '../../base/event/index.ts'
 import { type FolderLock, holdFolder, makeFolder } from '../../base/fs/index.ts'
 import { formatUserError, isUserError, shown, UserError } from '../../base/util/index.ts'
 import type { TracedModel } from '../../model/index.ts'
@@ -216,7 +216,8 @@ export async function saveCut(
     if (path === undefined) return undefined
     await removeCuts(config.runner.model_save_path, before === undefined ? [name] : [before, name])
     emit({ kind: 'saved', path, epoch, batch: batch - 1, seconds: (performance.now() - started) / 1000 })
-    noteCut(processEnv(), path)
+    const { OARFISH_LOG_FILE: log } = processEnv()
+    if (log) noteCut(log, path)
     return name
   } catch (error) {
     if (mustSucceed || !isUserError(error)) throw error

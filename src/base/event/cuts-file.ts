@@ -1,12 +1,10 @@
 /** @file What a process of a launched job has saved to go on from, noted beside its log: the launcher starts the job again only where there is something. */
 import { appendFileSync, readFileSync, rmSync } from 'node:fs'
-import type { Env } from './cluster-env.ts'
 
 const ENDING = '.cuts'
 
 /** Called once a cut is whole and in its place. */
-export function noteCut({ OARFISH_LOG_FILE: log }: Env, path: string): void {
-  if (!log) return
+export function noteCut(log: string, path: string): void {
   try {
     appendFileSync(`${log}${ENDING}`, `${path}\n`)
   } catch {
@@ -26,6 +24,3 @@ export function countCuts(log: string): number {
 export function forgetCuts(log: string): void {
   rmSync(`${log}${ENDING}`, { force: true })
 }
-
-/** Whether the launcher has started this process again, to go on from there. */
-export const startedAgain = (env: Env) => env['OARFISH_RESUME'] === '1'
