@@ -9,10 +9,10 @@ const sets = JSON.parse(readFileSync(new URL('./test/full-sets.json', import.met
 >
 const elsewhere = Object.keys(sets).flatMap((name) => (process.env['OARFISH_SET'] === name ? [] : sets[name]!))
 
-/** Tests that fill the machine with processes, or install what they need, run one file at a time; all others on every core. */
-const ALONE = [
-  'test/{attack,cluster,collective,kube,netns,python,submit,webgpu}/**/*.test.ts',
-  'test/ps/{bad-input,busy-host,failure,staleness}.test.ts',
+/** Tests that fill the machine with processes, or install what they need, run two files at a time; all others on every core. */
+const IN_PAIRS = [
+  'test/{attack,chaos,chromium,cluster,collective,kube,netns,python,submit,webgpu}/**/*.test.ts',
+  'test/ps/{bad-input,busy-host,failure,faulty-frames,staleness}.test.ts',
   'test/fleet/programs.test.ts',
   'test/ops/onnx.test.ts',
   'test/{first-hour,tutorial}.test.ts',
@@ -64,7 +64,7 @@ const whole = [
       ...shared,
       name: 'beside others',
       include: ['src/**/*.test.ts', 'test/**/*.test.ts', 'models/**/*.test.ts'],
-      exclude: [...configDefaults.exclude, ...elsewhere, ...ALONE],
+      exclude: [...configDefaults.exclude, ...elsewhere, ...IN_PAIRS],
       maxWorkers: '100%',
       sequence: { groupOrder: 1 },
     },
@@ -73,10 +73,10 @@ const whole = [
     resolve,
     test: {
       ...shared,
-      name: 'alone',
-      include: ALONE,
+      name: 'in pairs',
+      include: IN_PAIRS,
       exclude: [...configDefaults.exclude, ...elsewhere],
-      maxWorkers: 1,
+      maxWorkers: 2,
       sequence: { groupOrder: 2 },
     },
   },

@@ -142,6 +142,10 @@ export function pushRow(row: usize, sign: u64, g: usize, shown: usize, scale: f6
   store<u32>(stats + 12, known);
 }
 
+/** What a row is worth, and for how many days nobody has seen it. */
+export function worth(row: usize): f32 { return <f32>score(show(row), click(row)); }
+export function unseenDays(row: usize): f32 { return load<f32>(row + statsAt + 4); }
+
 /** Whether save mode `mode` writes this row. */
 export function saved(row: usize, mode: i32): bool {
   if (!(flags(row) & ADMITTED)) return false;

@@ -19,35 +19,40 @@ const L1 = memory.data<f32>([0.6666677594184875, 0.6666677594184875, 0.666667759
 const L2 = memory.data<f32>([0.3997759222984314, 0.3997759222984314, 0.3997759222984314, 0.3997759222984314], 16)
 const L3 = memory.data<f32>([0.29870277643203735, 0.29870277643203735, 0.29870277643203735, 0.29870277643203735], 16)
 
-/** sign(x) log(1 + |x|) of `length` float32 in place; up to seven values behind them change too. */
+/** Of the values under way: k ln 2 with the sign of the result. */
+const REST = memory.data(2048, 16)
+const ROOM: u32 = 512
+
+/** sign(x) log(1 + |x|) of `length` float32 in place; up to three values behind them change too. */
 export function logColumn(at: usize, length: u32): void {
-  for (let end = at + length * 4; at < end; at += 32) {
-    const ones = v128.load(ONES)
-    const twos = v128.load(TWOS)
-    const quarters = v128.load(QUARTERS)
-    const shifts = v128.load(SHIFTS)
-    const exponents = v128.load(EXPONENTS)
-    const l1 = v128.load(L1)
-    const l2 = v128.load(L2)
-    const l3 = v128.load(L3)
-    v128.store(at, logOf(v128.load(at), ones, twos, quarters, shifts, exponents, l1, l2, l3))
-    v128.store(at, logOf(v128.load(at, 16), ones, twos, quarters, shifts, exponents, l1, l2, l3), 16)
-  }
+  for (; length > ROOM; length -= ROOM, at += ROOM * 4) logPart(at, ROOM)
+  logPart(at, length)
 }
 
-// @ts-ignore: decorator
-@inline
-function logOf(x: v128, ones: v128, twos: v128, quarters: v128, shifts: v128, exponents: v128, l1: v128, l2: v128, l3: v128): v128 {
-  const sign = v128.and(x, v128.load(SIGNS))
-  const a = v128.xor(x, sign)
-  const power = v128.and(i32x4.add(f32x4.add(a, ones), shifts), exponents)
-  const k = f32x4.convert_i32x4_s(i32x4.sub(power, v128.load(BIASES)))
-  const rest = f32x4.sub(f32x4.mul(a, quarters), f32x4.sub(power, quarters))
-  const f = f32x4.mul(rest, i32x4.sub(v128.load(INVERSES), power))
-  const s = f32x4.div(f, f32x4.add(f, twos))
-  const z = f32x4.mul(s, s)
-  const inner = f32x4.add(f32x4.mul(z, l3), l2)
-  const outer = f32x4.add(f32x4.mul(z, inner), l1)
-  const curve = f32x4.mul(s, f32x4.add(f32x4.mul(z, outer), twos))
-  return v128.or(f32x4.add(curve, f32x4.mul(k, v128.load(LN2))), sign)
+/**
+ * In two halves: all of it is one long chain for each value, and the processor looks only so far ahead for others to work at meanwhile.
+ */
+function logPart(at: usize, length: u32): void {
+  const end = at + length * 4
+  for (let p = at, rest: usize = REST; p < end; p += 16, rest += 16) {
+    const x = v128.load(p)
+    const sign = v128.and(x, v128.load(SIGNS))
+    const a = v128.xor(x, sign)
+    const power = v128.and(i32x4.add(f32x4.add(a, v128.load(ONES)), v128.load(SHIFTS)), v128.load(EXPONENTS))
+    const k = f32x4.convert_i32x4_s(i32x4.sub(power, v128.load(BIASES)))
+    const left = f32x4.sub(f32x4.mul(a, v128.load(QUARTERS)), f32x4.sub(power, v128.load(QUARTERS)))
+    const f = f32x4.mul(left, i32x4.sub(v128.load(INVERSES), power))
+    v128.store(p, f32x4.div(f, f32x4.add(f, v128.load(TWOS))))
+    v128.store(rest, v128.or(f32x4.mul(k, v128.load(LN2)), sign))
+  }
+  for (let p = at, rest: usize = REST; p < end; p += 16, rest += 16) {
+    const s = v128.load(p)
+    const signed = v128.load(rest)
+    const sign = v128.and(signed, v128.load(SIGNS))
+    const z = f32x4.mul(s, s)
+    const inner = f32x4.add(f32x4.mul(z, v128.load(L3)), v128.load(L2))
+    const outer = f32x4.add(f32x4.mul(z, inner), v128.load(L1))
+    const curve = f32x4.mul(s, f32x4.add(f32x4.mul(z, outer), v128.load(TWOS)))
+    v128.store(p, v128.or(f32x4.add(curve, v128.xor(signed, sign)), sign))
+  }
 }

@@ -1,8 +1,8 @@
-// The index of a segment: pages of 256 slots of (sign u64, row address u32, unused u32), probed linearly; address 0 is an
-// empty slot, so any sign is legal. A full page splits in two new ones; the old one is reused when no thread can still be
+// The index of a segment: pages of 256 slots of (sign u64, row address u32, tick u32), probed linearly; address 0 is an
+// empty slot, so any sign is legal; the tick says when the row was last wanted, where some rows are kept elsewhere. A full page splits in two new ones; the old one is reused when no thread can still be
 // reading it.
 import { mix64 } from "./mix";
-import { allocate, DEPTH, DIRECTORY, EPOCH, MAX_DEPTH, RETIRED_HEAD, RETIRED_TAIL, SLOTS, SWEPT, THREADS } from "./segment-memory";
+import { allocate, DEPTH, DIRECTORY, EPOCH, MAX_DEPTH, RETIRED, RETIRED_HEAD, RETIRED_TAIL, SLOTS, SWEPT, THREADS } from "./segment-memory";
 
 export const SLOT_BYTES: u32 = 16;
 export const PAGE_SLOTS: u32 = 256;
@@ -42,11 +42,12 @@ export function createIndex(): void { store<u32>(DIRECTORY, <u32>allocate(PAGE_B
 }
 
 // The address is stored last and atomically: a reader that sees it sees the sign and the filled row.
-export function place(page: usize, hash: u64, sign: u64, row: u32): void {
+export function place(page: usize, hash: u64, sign: u64, row: u32, tick: u32): void {
   let i: usize = <usize>(hash & (PAGE_SLOTS - 1));
   while (load<u32>(page + i * SLOT_BYTES + 8)) i = (i + 1) & (PAGE_SLOTS - 1);
   let slot = page + i * SLOT_BYTES;
   store<u64>(slot, sign);
+  store<u32>(slot + 12, tick);
   atomic.store<u32>(slot + 8, row);
   store<u32>(page + PAGE_COUNT, load<u32>(page + PAGE_COUNT) + 1);
 }
@@ -58,7 +59,7 @@ export function sweep(page: usize): void {
     let row = load<u32>(slot + 8);
     if (!row) continue;
     let sign = load<u64>(slot);
-    place(SWEPT, mix64(sign), sign, row);
+    place(SWEPT, mix64(sign), sign, row, load<u32>(slot + 12));
   }
   memory.copy(page, SWEPT, PAGE_COUNT + 4);
 }
@@ -75,7 +76,7 @@ export function split(page: usize, hash: u64): bool {
     if (!row) continue;
     let sign = load<u64>(slot);
     let h = mix64(sign);
-    place((h >> (8 + depth)) & 1 ? high : low, h, sign, row);
+    place((h >> (8 + depth)) & 1 ? high : low, h, sign, row, load<u32>(slot + 12));
   }
   if (depth == total) {
     memory.copy(DIRECTORY + (4 << total), DIRECTORY, 4 << total);
@@ -88,6 +89,25 @@ export function split(page: usize, hash: u64): bool {
   }
   retire(page);
   return true;
+}
+
+/**
+ * An empty page that will take the place of another; 0 when the segment is full, or when so many that were replaced are still being read
+ * that it is better to wait: a segment that gives up rows must not grow by it. Only under the lock.
+ */
+export function pageLike(page: usize): usize {
+  let head = <usize>load<u32>(RETIRED_HEAD);
+  if (load<u32>(RETIRED) >= 8 + (1 << load<u32>(DEPTH)) / 32 && !unread(load<u32>(head + PAGE_EPOCH))) return 0;
+  return allocatePage(load<u32>(page + PAGE_DEPTH));
+}
+
+/** `other` takes the place of the page of `first`, its smallest entry; whoever reads the page sees it as it was. Only under the lock. */
+export function exchange(page: usize, other: usize, first: u32): void {
+  let depth = load<u32>(page + PAGE_DEPTH);
+  for (let entry = first; entry < <u32>1 << atomic.load<u32>(DEPTH); entry += 1 << depth) {
+    atomic.store<u32>(DIRECTORY + (<usize>entry << 2), <u32>other);
+  }
+  retire(page);
 }
 
 // ---- pages that other threads may still be reading ----
@@ -103,6 +123,7 @@ function retire(page: usize): void {
   let tail = <usize>load<u32>(RETIRED_TAIL);
   if (tail) store<u32>(tail + PAGE_NEXT, <u32>page); else store<u32>(RETIRED_HEAD, <u32>page);
   store<u32>(RETIRED_TAIL, <u32>page);
+  store<u32>(RETIRED, load<u32>(RETIRED) + 1);
 }
 
 function allocatePage(depth: u32): usize {
@@ -111,6 +132,7 @@ function allocatePage(depth: u32): usize {
     let next = load<u32>(page + PAGE_NEXT);
     store<u32>(RETIRED_HEAD, next);
     if (!next) store<u32>(RETIRED_TAIL, 0);
+    store<u32>(RETIRED, load<u32>(RETIRED) - 1);
     memory.fill(page, 0, PAGE_BYTES);
   } else {
     page = allocate(PAGE_BYTES);

@@ -11,6 +11,7 @@ export const MAX_DEPTH: u32 = 21;
 const FIRST_FREE: usize = DIRECTORY + (4 << MAX_DEPTH);
 
 const LOCK: usize = HEADER;
+export const RETIRED: usize = HEADER + 4;       // how many pages wait for their readers to leave
 const BUMP: usize = HEADER + 8;                 // u64: next free address (may reach 2^32)
 export const DEPTH: usize = HEADER + 16;
 export const ROWS: usize = HEADER + 20;
@@ -20,10 +21,13 @@ export const RETIRED_TAIL: usize = HEADER + 32;
 export const FREED: usize = HEADER + 36;        // rows that were deleted, each naming the next
 export const SLAB: usize = HEADER + 40;         // u64 next row, u64 end of the slab
 export const SLAB_END: usize = HEADER + 48;
+export const WHOLLY: usize = HEADER + 56;       // all rows count as changed
+export const TICK: usize = HEADER + 60;         // when rows that are made now were last wanted (segment-tier.ts)
 export const SLOTS: usize = HEADER + 64;        // u32 epoch a thread entered at, 0 when outside
 export const THREADS: usize = 256;
 export const RULES: usize = HEADER + 0x1000;    // constants of an accessor's two rules, the same for every thread
 export const SWEPT: usize = HEADER + 0x2000;    // room for one page, under the lock
+export const MARKS: usize = HEADER + 0x8000;    // u32 by MiB: where the marks of its rows are
 
 const GROW_PAGES: i32 = 64;           // 4 MiB a step: memory is reserved, growing only makes it accessible
 const MEMORY_LIMIT: u64 = 0xffff0000; // the last 64 KiB stay unused so that no address wraps

@@ -1,6 +1,7 @@
 // Rows of a segment: weight, optimizer state and, for Adam that is not lazy, a clock. Rows never move.
 import { mix64, GOLDEN } from "./mix";
 import { a as beta1, b as beta2, c as epsilon } from "./rules";
+import { makeMarks } from "./segment-marks";
 import { allocate, FREED, reserve, SLAB, SLAB_END } from "./segment-memory";
 
 const SLAB_BYTES: u64 = 1 << 16;
@@ -13,6 +14,11 @@ const INIT_TRUNCATED: i32 = 3; // normal, redrawn beyond two deviations
 export let dim: usize = 0;         // floats of weight
 export let rowBytes: usize = 0;
 export let clocked: bool = false;  // a u32 behind the state holds the step of the row's last update
+export let runs: usize = 0;        // runs of state that are exchanged with servers, the first ones
+export let copied: bool = false;   // behind the state: what the servers hold of weight and exchanged state, and a count of updates
+export let copyAt: usize = 0;      // bytes from a row to that
+export let countAt: usize = 0;
+export let touched: u32 = 0;       // keeps the compiler from dropping reads made for the cache's sake
 let states: usize = 0;             // runs of `dim` floats of optimizer state behind the weight
 let seed: u64 = 0;
 let initKind: i32 = 0;
@@ -27,6 +33,33 @@ export function setLayout(dim_: i32, states_: i32, clocked_: bool, seed_: u64, k
   dim = dim_; states = states_; clocked = clocked_; seed = seed_;
   rowBytes = (dim * (1 + states) + (clocked ? 1 : 0)) << 2;
   initKind = kind; initA = a; initB = b; stateInit = stateInit_;
+}
+
+/** So many runs of state are exchanged with servers; with `copied` rows remember what the servers hold of them. */
+export function setExchange(runs_: i32, copied_: bool): void {
+  runs = runs_; copied = copied_;
+  if (!copied) return;
+  copyAt = (dim * (1 + states)) << 2;
+  countAt = copyAt + ((dim * (1 + runs)) << 2);
+  rowBytes += countAt + 4 - copyAt;
+}
+
+/** Counts an update of each row. */
+export function countRows(addresses: usize, n: u32): void {
+  for (let end = addresses + (<usize>n << 2); addresses < end; addresses += 4) {
+    let at = <usize>load<u32>(addresses) + countAt;
+    store<f32>(at, load<f32>(at) + 1);
+  }
+}
+
+/** A first read of every row from byte `from` on, for the cache's sake: the misses overlap. */
+export function touchRows(addresses: usize, n: u32, from: usize): void {
+  let sum: u32 = 0;
+  for (let i: usize = 0; i < n; i++) {
+    let row = <usize>load<u32>(addresses + (i << 2));
+    for (let at = row + from; at < row + rowBytes; at += 64) sum += load<u32>(at);
+  }
+  touched = sum;
 }
 
 /** Rows of another layout than weight and state: an accessor's. */
@@ -49,7 +82,7 @@ export function allocateRow(): usize {
   if (at + rowBytes > load<u64>(SLAB_END)) {
     let size = max<u64>(SLAB_BYTES / rowBytes, 1) * rowBytes;
     at = allocate(<u32>size);
-    if (!at) return 0;
+    if (!at || !makeMarks(at, size)) return 0;
     store<u64>(SLAB_END, at + size);
   }
   store<u64>(SLAB, at + rowBytes);
@@ -106,13 +139,24 @@ export function caughtUp(row: usize): usize {
 
 export function initRow(row: usize, sign: u64): void {
   initWeights(row, sign);
+  initState(row);
+  if (copied) {
+    memory.copy(row + copyAt, row, countAt - copyAt);
+    store<f32>(row + countAt, 0);
+  }
+  if (clocked) store<u32>(row + rowBytes - 4, now ? now - 1 : 0);
+}
+
+/** What a lookup gives of a sign without a row. */
+export function imagine(to: usize, sign: u64): void { initWeights(to, sign); }
+
+function initState(row: usize): void {
   let end = row + ((dim * (1 + states)) << 2);
-  if (clocked) store<u32>(end, now ? now - 1 : 0);
   for (let p = row + (dim << 2), first = p + (dim << 2); p < end; p += 4) store<f32>(p, p < first ? stateInit : 0);
 }
 
 // A pure function of (seed, table, sign): arrival order, threads and shards do not matter.
-export function initWeights(to: usize, sign: u64): void {
+function initWeights(to: usize, sign: u64): void {
   let base = mix64(sign ^ seed);
   if (initKind == INIT_UNIFORM) {
     // Two values from each 64 random bits: 24 of either half.

@@ -4,19 +4,23 @@ import { active, admits, columns, createRow, fades, pullRow, pushRow, saved, set
 import { mix64 } from "./mix";
 import { applyRows } from "./rules";
 import { createIndex, directoryBits, enter, find, leave, PAGE_COUNT, PAGE_DEPTH, PAGE_LIMIT, PAGE_SLOTS, pageAt, place, setThread, SLOT_BYTES, split, sweep } from "./segment-index";
-import { acquire, createMemory, DEPTH, DIRECTORY, release, ROWS } from "./segment-memory";
-import { allocateRow, catchUp, caughtUp, clocked, copyRow, dim, freeRow, initRow, initWeights, rowBytes, setLayout, stamp } from "./segment-rows";
+import { isMarked, mark, markAll, markRows } from "./segment-marks";
+import { acquire, createMemory, DEPTH, DIRECTORY, release, ROWS, TICK } from "./segment-memory";
+import { allocateRow, catchUp, caughtUp, clocked, copied, copyRow, countRows, dim, freeRow, imagine, initRow, rowBytes, setLayout, stamp, touchRows } from "./segment-rows";
 export { setAccessor, setKeeping, setPart } from "./accessor";
 export { configure, setStep } from "./rules";
+export { allMarked, unmark } from "./segment-marks";
 export { reserve, usedBytes } from "./segment-memory";
-export { setClock } from "./segment-rows";
+export { add, bring, give, pick, sent, setDecays, take } from "./segment-exchange";
+export { setClock, setExchange, touched } from "./segment-rows";
+export { evict, fadeRows, pickRows, present, setTick, settleRows, touch, weigh } from "./segment-tier";
 
 export let sink: u32 = 0; // keeps the compiler from dropping reads made for the cache's sake
 
 /** Called once per instance: which thread this is and what a row looks like. */
-export function attach(thread: i32, dim: i32, states: i32, clocked: bool, seed: u64, kind: i32, a: f64, b: f64, stateInit: f32): void {
+export function attach(thread: i32, floats: i32, states: i32, clocked: bool, seed: u64, kind: i32, a: f64, b: f64, stateInit: f32): void {
   setThread(thread);
-  setLayout(dim, states, clocked, seed, kind, a, b, stateInit);
+  setLayout(floats, states, clocked, seed, kind, a, b, stateInit);
 }
 
 /** Called once per segment, before any other instance attaches. */
@@ -39,15 +43,25 @@ export function lookup(signs: usize, n: u32, addresses: usize, rows: usize, inse
   for (let i: usize = 0, to = rows; i < n; i++, to += bytes) {
     let row = <usize>load<u32>(addresses + (i << 2));
     if (row && clocked) { if (insert) catchUp(row); else row = caughtUp(row); }
-    if (row) copyRow(to, row); else initWeights(to, load<u64>(signs + (i << 3)));
+    if (row) copyRow(to, row); else imagine(to, load<u64>(signs + (i << 3)));
   }
+  if (insert && clocked) markRows(addresses, n);
+  leave();
+  return full ? -1 : missing;
+}
+
+/** As lookup, without what the rows hold. */
+export function locate(signs: usize, n: u32, addresses: usize, insert: bool): i32 {
+  enter();
+  let missing = findRows(signs, n, addresses);
+  let full = insert && missing > 0 && !insertMissing(signs, n, addresses);
   leave();
   return full ? -1 : missing;
 }
 
 /** Applies the configured optimizer to `n` rows with gradients [n, dim]. */
 export function update(addresses: usize, gradients: usize, n: u32): void {
-  touchRows(addresses, n);
+  touchRows(addresses, n, 0);
   if (clocked) {
     for (let i: usize = 0; i < n; i++) {
       let row = <usize>load<u32>(addresses + (i << 2));
@@ -56,6 +70,8 @@ export function update(addresses: usize, gradients: usize, n: u32): void {
     }
   }
   applyRows(addresses, n, gradients, dim);
+  if (copied) countRows(addresses, n);
+  markRows(addresses, n);
 }
 
 /**
@@ -70,7 +86,7 @@ export function write(signs: usize, n: u32, rows: usize, bits: i32, segment: u32
     let hash = mix64(sign);
     if (bits && <u32>(hash >> (64 - bits)) != segment) continue;
     let row = insert ? findOrInsert(sign) : find(pageAt(hash, directoryBits()), hash, sign);
-    if (row) { memory.copy(row, rows, rowBytes); written++; } else if (insert) written = -1;
+    if (row) { memory.copy(row, rows, rowBytes); mark(row); written++; } else if (insert) written = -1;
   }
   release();
   return written;
@@ -120,13 +136,14 @@ export function clear(): void {
     memory.fill(page, 0, PAGE_COUNT + 4);
   }
   atomic.store<u32>(ROWS, 0);
+  markAll();
   release();
 }
 
 /**
  * Copies out the signs and whole rows of directory entries [from, to) whose page is first seen there, at most `capacity`
  * rows; returns rows written. Call with no other thread inserting. `next` receives where to go on. Of an accessor's rows only
- * those that save mode `mode` writes; -1: all.
+ * those that save mode `mode` writes; -1: all; -2: those that are marked as changed.
  */
 export function scan(from: u32, capacity: u32, signs: usize, rows: usize, next: usize, mode: i32): i32 {
   let size: u32 = 1 << atomic.load<u32>(DEPTH);
@@ -138,7 +155,7 @@ export function scan(from: u32, capacity: u32, signs: usize, rows: usize, next: 
     if (written + load<u32>(page + PAGE_COUNT) > capacity) break;
     for (let slot = page; slot < page + PAGE_COUNT; slot += SLOT_BYTES) {
       let row = <usize>load<u32>(slot + 8);
-      if (!row || (mode >= 0 && !saved(row, mode))) continue;
+      if (!row || (mode >= 0 && !saved(row, mode)) || (mode == -2 && !isMarked(row))) continue;
       store<u64>(signs + (<usize>written << 3), load<u64>(slot));
       memory.copy(rows + <usize>written * rowBytes, row, rowBytes);
       written++;
@@ -154,7 +171,7 @@ export function scan(from: u32, capacity: u32, signs: usize, rows: usize, next: 
 export function pull(signs: usize, n: u32, addresses: usize, rows: usize): void {
   enter();
   findRows(signs, n, addresses);
-  touchRows(addresses, n);
+  touchRows(addresses, n, 0);
   for (let i: usize = 0; i < n; i++, rows += columns << 2) pullRow(rows, <usize>load<u32>(addresses + (i << 2)));
   leave();
 }
@@ -168,11 +185,12 @@ export function push(signs: usize, n: u32, addresses: usize, gradients: usize, s
   let missing = findRows(signs, n, addresses);
   let room = missing == 0 || insertAdmitted(signs, n, addresses, draw);
   if (room) {
-    touchRows(addresses, n);
+    touchRows(addresses, n, 0);
     for (let i: usize = 0; i < n; i++, gradients += columns << 2, shown += 12) {
       let row = <usize>load<u32>(addresses + (i << 2));
       if (row) pushRow(row, load<u64>(signs + (i << 3)), gradients, shown, scale);
     }
+    markRows(addresses, n);
   }
   leave();
   return room ? 0 : -1;
@@ -189,6 +207,7 @@ export function settle(mode: i32): void {
       if (row) settleRow(row, mode);
     }
   }
+  markAll();
 }
 
 /** A day has passed: show and click fade, rows that are worth too little go. Returns how many. No other thread may work meanwhile. */
@@ -211,18 +230,9 @@ export function shrink(): u32 {
     deleted += gone;
   }
   atomic.store<u32>(ROWS, load<u32>(ROWS) - deleted);
+  markAll();
   release();
   return deleted;
-}
-
-// A first read of every row, for the cache's sake: the misses overlap.
-function touchRows(addresses: usize, n: u32): void {
-  let touched: u32 = 0;
-  for (let i: usize = 0; i < n; i++) {
-    let row = <usize>load<u32>(addresses + (i << 2));
-    for (let at = row; at < row + rowBytes; at += 64) touched += load<u32>(at);
-  }
-  sink = touched;
 }
 
 // The address of each sign's row, 0 where it has none; returns how many have none.
@@ -289,7 +299,8 @@ function findOrInsert(sign: u64): usize {
   row = allocateRow();
   if (!row) return 0;
   if (active) createRow(row, sign); else initRow(row, sign);
-  place(page, hash, sign, <u32>row);
+  mark(row);
+  place(page, hash, sign, <u32>row, load<u32>(TICK));
   atomic.store<u32>(ROWS, load<u32>(ROWS) + 1);
   return row;
 }

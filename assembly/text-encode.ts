@@ -4,6 +4,7 @@
  */
 import { logColumn } from "./log"
 import { bucketOf, digitKeys, hashOfDigits, step } from "./text-hash"
+import { crossRows, hashRows } from "./text-hash-rows"
 import { state } from "./text-state"
 
 /** Field order is the interface, here and below. */
@@ -28,6 +29,8 @@ export class Encoding {
   offsets: u32
   /** The same for lines that have one sign in each raw slot: 0, 8, 16... */
   ones: u32
+  /** Whether there are fills of ids. */
+  hasIds: u32
 }
 
 /** Raw slots of a line with one sign in each that go to other places, before anything is made of them. */
@@ -56,6 +59,10 @@ export class Op {
   mask: u32
   buckets: u64
   inverse: f64
+  /** Boundaries of NUMBER as float32. */
+  thresholds: u32
+  /** So that the next record begins at eight bytes. */
+  spare: u32
 }
 
 export const COPY: u32 = 0
@@ -98,38 +105,78 @@ export function startEncoding(): void {
   encoded = 0
 }
 
+/** Rows of the block that have one sign in each slot, and the numbers of their samples. */
+const ROWS = memory.data(256, 16)
+const SAMPLES = memory.data(256, 16)
+
 /** What is made of the samples since the last block that have one sign in each slot, and of their numbers. */
 export function encodeBlock(): void {
   if (state.encoding == 0) return
   const encoding = changetype<Encoding>(state.encoding)
+  const end: usize = ROWS + listRows(encoding.sparseSlots) * 4
   for (let at: usize = encoding.ops; at < <usize>encoding.opsEnd; at += offsetof<Op>()) {
-    if (changetype<Op>(at).kind != COPY) encodeSlot(changetype<Op>(at), encoding.sparseSlots)
+    if (changetype<Op>(at).kind != COPY) encodeSlot(changetype<Op>(at), end)
   }
   encodeColumns(encoding)
   encoded = state.samples
 }
 
-function encodeSlot(op: Op, slots: u32): void {
-  const kind = op.kind
-  const samples = state.samples
-  const list: usize = op.data
-  const listEnd: usize = list + op.length * 4
-  for (let i = encoded; i < samples; ++i) {
+function listRows(slots: u32): u32 {
+  let rows: u32 = 0
+  for (let i = encoded; i < state.samples; ++i) {
     const start = load<u32>(state.starts + i * 4)
-    if (load<u32>(state.starts + i * 4, 4) - start != slots) continue
-    const row: usize = state.signData + start * 8
-    const target = row + op.place * 8
-    if (kind == CROSS) {
-      let a = op.a
-      let b = op.b
-      for (let at = list; at < listEnd; at += 4) {
-        const sign = load<u64>(row + load<u32>(at) * 8)
-        a = step(step(a, <u32>sign), <u32>(sign >> 32))
-        b = step(step(b, <u32>sign), <u32>(sign >> 32))
-      }
-      store<u64>(target, bucketOf(a, b, op.buckets, op.inverse))
-    } else store<u64>(target, kind == NUMBER ? bucketOfNumber(op, i) : encodedId(op, load<u64>(target)))
+    store<u32>(ROWS + rows * 4, state.signData + start * 8)
+    store<u32>(SAMPLES + rows * 4, i)
+    rows += u32(load<u32>(state.starts + i * 4, 4) - start == slots)
   }
+  return rows
+}
+
+/** Four rows at once where that is possible, the others one by one. */
+function encodeSlot(op: Op, end: usize): void {
+  const kind = op.kind
+  const four = kind == HASH ? hashRows(op, ROWS, end) : kind == CROSS ? crossRows(op, ROWS, end) : ROWS
+  if (kind == NUMBER) return bucketiseRows(op, end)
+  for (let at = four; at < end; at += 4) {
+    const row: usize = load<u32>(at)
+    const target = row + op.place * 8
+    store<u64>(target, kind == CROSS ? crossed(op, row) : encodedId(op, load<u64>(target)))
+  }
+}
+
+function crossed(op: Op, row: usize): u64 {
+  let a = op.a
+  let b = op.b
+  for (let at: usize = op.data, listEnd: usize = op.data + op.length * 4; at < listEnd; at += 4) {
+    const sign = load<u64>(row + load<u32>(at) * 8)
+    a = step(step(a, <u32>sign), <u32>(sign >> 32))
+    b = step(step(b, <u32>sign), <u32>(sign >> 32))
+  }
+  return bucketOf(a, b, op.buckets, op.inverse)
+}
+
+/** Boundaries that are counted one by one; more are searched. */
+const FEW: u32 = 16
+
+/** Four neighbours of a column at once, as long as their rows are neighbours too and there are few boundaries. */
+function bucketiseRows(op: Op, end: usize): void {
+  const place = op.place * 8
+  const column: usize = op.from
+  let at: usize = ROWS
+  if (op.a == 4 && op.b != 0 && op.length <= FEW && end - ROWS == (state.samples - encoded) * 4) {
+    for (let cells = column + encoded * 4; at + 16 <= end; at += 16, cells += 16) {
+      const values = v128.load(cells)
+      let counts = i32x4.splat(0)
+      // Each is the first float32 that is not below the boundary.
+      for (let bound: usize = op.thresholds, last: usize = bound + op.length * 4; bound < last; bound += 4)
+        counts = i32x4.sub(counts, f32x4.ge(values, v128.load32_splat(bound)))
+      store<u64>(load<u32>(at) + place, <u64>i32x4.extract_lane(counts, 0))
+      store<u64>(load<u32>(at, 4) + place, <u64>i32x4.extract_lane(counts, 1))
+      store<u64>(load<u32>(at, 8) + place, <u64>i32x4.extract_lane(counts, 2))
+      store<u64>(load<u32>(at, 12) + place, <u64>i32x4.extract_lane(counts, 3))
+    }
+  }
+  for (; at < end; at += 4) store<u64>(load<u32>(at) + place, bucketOfNumber(op, load<u32>(at - ROWS + SAMPLES)))
 }
 
 // @ts-ignore: decorator

@@ -72,7 +72,13 @@ const WHOLE: f64 = 4503599627370496
 // @ts-ignore: decorator
 @inline
 export function bucketOf(a: u32, b: u32, buckets: u64, inverse: f64): u64 {
-  const bits = (<u64>(finished(a) >> 11) << 32) | <u64>finished(b)
+  return bucketOfFinished(finished(a), finished(b), buckets, inverse)
+}
+
+// @ts-ignore: decorator
+@inline
+export function bucketOfFinished(a: u32, b: u32, buckets: u64, inverse: f64): u64 {
+  const bits = (<u64>(a >> 11) << 32) | <u64>b
   const quotient = reinterpret<u64>(<f64><i64>bits * inverse + WHOLE) & 0x000fffffffffffff
   const near = bits - quotient * buckets
   // Rounded up as often as down: no branch could be guessed.

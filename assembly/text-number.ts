@@ -117,16 +117,13 @@ export function storeDecimal(p: usize, target: usize): usize {
         store<f32>(target, <f32>((<f64>whole * power + <f64>joinDigits(word << (64 - bits))) / power))
         return end
       }
-    } else if (endsValue(next)) {
-      store<f32>(target, <f32>whole)
-      return p + 1
     } else {
       const word = wordAt(p)
       const odd = notDigits(word)
       const bits = ctz(odd) - 7
       const end = p + <usize>(bits >> 3)
       if (odd != 0 && endsValue(<u32>load<u8>(end))) {
-        store<f32>(target, <f32>joinDigits(word << (64 - bits)))
+        store<f32>(target, <f32><i64>joinDigits(word << (64 - bits)))
         return end
       }
     }

@@ -27,29 +27,30 @@ function placeSample(signs: usize): bool {
   const line = out + state.shift
   const encoding = changetype<Encoding>(state.encoding)
   const slots = encoding.sparseSlots
-  const counts: usize = state.counts + state.samples * slots * 4
-  if (<u32>((signs - line) >> 3) != state.sparseSlots) {
-    onesBefore = min(onesBefore, state.samples)
-    const total = encodeLists(encoding, copied(line, signs), out, counts)
-    if (total != 0) countSample(state.signs + total)
-    return total != 0
-  }
+  if (<u32>((signs - line) >> 3) != state.sparseSlots) return placeLists(encoding, line, signs, out)
   if (slots > state.maxSigns - state.signs) {
     state.wanted = slots
     return false
   }
-  if (state.samples >= onesBefore) countOnes(counts, slots)
+  if (state.samples >= onesBefore) countOnes(slots)
   const raw = encoding.inPlace != 0 ? line : copied(line, signs)
-  if (encoding.fills < encoding.fillsEnd) fillIds(encoding, raw, encoding.ones)
-  for (let at: usize = encoding.moves; at < <usize>encoding.movesEnd; at += offsetof<Move>()) {
+  if (encoding.hasIds != 0) fillIds(encoding, raw, encoding.ones)
+  for (let at: usize = encoding.moves, end: usize = encoding.movesEnd; at < end; at += offsetof<Move>()) {
     const move = changetype<Move>(at)
-    const from = raw + move.from * 8
-    const target = out + move.place * 8
-    for (let i: usize = 0, bytes: usize = move.length * 8; i < bytes; i += 8) store<u64>(target + i, load<u64>(from + i))
+    let from = raw + move.from * 8
+    let target = out + move.place * 8
+    for (const last = from + move.length * 8; from < last; from += 8, target += 8) store<u64>(target, load<u64>(from))
   }
   countSample(state.signs + slots)
   if (state.samples - encoded >= BLOCK) encodeBlock()
   return true
+}
+
+function placeLists(encoding: Encoding, line: usize, signs: usize, out: usize): bool {
+  onesBefore = min(onesBefore, state.samples)
+  const total = encodeLists(encoding, copied(line, signs), out, state.counts + state.samples * encoding.sparseSlots * 4)
+  if (total != 0) countSample(state.signs + total)
+  return total != 0
 }
 
 function copied(line: usize, signs: usize): usize {
@@ -60,7 +61,8 @@ function copied(line: usize, signs: usize): usize {
 /** Samples before this one have one sign in each slot, as the counts already say since the call before. */
 let onesBefore: u32 = 0
 
-function countOnes(counts: usize, slots: u32): void {
+function countOnes(slots: u32): void {
+  const counts: usize = state.counts + state.samples * slots * 4
   for (let at = counts, end = counts + slots * 4; at < end; at += 16) v128.store(at, i32x4.splat(1))
   onesBefore += u32(state.samples == onesBefore)
 }

@@ -1,5 +1,5 @@
 /**
- * @file `npm run bench -- --compare REF [--only speed,ps,startup] [--rounds 5] [--rows 400000]`: this tree beside another commit, in turn on
+ * @file `npm run bench -- --compare REF [--only speed,ps,geo,startup] [--rounds 5] [--rows 400000]`: this tree beside another commit, in turn on
  * one machine. Ends with 1 when a figure is lower than that of REF by more than its noise and more than 3 %. Results are appended to
  * bench/history.jsonl (`--no-history` leaves it alone). Both sides are run as users run them, so that REF may be old.
  */

@@ -43,7 +43,15 @@ export const COMPARED: Readonly<Record<string, readonly Compared[]>> = {
   ].map((layout) => ({
     name: `async, ${layout.workers} x ${layout.threads} + ${layout.servers}`,
     unit: 'samples/s',
-    measure: (folder, data) => serverSpeed(folder, data, layout),
+    measure: (folder, data) => serverSpeed(folder, data, layout, 'async'),
+  })),
+  geo: [
+    { workers: 2, threads: 1, servers: 2 },
+    { workers: 4, threads: 1, servers: 2 },
+  ].map((layout) => ({
+    name: `geo, ${layout.workers} x ${layout.threads} + ${layout.servers}`,
+    unit: 'samples/s',
+    measure: (folder, data) => serverSpeed(folder, data, layout, 'geo'),
   })),
   startup: [
     { name: 'oarfish train to the first step', unit: 's', measure: medianOf(trainStart) },
@@ -99,8 +107,8 @@ interface Layout {
 }
 
 /** All workers together, by the line with which Paddle's trainers end an epoch. */
-async function serverSpeed(folder: string, data: ComparedData, layout: Layout): Promise<number> {
-  const set = [`runner.train_data_dir=${data.train}`, `runner.thread_num=${layout.threads}`]
+async function serverSpeed(folder: string, data: ComparedData, layout: Layout, mode: string): Promise<number> {
+  const set = [`runner.train_data_dir=${data.train}`, `runner.thread_num=${layout.threads}`, `runner.sync_mode=${mode}`]
   return await inScratch(async (cwd) => {
     await fleetrun(folder, data, layout, set, cwd)
     const log = readFileSync(join(cwd, 'log', 'workerlog.0'), 'utf8')
@@ -112,7 +120,7 @@ async function serverSpeed(folder: string, data: ComparedData, layout: Layout): 
 
 /** To the first batch in the worker's log. */
 async function fleetrunStart(folder: string, data: ComparedData): Promise<number> {
-  const set = [`runner.train_data_dir=${data.few}`, 'runner.print_interval=1']
+  const set = [`runner.train_data_dir=${data.few}`, 'runner.print_interval=1', 'runner.sync_mode=async']
   return await inScratch(async (cwd) => {
     const started = performance.now()
     let seconds = 0
@@ -129,7 +137,7 @@ async function fleetrunStart(folder: string, data: ComparedData): Promise<number
 
 async function fleetrun(folder: string, data: ComparedData, layout: Layout, set: readonly string[], cwd: string) {
   const launched = [`--worker_num=${layout.workers}`, `--server_num=${layout.servers}`, '--log_dir=log']
-  const program = ['tools/static_ps_trainer.py', ...modelWords(folder, data, [...set, 'runner.sync_mode=async'])]
+  const program = ['tools/static_ps_trainer.py', ...modelWords(folder, data, set)]
   await jsonLines(process.execPath, [join(folder, 'bin', 'fleetrun.js'), ...launched, ...program], {}, cwd)
 }
 

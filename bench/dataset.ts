@@ -36,3 +36,21 @@ function compress(from: string, to: string): void {
       writeFileSync(join(to, `${file}.gz`), gzipSync(readFileSync(join(from, file)), { level: 6 }))
   }
 }
+
+/** Slot text that shows each of `rows` ids (at most a million) ten times, one after the other: a tenth of it fills the table of the dnn. */
+export function wideData(rows: number): string {
+  const folder = scratch(`wide-${rows}`)
+  if (existsSync(join(folder, 'part-7'))) return folder
+  mkdirSync(folder, { recursive: true })
+  const SLOTS = 26
+  let shown = 0
+  for (let part = 0; part < 8; part++) {
+    const lines = Array.from({ length: Math.ceil((10 * rows) / SLOTS / 8) }, (_, i) => {
+      const slots = Array.from({ length: SLOTS }, (_, slot) => `${slot + 1}:${((shown++ % rows) * 7919) % 1_000_001}`)
+      const dense = Array.from({ length: 13 }, (_, d) => `dense_feature:${((i * 31 + d * 7) % 100) / 100}`)
+      return `click:${i % 4 === 0 ? 1 : 0} ${dense.join(' ')} ${slots.join(' ')}`
+    })
+    writeFileSync(join(folder, `part-${part}`), `${lines.join('\n')}\n`)
+  }
+  return folder
+}

@@ -8,7 +8,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { loadConfig } from '../src/base/config/index.ts'
-import { columnsOf, openExport, Scorer } from '../src/inference/export/index.ts'
+import { openExport, rawColumns, Scorer } from '../src/inference/export/index.ts'
 import { convertModel } from '../src/training/driver/index.ts'
 import { optimizer } from '../src/weights/optim/index.ts'
 import { createLocalParams, LocalParams, loadPaddleModel, savePaddleModel } from '../src/weights/params/index.ts'
@@ -199,7 +199,7 @@ async function largestDifference(exported: string, predictions: readonly Predict
       ...Object.fromEntries(signs.map((sign, i) => [String(i + 1), [sign]])),
       dense_feature: [...dense],
     }))
-    const { scores } = await scorer.score(columnsOf(scorer.manifest.slots, instances))
+    const { scores } = await scorer.score(rawColumns(scorer.manifest.slots, instances))
     return Math.max(...predictions.map(({ score }, i) => Math.abs(score - scores[i]!)))
   } finally {
     await scorer.close()

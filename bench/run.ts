@@ -7,9 +7,11 @@ import { criteoLike } from './dataset.ts'
 import { measureDevice } from './device.ts'
 import { measureFeatures } from './features.ts'
 import { measureLibrary } from './library.ts'
+import { measureOnline } from './online.ts'
 import { measurePasses } from './passes.ts'
 import { type Figures, report, writeDocs } from './report.ts'
 import { measureSpeed } from './speed.ts'
+import { measureTiers } from './tiers.ts'
 import { at, script } from './tools.ts'
 
 const { values: options } = parseArgs({
@@ -36,6 +38,12 @@ const { values: options } = parseArgs({
     'geo-dense-step': { type: 'string', default: '5' },
     'geo-delta': { type: 'string', default: 'whole' },
     results: { type: 'string' },
+    // With `--only tiers`; more rows than 20 million are not measured in memory too.
+    'tier-rows': { type: 'string', default: '20000000' },
+    'tier-limit': { type: 'string', default: '512MB' },
+    'tier-samples': { type: 'string', default: '400000' },
+    // With `--only online`.
+    'online-rows': { type: 'string', default: '10000000' },
     // With `--only library`: the commit whose import is compared.
     base: { type: 'string' },
   },
@@ -56,6 +64,17 @@ if (options.only?.includes('library')) {
 if (options.only?.includes('device')) {
   const results = [await measureDevice(), await measurePasses()]
   process.exit(results.every(Boolean) ? 0 : 1)
+}
+if (options.only?.includes('online')) process.exit((await measureOnline(Number(options['online-rows']), 7)) ? 0 : 1)
+if (options.only?.includes('tiers')) {
+  const [tierRows, samples] = [Number(options['tier-rows']), Number(options['tier-samples'])]
+  const isFast = await measureTiers({
+    rows: tierRows,
+    limit: options['tier-limit'],
+    samples,
+    beside: tierRows <= 20_000_000,
+  })
+  process.exit(isFast ? 0 : 1)
 }
 if (options.only?.includes('features')) process.exit((await measureFeatures(rows, Number(options.rounds))) ? 0 : 1)
 const [TABLE_ROWS, PADDLE_ROWS] = [options['table-rows'], options['paddle-rows']]

@@ -1,7 +1,7 @@
 /**
  * @file What being safe costs. After `npm run build`, on a quiet machine:
  *   node bench/security.mjs tls [ROUNDS]               bytes a second over one TCP connection of this host, plain and encrypted by turns: a minute
- *   node bench/security.mjs tls-job [ROUNDS] [SECONDS] batches a second of a worker and a server over TCP, plain and encrypted by turns: a minute
+ *   node bench/security.mjs tls-job [ROUNDS] [SECONDS] batches a second of workers and a server over TCP, async and sync, plain and encrypted by turns: two minutes
  *   node bench/security.mjs flood [SECONDS] [RATE]     what 1,000 wrong hellos a second for a minute cost a server, and a job: five minutes
  * JSON lines; the last has the figure and whether it is reached. Rates need a quiet machine; processor time, of both processes, hardly does.
  */
@@ -19,6 +19,11 @@ const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`)
 const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1]
 
 const TICKS_A_SECOND = 100 // of Linux's /proc
+/** Workers by how they talk to the server. */
+const JOBS = [
+  { mode: 'async', workers: 1 },
+  { mode: 'sync', workers: 2 },
+]
 
 const PARTS = { tls, 'tls-job': tlsJob, flood, echo }
 await PARTS[process.argv[2]]?.(...process.argv.slice(3))
@@ -102,7 +107,7 @@ async function echo() {
   process.send({ plain: await open(undefined), encrypted: await open(openTls('auto', { token: 'bench' })) })
 }
 
-/** A worker and a server that talk TCP, as on two hosts: batches of 512 samples of the CTR DNN. */
+/** Workers and a server that talk TCP, as on several hosts: batches of 512 samples of the CTR DNN. */
 async function tlsJob(rounds = '3', seconds = '6') {
   const folder = mkdtempSync(join(tmpdir(), 'bench-tls-job-'))
   const rows = ['part-000', 'part-001'].map((name) =>
@@ -110,25 +115,27 @@ async function tlsJob(rounds = '3', seconds = '6') {
   )
   mkdirSync(join(folder, 'train'))
   for (let copy = 0; copy < 50; copy++) writeFileSync(join(folder, 'train', `part-${copy}`), Buffer.concat(rows))
-  const found = { plain: [], encrypted: [] }
-  for (let round = 0; round < Number(rounds); round++)
-    for (const kind of ['plain', 'encrypted']) {
-      const one = await overTcp(folder, kind, 1000 * Number(seconds))
-      found[kind].push(one)
-      say({ round, kind, batchesASecond: round3(one.batches), processorMsABatch: round3(one.cpuMs) })
-    }
+  for (const job of JOBS) {
+    const found = { plain: [], encrypted: [] }
+    for (let round = 0; round < Number(rounds); round++)
+      for (const kind of ['plain', 'encrypted']) {
+        const one = await overTcp(folder, kind, job, 1000 * Number(seconds))
+        found[kind].push(one)
+        say({ ...job, round, kind, batchesASecond: round3(one.batches), processorMsABatch: round3(one.cpuMs) })
+      }
+    const of = (kind, name) => round3(median(found[kind].map((each) => each[name])))
+    const ratio = round3(of('encrypted', 'batches') / of('plain', 'batches'))
+    for (const kind of ['plain', 'encrypted'])
+      say({ ...job, kind, batchesASecond: of(kind, 'batches'), processorMsABatch: of(kind, 'cpuMs') })
+    const processorRatio = round3(of('plain', 'cpuMs') / of('encrypted', 'cpuMs'))
+    say({ name: 'a job over TLS beside the same over TCP', ...job, ratio, processorRatio, reached: ratio >= 0.8 })
+  }
   rmSync(folder, { recursive: true, force: true })
-  const of = (kind, name) => round3(median(found[kind].map((each) => each[name])))
-  const ratio = round3(of('encrypted', 'batches') / of('plain', 'batches'))
-  for (const kind of ['plain', 'encrypted'])
-    say({ kind, batchesASecond: of(kind, 'batches'), processorMsABatch: of(kind, 'cpuMs') })
-  const processorRatio = round3(of('plain', 'cpuMs') / of('encrypted', 'cpuMs'))
-  say({ name: 'a job over TLS beside the same over TCP', ratio, processorRatio, reached: ratio >= 0.8 })
   process.exit(0)
 }
 
-/** Batches a second, and milliseconds of processor a batch of both processes. */
-async function overTcp(folder, kind, ms) {
+/** Batches a second of all workers, and milliseconds of processor a batch of all processes. */
+async function overTcp(folder, kind, { mode, workers }, ms) {
   const own = mkdtempSync(join(folder, 'tmp-'))
   const overrides = [
     ...[
@@ -137,7 +144,7 @@ async function overTcp(folder, kind, ms) {
       'runner.epochs=1000',
       'runner.print_interval=1',
     ],
-    ...['runner.thread_num=1', 'runner.sync_mode=async', 'runner.model_save_path='],
+    ...['runner.thread_num=1', `runner.sync_mode=${mode}`, 'runner.model_save_path='],
     ...(kind === 'encrypted' ? ['runner.tls=auto'] : []),
   ]
   const start = jobStarter({
@@ -145,20 +152,22 @@ async function overTcp(folder, kind, ms) {
     config: at('models/rank/dnn/config_bigdata.yaml'),
     overrides,
     server: await freeAddress(),
+    workers,
   })
   const serving = start('server', { TMPDIR: own })
-  await heard(serving, kind === 'encrypted' ? '(async, TLS)' : '(async)')
+  await heard(serving, kind === 'encrypted' ? `(${mode}, TLS)` : `(${mode})`)
   // Without its unix socket a server is reached as from another host.
   for (const name of readdirSync(own)) if (name.endsWith('.sock')) rmSync(join(own, name))
-  const worker = start('worker')
-  const count = batchesOf(worker)
-  while (count() < 20) await sleep(50)
-  const cpu = () => processorSeconds(serving.pid) + processorSeconds(worker.pid)
+  const started = Array.from({ length: workers }, (_, rank) => start('worker', {}, rank))
+  const counts = started.map(batchesOf)
+  const count = () => counts.reduce((sum, each) => sum + each(), 0)
+  while (count() < 20 * workers) await sleep(50)
+  const cpu = () => [serving, ...started].reduce((sum, { pid }) => sum + processorSeconds(pid), 0)
   const [before, began, spent] = [count(), performance.now(), cpu()]
   await sleep(ms)
   const batches = count() - before
   const result = { batches: batches / ((performance.now() - began) / 1000), cpuMs: ((cpu() - spent) * 1000) / batches }
-  for (const child of [serving, worker]) child.kill('SIGKILL')
+  for (const child of [serving, ...started]) child.kill('SIGKILL')
   return result
 }
 
@@ -189,12 +198,19 @@ function eachLine(child, take) {
   })
 }
 
-/** Starts one process of a job of one worker and one server. */
-function jobStarter({ folder, config, overrides, server }) {
-  const shared = { servers: [server], workers: [], workerNum: 1, jobId: 'bench', token: 'a secret', inherited: {} }
-  return (role, env = {}) => {
+/** Starts one process of a job of one server. */
+function jobStarter({ folder, config, overrides, server, workers = 1 }) {
+  const shared = {
+    servers: [server],
+    workers: [],
+    workerNum: workers,
+    jobId: 'bench',
+    token: 'a secret',
+    inherited: {},
+  }
+  return (role, env = {}, rank = 0) => {
     const endpoint = role === 'server' ? server : ''
-    const task = JSON.stringify({ path: config, overrides, cluster: { ...shared, role, rank: 0, endpoint } })
+    const task = JSON.stringify({ path: config, overrides, cluster: { ...shared, role, rank, endpoint } })
     const options = { cwd: folder, env: { ...process.env, ...env } }
     const child = spawn(process.execPath, [at('test/ps/process.mjs'), task], options)
     child.stderr.pipe(process.stderr)

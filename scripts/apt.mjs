@@ -15,8 +15,11 @@ export function lacking(packages) {
 
 /** Installs what is missing, as root on Linux; returns what is missing still. */
 export function installed(packages) {
+  if (process.platform !== 'linux' || process.getuid() !== 0) return lacking(packages)
+  // What another test file is installing may be there in part.
+  spawnSync('flock', [LOCK, 'true'])
   const missing = lacking(packages)
-  if (missing.length === 0 || process.platform !== 'linux' || process.getuid() !== 0) return missing
+  if (missing.length === 0) return missing
   const options = { encoding: 'utf8', env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' } }
   // One at a time: several test files may ask for the same. What others hold is waited for as well.
   const install = `apt-get -o DPkg::Lock::Timeout=120 -q install -y ${missing.join(' ')}`

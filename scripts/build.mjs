@@ -15,10 +15,24 @@ const TYPESCRIPT = ['typescript/bin/tsc', '-p', 'tsconfig.build.json', '--increm
 const PARTS = {
   kernels: { from: ['assembly', 'scripts/kernels.mjs'], make: () => node(at('scripts', 'kernels.mjs')) },
   scripts: { from: ['src', 'scripts/build.mjs', 'scripts/bundle.mjs'], make: makeScripts },
+  page: {
+    from: [
+      'page',
+      'page/style.css',
+      'page/index.html',
+      'src/jobs/dashboard/api.ts',
+      'src/jobs/server/page-api.ts',
+      'scripts/page.mjs',
+    ],
+    make: makePage,
+  },
   types: { from: ['src', 'types', 'tsconfig.json', 'tsconfig.build.json'], make: makeTypes },
 }
 /** What is made side by side, each list in its order: declarations of sources that are gone are removed with the scripts. */
-const LANES = [['kernels'], ['scripts', 'types']]
+const LANES = [
+  ['kernels', 'page'],
+  ['scripts', 'types'],
+]
 const STAMP = at('dist', '.built.json')
 const LOCK = at('.cache', 'build.lock')
 const LOOK_MS = 100
@@ -72,6 +86,12 @@ async function makeScripts() {
   return 0
 }
 
+async function makePage() {
+  const { page } = await import('./page.mjs')
+  await page()
+  return await node(at('node_modules', 'typescript/bin/tsc'), ['-p', at('page', 'tsconfig.json')])
+}
+
 async function makeTypes() {
   const [script, ...args] = TYPESCRIPT
   return await node(at('node_modules', script), [...args, at('dist', '.tsbuildinfo')])
@@ -85,7 +105,8 @@ function pruneStale(isWritten) {
       ? at('assembly', path.slice('wasm/'.length).replace(/\.wasm$/, '.ts'))
       : at('src', path.replace(/\.d\.ts$/, '.ts'))
     const isDeclared = /\.(d\.ts|wasm)$/.test(path) && existsSync(source)
-    if (entry.isFile() && !path.startsWith('.') && !isDeclared && !isWritten(path)) rmSync(at('dist', path))
+    if (entry.isFile() && !path.startsWith('.') && !path.startsWith('page/') && !isDeclared && !isWritten(path))
+      rmSync(at('dist', path))
   }
 }
 

@@ -68,7 +68,7 @@ Completion and checks in an editor: put this on the first line.
 - A repeated key is a notice; the last one counts.
 - Data folders and readers are relative to the folder of the yaml, \`model_save_path\`, \`model_init_path\` and \`infer_load_path\` to the working folder. \`{workspace}\` in a value stands for \`workspace\`.
 - \`-o runner.epochs=2\` replaces a value. It is read as yaml (\`-o hyper_parameters.fc_sizes=[64,32]\`), may contain \`=\`, and is checked as strictly as the file.
-- \`-m paddlerec.models.rank.dnn\` is the config that ships with this package under \`models/rank/dnn\`.
+- \`-m paddlerec.models.rank.dnn\` is the config that ships with this package under \`models/rank/dnn\`; \`paddlerec.models.rank.dnn/config_bigdata.yaml\` another one beside it.
 - \`sync_mode\` is one of ${SYNC_MODES.map(code).join(', ')}; PaddleRec's \`heter\` is not part of Oarfish.
 
 All problems are printed at once, each with its place and its fix:

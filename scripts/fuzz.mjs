@@ -4,7 +4,7 @@
  */
 import { fork } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -12,9 +12,12 @@ import { at, install, node, step } from './setup.mjs'
 
 const STATE = at('.cache', 'fuzz.json')
 const CASES = at('test', 'fuzz', 'cases')
-/** No case of any target takes as long, on a machine that has much else to do. */
-const SILENT_MS = 60_000
+/** No case of any target takes as long, on a machine that has much else to do; before the first of them everything is compiled. */
+const SILENT_SECONDS = 60
+const START_SECONDS = 600
 const MEMORY_MB = 768
+/** Cases between two words of how far it is. */
+const EVERY = 500
 
 /** Those of test/fuzz/targets.ts, which only a compiler can read. */
 export const TARGET_NAMES = [
@@ -48,19 +51,20 @@ export async function runCases(name, { seed = 1, from = 0, to, onProgress, onFin
     findings.push(finding)
     onFinding?.(finding)
   }
-  let every = 500
-  for (let at = from; at < to; ) {
-    const { reached, died } = await inProcess([name, seed, at, to, every].map(String), found, onProgress)
-    if (died === undefined) return findings
-    if (reached === undefined) {
+  for (let [at, every] = [from, EVERY]; at < to; ) {
+    // One by one only as far as the word that did not come: the rest goes on as before.
+    const end = every === 1 ? Math.min(to, at + EVERY) : to
+    const { reached, died } = await inProcess([name, seed, at, end, every].map(String), found, onProgress)
+    if (died === undefined) [at, every] = [end, EVERY]
+    else if (reached === undefined) {
       found({ number: at, what: died })
       return findings
     }
     // Again, one by one, up to the case with which it ended; then past it.
-    if (every !== 1) [at, every] = [reached, 1]
+    else if (every !== 1) [at, every] = [reached, 1]
     else {
       found({ number: reached, what: died, input: undefined })
-      ;[at, every] = [reached + 1, 500]
+      ;[at, every] = [reached + 1, EVERY]
     }
   }
   return findings
@@ -86,17 +90,18 @@ function inProcess(words, found, onProgress) {
     let reached
     let printed = ''
     let why
-    const silent = () => {
-      why = `it hung: nothing for ${SILENT_MS / 1000} s`
+    let left = START_SECONDS
+    // Second by second: one timer would be over when a run that was stopped as a whole goes on.
+    const timer = setInterval(() => {
+      if (--left > 0) return
+      why = `it hung: nothing for ${reached === undefined ? START_SECONDS : SILENT_SECONDS} s`
       child.kill('SIGKILL')
-    }
-    let timer = setTimeout(silent, SILENT_MS)
+    }, 1000)
     child.stderr.on('data', (text) => {
       printed = `${printed}${text}`.slice(-4000)
     })
     child.on('message', (message) => {
-      clearTimeout(timer)
-      timer = setTimeout(silent, SILENT_MS)
+      left = SILENT_SECONDS
       if (message.kind === 'finding') found(message)
       else {
         reached = message.number
@@ -104,7 +109,7 @@ function inProcess(words, found, onProgress) {
       }
     })
     child.on('exit', (code, signal) => {
-      clearTimeout(timer)
+      clearInterval(timer)
       resolve({
         reached,
         died: code === 0 ? undefined : (why ?? `its process ended with ${code ?? signal}: ${printed}`),
@@ -163,7 +168,9 @@ function reachedCases(anew) {
     of: (name, seed) => state[keyOf(name, seed)] ?? 0,
     note: (name, seed, number) => {
       state[keyOf(name, seed)] = Math.max(state[keyOf(name, seed)] ?? 0, number)
-      writeFileSync(STATE, JSON.stringify(state))
+      // By a name of its own first: a run that is ended meanwhile leaves what was there.
+      writeFileSync(`${STATE}.new`, JSON.stringify(state))
+      renameSync(`${STATE}.new`, STATE)
     },
   }
 }

@@ -14,6 +14,7 @@ const KERNELS = {
   reduce: 'private',
   half: 'private',
   log: 'private',
+  runs: 'private',
 }
 const MEMORY = { shared: ['--sharedMemory', '--maximumMemory', '65536', '--enable', 'threads'], private: [] }
 const FLAGS = '-O3 --noAssert --runtime stub --use abort= --importMemory --enable simd'.split(' ')

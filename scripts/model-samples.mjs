@@ -20,6 +20,9 @@ const MODELS = {
   'recall/sasrec': histories,
   'recall/mind': collectors,
   'recall/youtube_dnn': viewers,
+  'recall/two_tower': collections,
+  'contentunderstanding/textcnn': reviews,
+  'contentunderstanding/tagspace': news,
 }
 
 const root = process.argv[2] ?? fileURLToPath(new URL('../models', import.meta.url))
@@ -84,6 +87,44 @@ function tastes(random) {
     const [user, item] = [below(random, 60), below(random, 80)]
     const score = 2 * (users[user][0] * items[item][0] + users[user][1] * items[item][1])
     return `user_input:${user} item_input:${item} label:${chance(random, score)}`
+  })
+}
+
+/** Collectors of one of ten kinds of things, 20 each, the first of a kind being the most wanted: what they took, and one more with the logarithm of its share. */
+function collections(random) {
+  const weights = Array.from({ length: 20 }, (_, i) => 1 / (i + 1))
+  const total = weights.reduce((sum, weight) => sum + weight)
+  const thing = (kind) => {
+    let [rest, place] = [random() * total, 0]
+    while (rest > weights[place] && place < 19) rest -= weights[place++]
+    return { id: 1 + kind * 20 + place, share: weights[place] / total / 10 }
+  }
+  return split([2000, 400], () => {
+    const kind = below(random, 10)
+    const history = Array.from({ length: 1 + below(random, 8) }, () => `history:${thing(kind).id}`)
+    const { id, share } = thing(kind)
+    return `${history.join(' ')} item:${id} log_share:${Math.log(share).toFixed(4)}`
+  })
+}
+
+/** Reviews of 4 to 20 words among 300: some words praise, some blame, and a `not` (word 1) before them turns them round. */
+function reviews(random) {
+  const kind = (word) => (word < 10 ? 0 : word < 60 ? 1 : word < 110 ? -1 : 0)
+  return split([1500, 300], () => {
+    const words = Array.from({ length: 4 + below(random, 17) }, () => (random() < 0.15 ? 1 : 2 + below(random, 298)))
+    const score = words.reduce((sum, word, i) => sum + (words[i - 1] === 1 ? -1 : 1) * kind(word), 0)
+    return `${words.map((word) => `words:${word}`).join(' ')} label:${chance(random, 2 * score)}`
+  })
+}
+
+/** News of 5 to 15 words about one of 8 subjects with 20 words each, among 60 words that stand everywhere; 3 other tags. */
+function news(random) {
+  return split([1500, 300], () => {
+    const tag = below(random, 8)
+    const word = () => (random() < 0.4 ? 61 + tag * 20 + below(random, 20) : 1 + below(random, 60))
+    const text = Array.from({ length: 5 + below(random, 11) }, () => `text:${word()}`)
+    const others = [1, 3, 6].map((step) => `neg_tag:${1 + ((tag + step) % 8)}`)
+    return `${text.join(' ')} pos_tag:${1 + tag} ${others.join(' ')}`
   })
 }
 

@@ -3,7 +3,7 @@
  * where it cannot be had, says on stderr what to install and exits 1.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -13,8 +13,16 @@ const environment = join(dirname(fileURLToPath(import.meta.url)), '..', '.cache'
 const python = join(environment, ...(process.platform === 'win32' ? ['Scripts', 'python.exe'] : ['bin', 'python']))
 // Written last, so that an interrupted installation is done again.
 const stamp = join(environment, 'installed')
+const isMade = () => existsSync(stamp) && readFileSync(stamp, 'utf8') === PACKAGES.join(' ')
 
-if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== PACKAGES.join(' ')) {
+// Several test files may ask at once: one makes it and the others wait, where there is a flock.
+if (!isMade() && process.argv[2] !== '--locked') {
+  mkdirSync(dirname(environment), { recursive: true })
+  const words = [`${environment}.lock`, process.execPath, fileURLToPath(import.meta.url), '--locked']
+  const { error, status } = spawnSync('flock', words, { stdio: 'inherit' })
+  if (!error) process.exit(status ?? 1)
+}
+if (!isMade()) {
   rmSync(environment, { recursive: true, force: true })
   run(
     'python3',

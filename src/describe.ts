@@ -5,6 +5,7 @@
 export { z } from 'zod'
 export { createRng, hashText, type Rng, UserError } from './base/util/index.ts'
 export { InMemoryDataset, type InMemoryDatasetOptions } from './data/memory/in-memory-dataset.ts'
+export { type BucketOptions, bucketedByLength, shuffled } from './data/user/buckets.ts'
 export {
   type Field,
   type FieldValue,
@@ -12,7 +13,14 @@ export {
   MultiSlotStringDataGenerator,
 } from './data/user/data-generator.ts'
 export { getRank, getWorldSize } from './data/user/ranks.ts'
-export { BaseRecDataset, type RecDataset, readLines, type Sample, type SampleValue } from './data/user/rec-dataset.ts'
+export {
+  BaseRecDataset,
+  type ReaderPass,
+  type RecDataset,
+  readLines,
+  type Sample,
+  type SampleValue,
+} from './data/user/rec-dataset.ts'
 export type {
   DenseOptions,
   DygraphModel,

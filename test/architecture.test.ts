@@ -1,4 +1,5 @@
 /** @file The house rules that a compiler does not know, held against docs/internals/architecture.md. Each rule gives its reason when broken. */
+import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -29,6 +30,10 @@ const RULES = {
     "a model is written against the public package, so that copying its folder out is all a user's own model needs",
 } as const
 
+/** Pages, settings of tools, and the package. */
+const ROOT_FILES =
+  /^([A-Z][\w.-]*\.md|LICENSE|\.[\w.-]+|(package(-lock)?|biome|tsconfig(\.\w+)?)\.json|vitest\.config\.ts)$/
+
 const folders = parseTable(architecture)
 const sources = ['src', 'assembly', 'models', 'scripts', 'bench'].flatMap(readSources)
 
@@ -42,6 +47,12 @@ test('the import table lists the folders of src/, floor by floor, each importing
   for (const [row, { name, imports }] of folders.entries()) {
     for (const other of imports) expect(rowOf(other), `${name}/ lists ${other}/`).toBeGreaterThan(row)
   }
+})
+
+test('the root holds what somebody put there: what a tool leaves beside it is told, also once it is committed', () => {
+  const inGit = spawnSync('git', ['ls-files', '-z'], { cwd: ROOT, encoding: 'utf8' }).stdout ?? ''
+  const files = inGit.split('\0').filter((path) => path !== '' && !path.includes('/'))
+  expect(files.filter((path) => !ROOT_FILES.test(path))).toEqual([])
 })
 
 test('the README lists the floors in the same order', () => {

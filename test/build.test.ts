@@ -18,5 +18,5 @@ test('a build of what is built writes nothing', async () => {
 
 test('every part of dist/ is marked by the text that it was built from', () => {
   const built = JSON.parse(readFileSync(at('dist/.built.json'), 'utf8'))
-  expect(Object.keys(built).sort()).toEqual(['kernels', 'scripts', 'types'])
+  expect(Object.keys(built).sort()).toEqual(['kernels', 'page', 'scripts', 'types'])
 })

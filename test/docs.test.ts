@@ -37,6 +37,17 @@ test('a link in a block of code is none', () => {
   expect(deadLinks('docs/a.md', '```\n[x](nowhere.md)\n```\n`[x](y)`')).toEqual([])
 })
 
+test('the samples of features.md have every field of its model: the server refuses others', () => {
+  const page = read('docs/guide/features.md')
+  const model = /```ts\n(inputs:[\s\S]*?)```/.exec(page)![1]!
+  const fields = [...model.matchAll(/(?:sparse|dense)\('(\w+)'/g)].map(([, name]) => name!)
+  const [request] = JSON.parse(/`(\{"instances".*?\})`/.exec(page)![1]!).instances
+  const sample = /predictor\.score\(\[\{(.*?)\}\]\)/.exec(page)![1]!
+  expect(fields).toContain('seen')
+  expect(Object.keys(request).sort()).toEqual([...fields].sort())
+  expect([...sample.matchAll(/(\w+):/g)].map(([, name]) => name!).sort()).toEqual([...fields].sort())
+})
+
 test('every page under docs/ that a source, message or document names is there', () => {
   const named = sources.flatMap((path) =>
     [...read(path).matchAll(/(?<![\w-])docs\/[\w./-]+?\.md\b/g)].map(([page]) => `${path} names ${page}`),

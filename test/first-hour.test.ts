@@ -1,6 +1,6 @@
 /** @file The README in a fresh clone, under a fresh HOME: its commands in order, as they stand. */
 import { execFile, execFileSync } from 'node:child_process'
-import { cpSync, existsSync, readFileSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -59,4 +59,10 @@ test('then the commands of a project of its own, in order', { timeout: MINUTES }
   expect(out).toContain('Wrote config.yaml, model.ts, reader.ts')
   expect(out.match(/infer epoch: \d done/g)!.length).toBeGreaterThanOrEqual(4)
   expect(out).toContain('Wrote 400,000 training and 40,000 test rows to data/criteo')
+  // Nothing but what npm and init wrote, and the two folders of training, which are kept out of git.
+  const project = join(clone, '..', 'clicks')
+  const made =
+    'config.schema.json config.yaml data model.ts node_modules output package-lock.json package.json reader.ts runs'
+  expect(readdirSync(project).sort()).toEqual(['.gitignore', '.npmrc', ...made.split(' '), 'tsconfig.json'])
+  expect(readFileSync(join(project, '.gitignore'), 'utf8')).toBe('node_modules\noutput\nruns\n')
 })

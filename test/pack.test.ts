@@ -31,9 +31,11 @@ describe('the packed package', () => {
       /^(package\.json|LICENSE|README\.md|README\.zh-CN\.md|(CHANGELOG|CONTRIBUTING|SECURITY)\.md|bin\/(path\/)?(oarfish|fleetrun|paddlecloud|paddle_k8s)(\.js)?|bin\/shell\/(python3?|fleetrun))$/,
       /^dist\/(?!.*\.test(ing)?\.)[\w/-]+(\.js|\.d\.ts)$/,
       /^dist\/wasm\/\w+\.wasm$/,
+      /^dist\/page\/index\.html$/,
       /^python\/([\w/]+\.py|README\.md)$/,
       /^tools\/run_gpubox\.sh$/,
       /^docs\/(config\.schema\.json|[\w/.-]+\.(md|svg))$/,
+      /^docs\/images\/dashboard\/\w+\.png$/,
       /^(deploy|examples)\/[\w/.-]+$/,
       /^models\/[\w/-]+\/(README\.md|config[\w-]*\.yaml|[\w-]+\.ts|data\/README\.md|data\/(sample_data|dict)\/.+)$/,
     ]

@@ -26,6 +26,11 @@ export const CHOICES: Plan = {
   tasks: [
     { model: 'dnn', data: 'criteo' },
     { model: 'din', data: 'criteo' },
+    // Without rows: what dense weights cost by themselves.
+    { model: 'mmoe', data: 'criteo' },
+    { model: 'deepfm', data: 'few-ids' },
+    // Rows of some tens of samples each: added when geo was found to lose most on such.
+    { model: 'deepfm', data: 'ratings' },
   ],
   firstSeed: 1,
 }

@@ -3,12 +3,13 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createRng, deriveSeed } from '../../src/base/util/index.ts'
 import { type Batch, createHiddenModel, createLongTail, type ParsedChunk, type Slot } from '../../src/data/index.ts'
+import { ratings } from './ratings.ts'
 
-export const DATA = ['criteo', 'long-tail', 'movielens'] as const
+export const DATA = ['criteo', 'few-ids', 'ratings', 'long-tail', 'movielens'] as const
 export type DataName = (typeof DATA)[number]
 
 /** What all sets have in common: 26 columns of ids (-1: missing), 13 values, two labels, and a history for models that read one. */
-interface Sample {
+export interface Sample {
   readonly label: number
   readonly second: number
   readonly ids: Int32Array
@@ -48,17 +49,10 @@ export function batchesOf(chunk: ParsedChunk, size: number): Batch[] {
 }
 
 const SOURCES: Readonly<Record<DataName, (options: SampleOptions) => Sample[]>> = {
-  criteo: ({ rows, testRows, seed }) => {
-    const hidden = createHiddenModel(seed)
-    const rng = createRng(deriveSeed(seed, 'second label'))
-    return Array.from({ length: rows + testRows }, () => {
-      const { ranks, counts, label, score } = hidden.next()
-      const dense = Float32Array.from(counts, (count, d) => Math.max(0, count) / CRITEO_RANGE[d]!)
-      const second = rng.uniform() < 1 / (1 + Math.exp(1 - score)) ? 1 : 0
-      const history = CRITEO_HISTORY.map((c, i) => [key(c, ranks[c]!), key(i, ranks[CRITEO_SMALL[i]!]!)] as const)
-      return { label, second, ids: ranks.slice(), dense, history, target: [key(21, ranks[21]!), key(22, ranks[22]!)] }
-    })
-  },
+  criteo: (options) => criteo(options, (rank) => rank),
+  /** So few ids that every worker trains every row many times. */
+  'few-ids': (options) => criteo(options, (rank) => (rank < 0 ? rank : rank % FEW)),
+  ratings: (options) => ratings(options),
   'long-tail': ({ rows, testRows, seed }) => {
     const stream = createLongTail(seed, rows + testRows)
     return Array.from({ length: rows + testRows }, () => {
@@ -71,6 +65,20 @@ const SOURCES: Readonly<Record<DataName, (options: SampleOptions) => Sample[]>> 
   movielens: (options) => movielens(options),
 }
 
+function criteo({ rows, testRows, seed }: SampleOptions, id: (rank: number) => number): Sample[] {
+  const hidden = createHiddenModel(seed)
+  const rng = createRng(deriveSeed(seed, 'second label'))
+  return Array.from({ length: rows + testRows }, () => {
+    const { ranks: drawn, counts, label, score } = hidden.next()
+    const ranks = drawn.map(id)
+    const dense = Float32Array.from(counts, (count, d) => Math.max(0, count) / CRITEO_RANGE[d]!)
+    const second = rng.uniform() < 1 / (1 + Math.exp(1 - score)) ? 1 : 0
+    const history = CRITEO_HISTORY.map((c, i) => [key(c, ranks[c]!), key(i, ranks[CRITEO_SMALL[i]!]!)] as const)
+    return { label, second, ids: ranks, dense, history, target: [key(21, ranks[21]!), key(22, ranks[22]!)] }
+  })
+}
+
+const FEW = 1000
 const CRITEO_RANGE = [20, 603, 100, 50, 64000, 500, 100, 50, 500, 10, 10, 10, 50]
 /** DIN on criteo-like data: columns of many values stand for items, those that interact for categories. */
 const CRITEO_HISTORY = [0, 3, 5, 8, 11, 13, 16, 18]

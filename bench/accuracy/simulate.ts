@@ -6,11 +6,12 @@ import type { Batch, Slot } from '../../src/data/index.ts'
 import type { Session } from '../../src/graph/engine/index.ts'
 import type { TracedModel } from '../../src/model/index.ts'
 import {
-  ADDING,
   type Call,
+  createCopy,
   GeoExchange,
   type GeoExchangeOptions,
-  geoOptimizers,
+  GeoParams,
+  geoServerRules,
   KernelStore,
   ParameterServer,
   type PsMode,
@@ -31,7 +32,7 @@ export const MODES = ['one', 'sync', 'half_async', 'async', 'geo'] as const
 export type Mode = (typeof MODES)[number]
 
 /** Counted up when a mode's rule changes: runs of an older one are no longer its own. */
-export const RULES: Readonly<Partial<Record<Mode, string>>> = { half_async: '2', async: '2', geo: '2' }
+export const RULES: Readonly<Partial<Record<Mode, string>>> = { half_async: '2', async: '2', geo: '5' }
 
 export interface GeoSettings extends Partial<Pick<GeoExchangeOptions, 'delta'>> {
   readonly step: number
@@ -88,7 +89,10 @@ function openJob(options: SimulateOptions): Job {
   const layout = denseLayout(program, optimizer)
   const slices = denseSlices(layout.floats, count)
   const placement = { servers: count, shards: DEFAULT_SHARDS }
-  const rules = mode === 'geo' ? { optimizer: ADDING, plainTables: true } : { optimizer, tableOptimizers }
+  const rules =
+    mode === 'geo'
+      ? geoServerRules({ program, optimizer, tableOptimizers }, options.geo?.delta ?? 'whole')
+      : { optimizer, tableOptimizers }
   const servers =
     mode === 'one'
       ? []
@@ -198,17 +202,17 @@ const TRAIN: Readonly<Record<Mode, (job: Job) => Promise<void>>> = {
 /** A geo worker: its copy of the model, which rows it has trained, and its exchange. */
 function openCopy(job: Job, rank: number, { delta = 'whole' }: GeoSettings) {
   const { options, placement } = job
-  const { workers, model, seed, servers = 2 } = options
-  const own = localOptions(options)
-  const rules = geoOptimizers(own, delta, workers)
-  const local = createLocalParams({ ...own, ...rules, plainTables: true, threads: 3 })
+  const { workers, model, servers = 2 } = options
+  const local = createCopy({ ...localOptions(options), threads: 3 }, delta)
   const touched = new TouchedParams(new LocalParams(local, 0))
   const slices = denseSlices(denseLayout(model.train, model.optimizer).floats, servers)
   const exchange = new GeoExchange({
-    ...{ program: model.train, seed, segments: SEGMENTS, local, thread: 1, placement, slices, workers, delta },
+    ...{ segments: SEGMENTS, local, thread: 1, placement, slices, workers, delta },
     call: job.call(rank),
   })
-  return { touched, exchange, step: job.step(touched, false), batches: job.batches(rank) }
+  const params =
+    delta === 'share' ? touched : new GeoParams(touched, job.remote(rank, true), model.optimizer.clip !== undefined)
+  return { touched, exchange, step: job.step(params, false), batches: job.batches(rank) }
 }
 
 async function* nothing() {}

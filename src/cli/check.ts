@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import type { LoadedConfig } from '../base/config/index.ts'
 import { UserError } from '../base/util/index.ts'
 import type { GraphMode } from '../model/index.ts'
+import type { TableForecast } from '../training/driver/index.ts'
 import type { CliIo } from './io.ts'
 import { addConfigOptions, type ConfigOptions, oneOf } from './options.ts'
 
@@ -25,18 +26,24 @@ export function checkCommand(io: CliIo): Command {
 
 interface Checked {
   readonly notices: readonly string[]
+  /** What tables will take, from a sample of the data. */
+  readonly tables: readonly TableForecast[]
   readonly settings: Readonly<Record<string, unknown>>
 }
 
 async function check(options: CheckOptions, io: CliIo): Promise<void> {
   const { config_yaml, explain: showSettings, json } = options
   const { formatSettings, isRunConfigFile } = await import('../base/config/index.ts')
-  const { notices, settings } = isRunConfigFile(config_yaml) ? await checkV1(options) : await checkV2(options)
+  const { notices, settings, tables } = isRunConfigFile(config_yaml) ? await checkV1(options) : await checkV2(options)
   if (json) {
-    io.out.write(`${JSON.stringify({ kind: 'valid', config: config_yaml, notices, settings })}\n`)
+    io.out.write(`${JSON.stringify({ kind: 'valid', config: config_yaml, notices, tables, settings })}\n`)
     return
   }
   for (const notice of notices) io.out.write(`note: ${notice}\n`)
+  if (tables.length > 0) {
+    const { forecastText } = await import('../training/driver/index.ts')
+    for (const line of tables.flatMap(forecastText)) io.out.write(`${line}\n`)
+  }
   if (showSettings) io.out.write(`${formatSettings(settings)}\n`)
   io.out.write(`${config_yaml} is valid.\n`)
 }
@@ -46,8 +53,8 @@ async function checkV2({ config_yaml, opt = [], mode }: CheckOptions): Promise<C
   const { GRAPH_MODES } = await import('../model/index.ts')
   const loaded = loadConfig({ path: config_yaml, overrides: opt })
   checkDataDirs(loaded)
-  await checkModel(loaded, oneOf('--mode', GRAPH_MODES, mode))
-  return { notices: loaded.notices, settings: explain(loaded.config) }
+  const tables = await checkModel(loaded, oneOf('--mode', GRAPH_MODES, mode))
+  return { notices: loaded.notices, tables, settings: explain(loaded.config) }
 }
 
 /** Every phase that `oarfish run` would run. */
@@ -65,10 +72,10 @@ async function checkV1({ config_yaml, opt = [] }: CheckOptions): Promise<Checked
   for (const runner of selectedRunners(loaded.config))
     for (const phase of phasesOf(loaded.config, runner))
       await checkModel(phaseJob(loaded, runner, phase).loaded, 'static')
-  return { notices: [...loaded.warnings, ...loaded.notices], settings: flattenRunConfig(loaded) }
+  return { notices: [...loaded.warnings, ...loaded.notices], tables: [], settings: flattenRunConfig(loaded) }
 }
 
-async function checkModel(loaded: LoadedConfig, mode: GraphMode): Promise<void> {
+async function checkModel(loaded: LoadedConfig, mode: GraphMode): Promise<readonly TableForecast[]> {
   const { loadModelAs } = await import('../model/index.ts')
   const { checkData, findDataFiles, readFirstSamples } = await import('../training/threads/index.ts')
   const { checkTables } = await import('../weights/table/index.ts')
@@ -80,4 +87,6 @@ async function checkModel(loaded: LoadedConfig, mode: GraphMode): Promise<void> 
   const files = await findDataFiles(loaded.config, phases)
   await checkData(loaded, model, files)
   await readFirstSamples(loaded, model, files)
+  const { forecastTables } = await import('../training/driver/index.ts')
+  return forecastTables(loaded, model, files)
 }

@@ -51,6 +51,78 @@ test('movielens joins ratings with users and films, in tabs or bars, and splits 
   expect(rows[0]).toMatch(/^click:[01] dense_feature:0\.2400 dense_feature:0\.\d{4} 1:\d+ 2:\d+ .* 8:\d+$/)
 })
 
+const written = async (part: string) =>
+  (await readFile(join(folder, 'out', part, 'part-000'), 'utf8')).trim().split('\n')
+
+test('census makes numbers and words to columns, and two labels', async () => {
+  const row = (marital: string, income: string) =>
+    `39, Private, 77516, HS-grad, 9, ${marital}, Sales, Husband, White, Male, 0, 0, 40, Peru, ${income}\n`
+  await writeFile(join(folder, 'adult.data'), row('Never-married', '<=50K') + row('Divorced', '>50K'))
+  await writeFile(join(folder, 'adult.test'), `|1x3 Cross validator\n${row('Never-married', '>50K.')}`)
+  const { code, out } = await prepare('census')
+  expect(code).toBe(0)
+  expect(out).toContain('hyper_parameters.feature_size=12')
+  const values = '12 0.3900 0.5625 0.0000 0.0000 0.4000 1 1 1 1 1 1 1'
+  expect(await written('train')).toEqual([`${values} 1 0 1 1`, `${values} 1 1 1 0`])
+  expect(await written('test')).toEqual([`${values} 1 1 1 1`])
+})
+
+test('criteo scales dense values, hashes slots and leaves out what is missing', async () => {
+  const line = (click: string) =>
+    [click, '20', '', ...new Array(11).fill('0'), 'ab12', '', ...new Array(24).fill('ff')].join('\t')
+  await writeFile(
+    join(folder, 'train.txt'),
+    `${Array.from({ length: 40 }, (_, i) => line(String(i % 2))).join('\n')}\n`,
+  )
+  expect((await prepare('criteo')).code).toBe(0)
+  const [train, test] = await Promise.all([written('train'), written('test')])
+  expect(train.length + test.length).toBe(40)
+  expect(train[0]).toMatch(/^click:[01] dense_feature:1 dense_feature:0 (dense_feature:0 ){11}1:\d+ 3:\d+ .* 26:\d+$/)
+  await writeFile(join(folder, 'train.txt'), `${line('2')}\n`)
+  const { code, err } = await capture(['data', 'criteo', '--from', folder, '--out', join(folder, 'other')])
+  expect([code, err]).toEqual([2, expect.stringMatching(/train\.txt:1[\s\S]*expected a click, 0 or 1, found "2"/)])
+})
+
+test('avazu keeps the last day for the test', async () => {
+  const row = (hour: string) => ['7', '1', hour, ...Array.from({ length: 21 }, (_, i) => `v${i}`)].join(',')
+  await writeFile(join(folder, 'train.csv'), `id,click,hour,rest\n${row('14102112')}\n${row('14103006')}\n`)
+  const { code, out } = await prepare('avazu')
+  expect(code).toBe(0)
+  expect(out).toContain('-m paddlerec.models.rank.flen/config_bigdata.yaml -o hyper_parameters.sparse_inputs_slots=24 ')
+  expect(out).toContain("'hyper_parameters.group_sizes=[5,10,8]'")
+  expect((await written('train'))[0]).toMatch(/^click:1 dense_feature:0\.5000 1:\d+ .* 23:\d+$/)
+  expect((await written('test'))[0]).toMatch(/^click:1 dense_feature:0\.2500 /)
+})
+
+test('ali-ccp joins what is known of the user with the impression', async () => {
+  for (const part of ['train', 'test']) {
+    await writeFile(join(folder, `common_features_${part}.csv`), 'k1,2,101\u00025\u00031.0\u0001121\u00027\u00031.0\n')
+    const rows = ['1,1,0,k1,1,205\u00029\u00031.0', '2,0,1,k1,1,205\u00029\u00031.0', '3,1,1,k1,1,999\u00021\u00031.0']
+    await writeFile(join(folder, `sample_skeleton_${part}.csv`), `${rows.join('\n')}\n`)
+  }
+  expect((await prepare('ali-ccp')).code).toBe(0)
+  const [first, second, ...rest] = await written('train')
+  expect(first).toMatch(/^field_0:\d+ field_5:\d+ field_13:\d+ ctr:1 cvr:0$/)
+  expect(second).toMatch(/^field_0:\d+ field_5:\d+ ctr:1 cvr:1$/)
+  expect(rest).toEqual([])
+})
+
+test('alimama joins ads and profiles, and names an ad that is not there', async () => {
+  await writeFile(
+    join(folder, 'ad_feature.csv'),
+    'adgroup_id,cate_id,campaign_id,customer,brand,price\n11,1,2,3,NULL,170.0\n',
+  )
+  await writeFile(join(folder, 'user_profile.csv'), 'userid,a,b,c,d,e,f,g,h\n5,1,2,3,4,,6,7,8\n')
+  const rows = ['5,1494000000,11,430548_1007,1,0', '6,1494691186,11,430548_1007,0,1']
+  await writeFile(join(folder, 'raw_sample.csv'), `user,time_stamp,adgroup_id,pid,nonclk,clk\n${rows.join('\n')}\n`)
+  expect((await prepare('alimama')).code).toBe(0)
+  expect((await written('train'))[0]).toMatch(/^click:0 dense_feature:0\.5142 1:\d+ .* 6:\d+ 8:\d+ .* 15:\d+$/)
+  expect((await written('test'))[0]).toMatch(/^click:1 dense_feature:0\.5142 1:\d+ .* 6:\d+$/)
+  await writeFile(join(folder, 'raw_sample.csv'), 'user,time_stamp,adgroup_id,pid,nonclk,clk\n5,1494000000,12,p,1,0\n')
+  const { err } = await capture(['data', 'alimama', '--from', folder, '--out', join(folder, 'other')])
+  expect(err).toMatch(/raw_sample\.csv:2[\s\S]*ad 12 is not in ad_feature\.csv/)
+})
+
 test('a missing file is named', async () => {
   const { code, err } = await prepare('movielens')
   expect([code, err]).toEqual([2, expect.stringContaining('There is no file u.user.')])

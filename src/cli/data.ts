@@ -2,7 +2,7 @@
 import { resolve } from 'node:path'
 import { Command } from 'commander'
 import { shellWord } from '../base/util/index.ts'
-import type { CriteoLikeResult, GeneratedFormat, RawDataOptions, RawDataResult } from '../data/index.ts'
+import type { CriteoLikeResult, DemoDaysResult, GeneratedFormat, RawDataOptions, RawDataResult } from '../data/index.ts'
 import type { CliIo } from './io.ts'
 import { oneOf, wholeNumber } from './options.ts'
 
@@ -12,6 +12,19 @@ interface CriteoLikeCliOptions {
   readonly parts: number
   readonly format: string
   readonly out: string
+  readonly force?: boolean
+  readonly json?: boolean
+}
+
+interface DaysCliOptions {
+  readonly out: string
+  readonly start: string
+  readonly days: number
+  readonly splitInterval: number
+  readonly rows: number
+  readonly slots: number
+  readonly seed: number
+  readonly donefile?: string
   readonly force?: boolean
   readonly json?: boolean
 }
@@ -31,6 +44,22 @@ export function dataCommand(io: CliIo): Command {
     .option('--force', 'replace train/ and test/ of a folder that is not empty')
     .option('--json', 'print the result as one JSON line')
     .action((options: CriteoLikeCliOptions) => criteoLike(options, io))
+  command
+    .command('days')
+    .description(
+      'Write days of clicks for online training: <day>/<HHMM>/part-000 of feasign:slot lines, whose signs come and go.',
+    )
+    .requiredOption('--out <folder>', 'where the folders of days are written')
+    .option('--start <day>', 'the first day, YYYYMMDD', '20190720')
+    .option('--days <n>', 'how many days', wholeNumber, 3)
+    .option('--split-interval <minutes>', 'minutes of a folder, as runner.split_interval', wholeNumber, 30)
+    .option('--rows <n>', 'lines of a folder', wholeNumber, 100)
+    .option('--slots <n>', 'slots beside the click, as hyper_parameters.slot_num', wholeNumber, 300)
+    .option('--seed <n>', 'the same seed gives the same lines', wholeNumber, 1)
+    .option('--donefile <name>', 'also write this empty file into each folder, as runner.data_donefile waits for')
+    .option('--force', 'replace days that are there')
+    .option('--json', 'print the result as one JSON line')
+    .action((options: DaysCliOptions) => demoDays(options, io))
   for (const [name, { description, prepare, model }] of Object.entries(PUBLISHED)) {
     command
       .command(name)
@@ -56,19 +85,51 @@ const PUBLISHED = {
     prepare: async () => (await import('../data/index.ts')).prepareMovielens,
     model: 'rank.dcn',
   },
+  census: {
+    description:
+      "UCI's census (adult.data, adult.test) with two tasks, income and marital status, for mmoe, ple and share_bottom of multitask/.",
+    prepare: async () => (await import('../data/index.ts')).prepareCensus,
+    model: 'multitask.mmoe',
+  },
   'amazon-sequences': {
     description: "Amazon games (Video.txt of SASRec's authors) as histories, one a line, for recall/sasrec.",
     prepare: async () => (await import('../data/index.ts')).prepareSequences,
     model: 'recall.sasrec',
   },
+  criteo: {
+    description:
+      "Criteo's display ads (Kaggle's train.txt) as clicks: 26 slots and 13 dense values, for the models of rank/.",
+    prepare: async () => (await import('../data/index.ts')).prepareCriteo,
+    model: 'rank.dnn',
+  },
+  avazu: {
+    description:
+      "Avazu's clicks (Kaggle's train.csv) as 23 slots, the last day being the test, for rank/flen; other models of rank/ take no group_sizes.",
+    prepare: async () => (await import('../data/index.ts')).prepareAvazu,
+    model: 'rank.flen',
+  },
+  'ali-ccp': {
+    description:
+      "Alibaba's clicks and conversions (sample_skeleton_*.csv, common_features_*.csv) as 23 fields, for esmm, escm2, aitm and pepnet of multitask/.",
+    prepare: async () => (await import('../data/index.ts')).prepareAliCcp,
+    model: 'multitask.esmm',
+  },
+  alimama: {
+    description:
+      "Alibaba's display ads (raw_sample.csv, ad_feature.csv, user_profile.csv) as 15 slots and a price, for the models of rank/.",
+    prepare: async () => (await import('../data/index.ts')).prepareAlimama,
+    model: 'rank.dnn',
+  },
 } as const
 
 function preparedSummary({ trainRows, testRows, hyper }: RawDataResult, out: string, model: string): string {
   const count = (value: number) => value.toLocaleString('en-US')
-  const keys = Object.entries(hyper).map(([key, value]) => `hyper_parameters.${key}=${value}`)
+  const keys = Object.entries(hyper).map(([key, value]) =>
+    shellWord(`hyper_parameters.${key}=${JSON.stringify(value)}`),
+  )
   return `Wrote ${count(trainRows)} training and ${count(testRows)} test rows to ${out}.
 To train on it:
-  oarfish train -m paddlerec.models.${model} -o ${[...keys, ...foldersOf(out)].join(' ')}
+  oarfish train -m paddlerec.models.${model}/config_bigdata.yaml -o ${[...keys, ...foldersOf(out)].join(' ')}
 `
 }
 
@@ -85,6 +146,24 @@ async function criteoLike({ json = false, force = false, ...options }: CriteoLik
       ? `${JSON.stringify({ kind: 'generated', ...result })}\n`
       : summary(result, options.out) + trainHint(format, options.out),
   )
+}
+
+async function demoDays({ json = false, ...options }: DaysCliOptions, io: CliIo): Promise<void> {
+  const { generateDemoDays } = await import('../data/index.ts')
+  const result = generateDemoDays({ ...options, onProgress: json ? undefined : progress(io) })
+  const line = JSON.stringify({ kind: 'generated', ...result })
+  io.out.write(json ? `${line}\n` : daysSummary(result, options))
+}
+
+function daysSummary({ days, splits, rows, positiveShare }: DemoDaysResult, options: DaysCliOptions): string {
+  const { out, splitInterval } = options
+  const last = days.at(-1)!
+  const keys = [`train_data_dir=${resolve(out)}`, `start_day=${days[0]}`, `end_day=${last}`]
+  const settings = [...keys, `split_interval=${splitInterval}`].map((key) => shellWord(`runner.${key}`))
+  return `Wrote ${rows.toLocaleString('en-US')} lines to ${out}: ${days[0]} to ${last}, ${splits} folders a day. Clicks: ${(100 * positiveShare).toFixed(1)} %.
+To train on it:
+  oarfish train -m models/rank/slot_dnn/config_online.yaml -o ${settings.join(' ')}
+`
 }
 
 function progress({ out }: CliIo) {

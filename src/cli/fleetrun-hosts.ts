@@ -51,7 +51,10 @@ async function hostsOf(list: string) {
 /** On each host, as on the one host of a launch without --hosts. */
 function countsOf(typed: FleetrunFlags, collective: boolean) {
   if (collective) return { servers: 0, workers: typed.nproc_per_node ?? 1 }
-  const { server_num: servers, worker_num: workers = typed.trainer_num } = typed
+  const { server_num: servers } = typed
+  const workers = typed.worker_num === undefined ? typed.trainer_num : Number(typed.worker_num)
+  if (Number.isNaN(workers))
+    throw flagError('--hosts needs one number of workers.', 'Write --worker_num=1, of each host.')
   if (!servers || !workers)
     throw flagError('--hosts needs --server_num and --worker_num, of each host.', 'Add --server_num=1 --worker_num=1')
   return { servers, workers }

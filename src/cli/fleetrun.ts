@@ -1,10 +1,11 @@
 /** @file `fleetrun`, also `oarfish launch`: Paddle 2.x's launcher, with parameter servers or collective. */
 import type { Command } from 'commander'
-import { shellWord, UserError } from '../base/util/index.ts'
+import { defined, shellWord, UserError } from '../base/util/index.ts'
 import { fleetrunOnHosts } from './fleetrun-hosts.ts'
 import type { CliIo } from './io.ts'
 import { type LauncherJob, launcherCommand, runLauncher } from './launch.ts'
 import { FLEETRUN_FLAGS, type FlagEffect, type TypedFlags } from './launch-flags.ts'
+import { runEnv } from './run-options.ts'
 
 export type FleetrunFlags = TypedFlags<typeof FLEETRUN_FLAGS>
 
@@ -13,6 +14,8 @@ Examples
   fleetrun --worker_num=2 --server_num=1 tools/static_ps_trainer.py -m models/rank/dnn/config.yaml
   fleetrun --workers=10.0.0.1:7100,10.0.0.2:7100 --servers=10.0.0.1:7000,10.0.0.2:7000 my_program.ts
     (the same command on both hosts: each starts its own entries)
+  fleetrun --worker_num=2:4 --server_num=1 tools/static_ps_trainer.py -m config.yaml
+    (workers may leave and join while it trains; fleetrun --join adds one)
   oarfish launch --nproc_per_node 2 tools/static_trainer.py -m config.yaml
   oarfish launch --ips=10.0.0.1,10.0.0.2 --nproc_per_node 4 tools/static_trainer.py -m config.yaml
     (collective training: no servers; the same command on both hosts)
@@ -34,6 +37,13 @@ async function fleetrun(script: readonly string[], typed: FleetrunFlags, io: Cli
   const given = Object.keys(typed) as (keyof FleetrunFlags)[]
   const refused = given.find((name) => FLEETRUN_FLAGS[name].effect === 'refused')
   if (refused) throw notPart(refused)
+  const logDir = io.env['PADDLE_LOG_DIR'] || String(typed.log_dir ?? FLEETRUN_FLAGS.log_dir.default!)
+  if (typed.join) return await joinJob(logDir, typed, io)
+  if (script.length === 0)
+    throw new UserError('What to run is missing.', {
+      code: 'LAUNCH_SCRIPT',
+      hint: 'fleetrun --server_num 1 --worker_num 2 tools/static_ps_trainer.py -m config.yaml',
+    })
   const collective = isCollective(typed)
   if (typed.hosts !== undefined) return await fleetrunOnHosts(script, typed, collective, io)
   const { job, notices } = collective
@@ -42,10 +52,16 @@ async function fleetrun(script: readonly string[], typed: FleetrunFlags, io: Cli
   const idle = given.filter((name) => (collective ? ['unused'] : ['collective', 'unused']).includes(effectOf(name)))
   const of = collective ? 'a collective job of Oarfish' : 'a job with parameter servers'
   const unused = idle.map((name) => `--${name} has no effect on ${of}.`)
-  const logDir = io.env['PADDLE_LOG_DIR'] || String(typed.log_dir ?? FLEETRUN_FLAGS.log_dir.default!)
+  const env = await runEnv(
+    { ...defined({ name: typed.name, metrics_port: typed.metrics_port }), runDir: !typed.no_run_dir },
+    io.env,
+  )
   const { json = false, job_id: jobId, stop_timeout: stopSeconds, max_restart: maxRestart } = typed
   const all = [...unused, ...notices]
-  await runLauncher({ job, script, logDir, json, jobId, stopSeconds, maxRestart, notices: all }, io)
+  await runLauncher(
+    { job, script, logDir, json, jobId, stopSeconds, maxRestart, notices: all, dashboard: typed.dashboard },
+    { ...io, env },
+  )
 }
 
 async function collectiveJob(
@@ -68,6 +84,14 @@ async function collectiveJob(
   const commandFor = (master: string) =>
     ['oarfish launch', `--master ${master}`, ...words, ...script.map((word) => shellWord(word))].join(' ')
   return { job: { kind: 'collective', layout, commandFor }, notices: [...notices, ...layout.notices] }
+}
+
+/** The launcher of the job starts the worker; this command only asks for it. */
+async function joinJob(logDir: string, { json = false }: FleetrunFlags, io: CliIo): Promise<void> {
+  const { askToJoin } = await import('../jobs/launch/index.ts')
+  await askToJoin(logDir)
+  const message = `A worker joins the job whose logs are in ${logDir}: its launcher saves it, stops it and goes on with one more.`
+  io.out.write(json ? `${JSON.stringify({ kind: 'notice', message })}\n` : `${message}\n`)
 }
 
 function effectOf(name: keyof FleetrunFlags): FlagEffect {

@@ -21,7 +21,7 @@ export function projectFiles({ name, packageRoot, schema }: ProjectOptions): Rea
     'tsconfig.json': `${JSON.stringify(TSCONFIG, undefined, 2)}\n`,
     'config.schema.json': schema,
     '.npmrc': 'ignore-scripts=true\n',
-    '.gitignore': 'node_modules\noutput\n',
+    '.gitignore': 'node_modules\noutput\nruns\n',
     'package.json': `${JSON.stringify(manifest, undefined, 2)}\n`,
   }
 }

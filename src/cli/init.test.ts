@@ -82,3 +82,24 @@ test('model summary counts by hand', async () => {
   expect(text).toMatch(/fc\.0 +weight \[33, 32\], bias \[32\] +\[B, 32\] +1,088\n/)
   expect(text).toMatch(/FLOP a sample: [\d,]+ to score, [\d,]+ to train\./)
 })
+
+test.each([
+  ['learning_rate=log:1e-4..1e-2', 'hyper_parameters.learning_rate=log:1e-4..1e-2'],
+  ['lr=0.1,0.2', 'hyper_parameters.learning_rate=0.1,0.2'],
+  ['optimizer.learning_rate=0.1..0.2', 'hyper_parameters.learning_rate=0.1..0.2'],
+  ['embedding_dim=int:4..16', 'hyper_parameters.embedding_dim=int:4..16'],
+  ['epochs=1,2', 'runner.epochs=1,2'],
+])('sweep --set %s proposes the key that this project has', async (typed, meant) => {
+  const out = join(folder, 'sweep')
+  const { code, err } = await capture(['sweep', '-m', config(), '--set', typed, '--runs', '1', '--out', out])
+  expect(code).toBe(2)
+  expect(err).toContain(`--set ${typed}: unknown key - did you mean "${meant.slice(0, meant.indexOf('='))}"?`)
+  expect(err).toContain(`write --set ${meant}`)
+})
+
+test('-o proposes the key that this project has, also for a group it does not have', async () => {
+  const hint = async (typed: string) => (await capture(['train', '-m', config(), '-o', typed])).err
+  expect(await hint('learning_rate=0.01')).toContain('fix: write -o hyper_parameters.learning_rate=0.01')
+  expect(await hint('optimizer.learning_rate=0.01')).toContain('fix: write -o hyper_parameters.learning_rate=0.01')
+  expect(await hint('optimizer.class=adam')).toContain('fix: write -o hyper_parameters.optimizer.class=adam')
+})

@@ -27,7 +27,14 @@ const whole = flag<'whole', number>('whole')
 
 /** `fleetrun`, the launcher of Paddle 2.x and later. */
 export const FLEETRUN_FLAGS = {
-  worker_num: whole('workers to start here, each on an automatic port'),
+  worker_num: text(
+    'workers to start here, each on an automatic port: a number, or min:max, of which some may leave and join',
+  ),
+  join: {
+    type: 'switch',
+    what: 'one more worker for the running job of min:max workers whose logs are in --log_dir',
+    effect: 'ours',
+  },
   server_num: whole('servers to start here, each on an automatic port'),
   workers: text('host:port of every worker of the job; those of this host are started'),
   servers: text('host:port of every server of the job; those of this host are started'),
@@ -39,6 +46,10 @@ export const FLEETRUN_FLAGS = {
   job_id: text("the job's name, for all its processes"),
   stop_timeout: whole('seconds that processes may take to end after Ctrl+C, until they are killed', 'ours', 30),
   json: { type: 'switch', what: 'print events as JSON lines', effect: 'ours' },
+  name: text('what the run is called in its run folder', 'ours'),
+  dashboard: { type: 'switch', what: 'show the run on a page while it runs; its address is printed', effect: 'ours' },
+  metrics_port: text("first port of Prometheus' metrics: servers have the first ones, then workers or ranks", 'ours'),
+  no_run_dir: { type: 'switch', what: 'write no run folder; see runner.run_dir', effect: 'ours' },
   ips: text('hosts of a collective job, in the order of ranks; each starts its own', 'collective'),
   gpus: text('devices of a collective job on this host; one process each', 'collective'),
   devices: text('another name of gpus', 'collective'),

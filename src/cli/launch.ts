@@ -3,6 +3,7 @@ import { Command } from 'commander'
 import { jsonlSink } from '../base/event/index.ts'
 import { packageFile } from '../base/util/index.ts'
 import type { CollectiveLayout, Layout } from '../jobs/launch/index.ts'
+import { besidePage } from './dashboard.ts'
 import { ExitCode, untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import type { Flag } from './launch-flags.ts'
@@ -20,7 +21,7 @@ export interface LauncherCommand<Flags> {
 export function launcherCommand<Flags>({ name, description, flags, action }: LauncherCommand<Flags>): Command {
   const command = new Command(name)
     .description(description)
-    .argument('<script...>', 'a program or one of the tools, and its arguments')
+    .argument(flags['join'] ? '[script...]' : '<script...>', 'a program or one of the tools, and its arguments')
     .passThroughOptions()
   for (const [flag, { type, what, effect, default: fallback }] of Object.entries(flags)) {
     const isListed = effect === 'used' || effect === 'ours' || effect === 'collective'
@@ -49,13 +50,25 @@ export interface RunLauncherOptions {
   readonly jobId?: string | undefined
   readonly stopSeconds: number | undefined
   readonly maxRestart?: number | undefined
+  /** Show runs of the working folder, or of OARFISH_RUN_DIR, on a page meanwhile. */
+  readonly dashboard?: boolean | undefined
   /** Worth saying before anything starts. */
   readonly notices?: readonly string[]
 }
 
 /** Supervises the job to its end; throws its exit code when that is not 0. */
 export async function runLauncher(
-  { job, script, logDir, json, jobId, stopSeconds = STOP_SECONDS, maxRestart, notices = [] }: RunLauncherOptions,
+  {
+    job,
+    script,
+    logDir,
+    json,
+    jobId,
+    stopSeconds = STOP_SECONDS,
+    maxRestart,
+    dashboard,
+    notices = [],
+  }: RunLauncherOptions,
   io: CliIo,
 ): Promise<void> {
   const { launch, launchCollective } = await import('../jobs/launch/index.ts')
@@ -73,7 +86,7 @@ export async function runLauncher(
   }
   let exitCode: number | undefined
   try {
-    await untilInterrupted(io, hooks, async (signal) => {
+    const work = async (signal: AbortSignal) => {
       const sampled = { sampleOutput: screen.isLive, stopMs: stopSeconds * 1000 }
       const common = {
         script,
@@ -90,7 +103,9 @@ export async function runLauncher(
         : launch({ ...common, layout: job.layout, maxRestart }))
       kill = running.kill
       exitCode = await running.ended
-    })
+    }
+    const page = dashboard ? io.env['OARFISH_RUN_DIR'] || '.' : undefined
+    await besidePage(page, emit, () => untilInterrupted(io, hooks, work))
   } finally {
     screen.close()
   }

@@ -7,6 +7,7 @@ import { cloudCommand } from './cloud.ts'
 import { clusterCommand } from './cluster.ts'
 import { completionCommand } from './completion.ts'
 import { convertCommand } from './convert.ts'
+import { dashboardCommand } from './dashboard.ts'
 import { dataCommand } from './data.ts'
 import { devicesCommand } from './devices.ts'
 import { diffCommand } from './diff.ts'
@@ -15,6 +16,7 @@ import { execCommand } from './exec.ts'
 import { exportCommand } from './export.ts'
 import { reportFailure } from './failure.ts'
 import { fleetrunCommand } from './fleetrun.ts'
+import { importanceCommand } from './importance.ts'
 import { inferCommand } from './infer.ts'
 import { initCommand } from './init.ts'
 import { inspectCommand } from './inspect.ts'
@@ -31,6 +33,7 @@ import { predictCommand } from './predict.ts'
 import { pythonCommand } from './python.ts'
 import { readerCommand } from './reader.ts'
 import { runCommand } from './run.ts'
+import { runsCommand } from './runs.ts'
 import { serveCommand } from './serve.ts'
 import { shellInitCommand } from './shell-init.ts'
 import { slimCommand } from './slim.ts'
@@ -49,12 +52,15 @@ const COMMANDS: Readonly<Record<string, MakeCommand>> = {
   infer: inferCommand,
   sweep: sweepCommand,
   run: runCommand,
+  runs: runsCommand,
+  dashboard: dashboardCommand,
   export: exportCommand,
   convert: convertCommand,
   port: portCommand,
   parity: parityCommand,
   predict: predictCommand,
   diff: diffCommand,
+  importance: importanceCommand,
   serve: serveCommand,
   inspect: inspectCommand,
   jobs: jobsCommand,
@@ -185,12 +191,26 @@ export async function runPaddleK8s(argv: readonly string[], io: CliIo = processI
   return await parse(paddleK8sCommand(io).version(packageVersion()), argv, io)
 }
 
+/** `kill -USR1 PID`: prints where each thread of this process is. */
+function printStacksOnSignal(io: CliIo): void {
+  if (io.platform === 'win32') return
+  process.removeAllListeners('SIGUSR1').on('SIGUSR1', async () => {
+    try {
+      const { processStacks } = await import('../base/stacks/index.ts')
+      io.err.write(await processStacks())
+    } catch (error) {
+      io.err.write(`Where the threads are is not known: ${(error as Error).message}\n`)
+    }
+  })
+}
+
 async function parse(
   program: Command,
   argv: readonly string[],
   io: CliIo,
   { json = argv.includes('--json') } = {},
 ): Promise<number> {
+  printStacksOnSignal(io)
   for (const command of withChildren(program)) {
     command
       .exitOverride()

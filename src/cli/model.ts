@@ -1,8 +1,9 @@
-/** @file `oarfish model summary`: what a model is made of, before it is trained. */
+/** @file `oarfish model`: `summary` is what a model is made of, before it is trained. */
 import { Command } from 'commander'
 import { sizeText } from '../base/util/index.ts'
 import type { ModelSummary } from '../model/index.ts'
 import type { CliIo } from './io.ts'
+import { modelLogCommand, modelVerifyCommand } from './model-versions.ts'
 import { addConfigOptions, type ConfigOptions } from './options.ts'
 
 export function modelCommand(io: CliIo): Command {
@@ -12,7 +13,11 @@ export function modelCommand(io: CliIo): Command {
   addConfigOptions(summary)
     .option('--json', 'print one JSON line')
     .action((options: ConfigOptions & { readonly json?: boolean }) => printSummary(options, io))
-  return new Command('model').description('Look at a model.').addCommand(summary)
+  return new Command('model')
+    .description('Look at a model, or at what online training has published of it.')
+    .addCommand(summary)
+    .addCommand(modelLogCommand(io))
+    .addCommand(modelVerifyCommand(io))
 }
 
 async function printSummary(

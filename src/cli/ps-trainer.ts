@@ -1,6 +1,7 @@
-/** @file static_ps_trainer: a server or a worker of a job by the environment of its process; trains alone without one. */
+/** @file static_ps_trainer and static_ps_online_trainer: a server or a worker of a job by the environment of its process; trains alone without one. */
 import { Command } from 'commander'
-import { setDebugNan } from '../base/util/index.ts'
+import type { EventSink } from '../base/event/index.ts'
+import { setDebugNan, UserError } from '../base/util/index.ts'
 import type { TracedModel } from '../model/index.ts'
 import { untilDone } from './interrupt.ts'
 import type { CliIo } from './io.ts'
@@ -31,6 +32,30 @@ export function psTrainerCommand(io: CliIo): Command {
     .action((options: PsTrainerOptions) => runPsTrainer(options, io))
 }
 
+/** The same day by day: what a config with runner.start_day does anyway. */
+export function psOnlineTrainerCommand(io: CliIo): Command {
+  const command = new Command('static_ps_online_trainer').description(
+    'Train day by day (runner.start_day): as a server or a worker of a job with parameter servers, or alone.',
+  )
+  return addConfigOptions(command)
+    .option('--json', 'print events as JSON lines')
+    .addOption(debugNanOption())
+    .action(async (options: Omit<PsTrainerOptions, 'mode'>) => {
+      const { loadConfig } = await import('../base/config/index.ts')
+      const { runner } = loadConfig({ path: options.config_yaml, overrides: options.opt ?? [] }).config
+      if (runner.start_day === undefined) throw noDays(options.config_yaml)
+      await runPsTrainer({ ...options, mode: 'static' }, io)
+    })
+}
+
+function noDays(file: string): UserError {
+  return new UserError('runner.start_day is missing: static_ps_online_trainer trains day by day.', {
+    code: 'ONLINE_DAYS',
+    where: { file },
+    hint: 'Add start_day: "20190720", or train epochs with tools/static_ps_trainer.py.',
+  })
+}
+
 async function runPsTrainer(options: PsTrainerOptions, io: CliIo): Promise<void> {
   const { config_yaml, opt = [], json = false } = options
   const mode = oneOf('--mode', (await import('../model/index.ts')).GRAPH_MODES, options.mode)
@@ -52,16 +77,17 @@ async function runPsTrainer(options: PsTrainerOptions, io: CliIo): Promise<void>
   if (options.debugNan) setDebugNan(true)
   const config = loadConfig({ path: config_yaml, overrides: opt })
   const flags = psFlags(io.env)
-  const work = async (signal: AbortSignal) => {
+  const work = async (emit: EventSink, signal: AbortSignal) => {
     if (cluster.role === 'server') {
       const { runServer } = await import('../training/ps/index.ts')
-      return await runServer({ cluster, config, mode, ...flags, emit: output.emit, signal })
+      return await runServer({ cluster, config, mode, ...flags, emit, signal })
     }
-    const emit = withResultFile(output.emit)
-    const { train, withServers } = await import('../training/driver/index.ts')
+    const { trainAsAsked } = await import('../library/index.ts')
     const { printProgram } = await import('../graph/program/index.ts')
     const rules = { onModel: (model: TracedModel) => writeProgramFiles(cluster.rank, model, printProgram) }
-    await train({ config, mode, emit, signal, resume, rules }, withServers({ cluster, ...flags }))
+    await trainAsAsked({ config, mode, emit: withResultFile(emit), signal, resume, rules }, io.env)
   }
-  await untilDone(io, output, work)
+  const { recordRun } = await import('../base/runs/index.ts')
+  const recorded = { config, env: io.env, resume, emit: output.emit }
+  await untilDone(io, output, (signal) => recordRun(recorded, (emit) => work(emit, signal)))
 }

@@ -4,7 +4,6 @@ import { existsSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { Command } from 'commander'
 import { UserError } from '../base/util/index.ts'
-import { translateLine } from '../jobs/launch/index.ts'
 import { ExitCode } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 
@@ -32,7 +31,7 @@ interface Line {
 }
 
 async function python({ name, words, real }: Line, io: CliIo, run: RunCommand): Promise<void> {
-  const command = ours(words)
+  const command = await ours(words)
   const { OARFISH_PYTHON: _own, ...env } = io.env
   if (real && (!command || hasModule(real, command.module))) return await handOver(real, words, env)
   if (!command) throw noPython(name, words)
@@ -49,11 +48,11 @@ interface OwnCommand {
 }
 
 /** The line as one of this package; undefined where it is none. */
-function ours(words: readonly string[]): OwnCommand | undefined {
+async function ours(words: readonly string[]): Promise<OwnCommand | undefined> {
   const [first, ...rest] = words[0] === '-u' ? words.slice(1) : words
   if (first === undefined) return undefined
   if (first === '-m') {
-    const translated = translateLine(`python -m ${rest[0] ?? ''}`, existsSync).split(' ')
+    const translated = await translate(`python -m ${rest[0] ?? ''}`)
     const module = (rest[0] ?? '').split('.')[0]!
     return translated[0] === 'oarfish'
       ? { words: [...translated.slice(1), ...rest.slice(1)], module, notices: [] }
@@ -62,7 +61,7 @@ function ours(words: readonly string[]): OwnCommand | undefined {
   return ofProgram(first, rest)
 }
 
-function ofProgram(program: string, rest: readonly string[]): OwnCommand | undefined {
+async function ofProgram(program: string, rest: readonly string[]): Promise<OwnCommand | undefined> {
   const command = (words: readonly string[], notices: readonly string[] = []) => ({ words, module: 'paddle', notices })
   const typescript = program.replace(/\.py$/, '.ts')
   const here = existsSync(program)
@@ -72,8 +71,13 @@ function ofProgram(program: string, rest: readonly string[]): OwnCommand | undef
   }
   if (here && existsSync(typescript))
     return command(['exec', typescript, ...rest], [`${program}: ${typescript} is run in its place.`])
-  const translated = translateLine(`python ${program}`, existsSync).split(' ')
+  const translated = await translate(`python ${program}`)
   return translated[0] === 'oarfish' ? command([...translated.slice(1), ...rest]) : undefined
+}
+
+async function translate(line: string): Promise<readonly string[]> {
+  const { translateLine } = await import('../jobs/launch/index.ts')
+  return translateLine(line, existsSync).split(' ')
 }
 
 /** PaddlePaddle's own paddle.py, which starts clusters by fabric. */

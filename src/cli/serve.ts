@@ -7,14 +7,16 @@ import { openOutput } from './output.ts'
 import { readerOf } from './predict.ts'
 
 interface ServeCliOptions {
-  readonly model: string
+  readonly model?: string
+  readonly follow?: string
+  readonly at?: string
   readonly port: number
   readonly host: string
   readonly threads?: number
   readonly batchWindowMs: number
   readonly maxBatch: number
   readonly maxBodyBytes: number
-  readonly pollMs: number
+  readonly pollMs?: number
   readonly fillMissing?: boolean
   readonly config_yaml?: string
   readonly tlsCert?: string
@@ -28,14 +30,19 @@ export function serveCommand(io: CliIo): Command {
     .description(
       'Score over HTTP: POST /predict with slot text or JSON; GET /docs, /openapi.json, /healthz and /metrics. A newer export is taken up without a gap.',
     )
-    .requiredOption('--model <folder>', 'an export that may be replaced, or a folder that holds exports by epoch')
+    .option('--model <folder>', 'an export that may be replaced, or a folder that holds exports by epoch')
+    .option(
+      '--follow <folder>',
+      'what online training publishes there (also hdfs://, s3://): its base, then every delta',
+    )
+    .option('--at <day/pass>', 'with --follow: this version, and no other; the newest unless given')
     .requiredOption('--port <n>', 'where to listen; 0 for any free port', wholeNumber)
     .option('--host <address>', 'the address to listen on; 0.0.0.0 for all', '127.0.0.1')
     .option('--threads <n>', 'threads that score; one less than the cores unless given', wholeNumber)
     .option('--batch-window-ms <n>', 'how long a request waits for others to be scored with', wholeNumber, 0)
     .option('--max-batch <n>', 'requests scored together at most', wholeNumber, 256)
     .option('--max-body-bytes <n>', 'larger requests are refused', wholeNumber, 1024 * 1024)
-    .option('--poll-ms <n>', 'how often to look for a newer export', wholeNumber, 1000)
+    .option('--poll-ms <n>', 'how often to look for a newer export; 1000 unless given, 250 with --follow', wholeNumber)
     .option('--fill-missing', 'fill slots that a request lacks as in training, instead of refusing it')
     .addOption(deviceOption())
     .option('-m, --config_yaml <file>', "read text of requests with this config's reader.ts")

@@ -11,7 +11,7 @@ import type { CliIo } from './io.ts'
 import { oneOf } from './options.ts'
 import { openOutput } from './output.ts'
 import { psInferCommand, psOfflineInferCommand } from './ps-infer.ts'
-import { psTrainerCommand } from './ps-trainer.ts'
+import { psOnlineTrainerCommand, psTrainerCommand } from './ps-trainer.ts'
 import { trainCommand } from './train.ts'
 
 export function toolCommand(io: CliIo): Command {
@@ -28,7 +28,6 @@ async function runTool(typed: string, args: readonly string[], io: CliIo): Promi
   const { TOOLS } = await import('../jobs/launch/index.ts')
   const name = oneOf('tool', TOOLS, typed.replace(/\.py$/, ''))
   const { command, dygraph = false } = RUNS[name]
-  if (!command) throw notInBuild(name)
   if (RUNS[name].alone && io.env['PADDLE_PSERVERS_IP_PORT_LIST']) throw trainsAlone(name)
   await underLauncher(io)
   const isStatic = dygraph && (await hasOnlyStatic(args))
@@ -41,8 +40,7 @@ async function runTool(typed: string, args: readonly string[], io: CliIo): Promi
 }
 
 interface ToolRun {
-  /** Undefined: not in this build. */
-  readonly command?: (io: CliIo) => Command
+  readonly command: (io: CliIo) => Command
   /** Knows no parameter servers: started as a process of such a job, it would train everything alone. */
   readonly alone?: boolean
   /** A graph a batch, where the model has one. */
@@ -60,7 +58,7 @@ const RUNS: Readonly<Record<Tool, ToolRun>> = {
   static_ps_trainer: { command: psTrainerCommand },
   static_ps_infer: { command: psInferCommand },
   static_ps_offline_infer: { command: psOfflineInferCommand },
-  static_ps_online_trainer: {},
+  static_ps_online_trainer: { command: psOnlineTrainerCommand },
   static_gpubox_trainer: { command: gpuboxTrainerCommand },
 }
 
@@ -78,13 +76,5 @@ function trainsAlone(name: Tool): UserError {
   return new UserError(`${name} works in one process, and this one belongs to a job with parameter servers.`, {
     code: 'TOOL_ALONE',
     hint: `Start tools/${instead}.py, with --mode dygraph for a graph a batch.`,
-  })
-}
-
-function notInBuild(name: Tool): UserError {
-  const known = Object.entries(RUNS).filter(([, { command }]) => command)
-  return new UserError(`The tool ${name} is not in this build.`, {
-    code: 'TOOL_NOT_IN_BUILD',
-    hint: `These are: ${known.map(([other]) => other).join(', ')}.`,
   })
 }

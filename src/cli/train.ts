@@ -1,12 +1,14 @@
 /** @file `oarfish train`: trains as a config says and evaluates after each epoch. */
 import { Command } from 'commander'
 import { setDebugNan } from '../base/util/index.ts'
+import { besidePage } from './dashboard.ts'
 import { untilDone } from './interrupt.ts'
 import type { CliIo } from './io.ts'
 import { addConfigOptions, type ConfigOptions, debugNanOption, engineOption, modeOption, oneOf } from './options.ts'
 import { openOutput } from './output.ts'
+import { addRunOptions, type RunOptions, runEnv, runsFolder } from './run-options.ts'
 
-interface TrainCliOptions extends ConfigOptions {
+interface TrainCliOptions extends ConfigOptions, RunOptions {
   readonly json?: boolean
   readonly digest?: boolean
   readonly resume?: boolean
@@ -19,7 +21,7 @@ export function trainCommand(io: CliIo): Command {
   const command = new Command('train').description(
     'Train a model; save it to runner.model_save_path and evaluate it on runner.test_data_dir after each epoch.',
   )
-  return addConfigOptions(command)
+  return addRunOptions(addConfigOptions(command))
     .addOption(modeOption())
     .option('--json', 'print events as JSON lines, the last one {"kind":"done",...}')
     .option('--resume', 'go on from the newest checkpoint in runner.model_save_path, also from inside an epoch')
@@ -46,6 +48,9 @@ async function runTrain(options: TrainCliOptions, io: CliIo) {
   const saving = config.config.runner.model_save_path === '' ? '' : ' and saving'
   const stopping = `Stopping after the step under way${saving}; Ctrl+C again leaves at once.`
   const shared = { config, emit: output.emit, digest, engine: engineName, mode }
+  const env = await runEnv(options, io.env)
   const resumes = resume || startedAgain(io.env)
-  await untilDone(io, output, (signal) => trainAsAsked({ ...shared, signal, resume: resumes }, io.env), stopping)
+  const work = (signal: AbortSignal) => trainAsAsked({ ...shared, signal, resume: resumes }, env)
+  const page = options.dashboard ? await runsFolder(config, env) : undefined
+  await besidePage(page, output.emit, () => untilDone(io, output, work, stopping))
 }

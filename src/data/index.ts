@@ -9,9 +9,9 @@ export { rawName } from './features/encode.ts'
 export type { Feature, LogFeature } from './features/feature.ts'
 export { listDataFiles, listDataTree, measureFiles } from './files.ts'
 export { type CriteoLikeResult, generateCriteoLike } from './generate/criteo-like.ts'
+export { type DemoDaysResult, generateDemoDays } from './generate/demo-days.ts'
 export { createHiddenModel, exactAuc } from './generate/hidden-model.ts'
 export { createLongTail } from './generate/long-tail.ts'
-export { prepareMovielens, prepareSequences, type RawDataOptions, type RawDataResult } from './generate/raw-data.ts'
 export { GENERATED_FORMATS, type GeneratedFormat } from './generate/row-format.ts'
 export { InMemoryDataset } from './memory/in-memory-dataset.ts'
 export { openMemoryPool } from './memory/memory-pool.ts'
@@ -19,8 +19,16 @@ export type { Exchange } from './memory/shuffles.ts'
 export type { UserReaderOptions } from './messages.ts'
 export { pipeCommand } from './pipes/pipe-command.ts'
 export { blockOf, countPieces, type InputKind, type Part } from './plan.ts'
+export { prepareAliCcp } from './published/ali-ccp.ts'
+export { prepareAlimama } from './published/alimama.ts'
+export { prepareAvazu } from './published/avazu.ts'
+export { prepareCensus } from './published/census.ts'
+export { prepareCriteo } from './published/criteo.ts'
+export { prepareMovielens } from './published/movielens.ts'
+export type { RawDataOptions, RawDataResult } from './published/raw.ts'
+export { prepareSequences } from './published/sequences.ts'
 export { readsFileByFile } from './python/reader-shape.ts'
-export { readRawRecords } from './raw-records.ts'
+export { type RawRecord, readRawRecords } from './raw-records.ts'
 export type { BatchReader, ReadOptions } from './reader.ts'
 export {
   allowNoFiles,
@@ -47,6 +55,7 @@ export {
 export { getRank, getWorldSize, rankAsked, setRank } from './user/ranks.ts'
 export {
   BaseRecDataset,
+  type ReaderPass,
   type RecDataset,
   type RecDatasetClass,
   readLines,

@@ -88,8 +88,8 @@ export function sizeOf(chunks: readonly Chunk[]): number {
 }
 
 /** How many parts files can be read in: their chunks, or whole files where only those can be read. */
-export function countPieces(files: readonly MeasuredFile[], input: InputKind): number {
-  return planChunks(files, input, { epoch: 0 }).length
+export function countPieces(files: readonly MeasuredFile[], input: InputKind, chunkBytes = CHUNK_BYTES): number {
+  return planChunks(files, input, { epoch: 0, chunkBytes }).length
 }
 
 /** One of `count` workers. */

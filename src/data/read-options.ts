@@ -15,8 +15,19 @@ export interface InputOptions extends PlanOptions {
    * Asked again with `idle` once everything claimed so far is parsed; none then is the end.
    */
   readonly claim?: ((idle: boolean, of: number) => Promise<number | undefined>) | undefined
-  /** With `claim`, where a pass goes on: the places that were claimed before, in order. @default none */
+  /** The places of this reader's chunks, in order: with `claim`, those claimed before the pass goes on; without it, all. @default as `part` says */
   readonly claimed?: readonly number[] | undefined
+  /** Chunks whose first samples were read before, by another one. @default none */
+  readonly begun?: readonly BegunChunk[] | undefined
+}
+
+/** By its place in the plan of all. */
+export interface BegunChunk {
+  readonly place: number
+  /** So many of its samples are left out. */
+  readonly sample: number
+  /** Of these, where reading them again could give others. */
+  readonly checksum?: number | undefined
 }
 
 export interface ReadOptions extends InputOptions {

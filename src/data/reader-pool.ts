@@ -28,6 +28,8 @@ export interface ReaderPoolOptions extends ReaderSettings {
 export interface ReaderPool {
   /** Starts a pass. One at a time: the pass before must have ended or been closed. */
   read(options: ReadOptions): BatchReader
+  /** Begins to load what the next pass will read, beside the pass under way. @default nothing is loaded before its pass */
+  prefetch?(options: ReadOptions): void
   close(): Promise<void>
 }
 

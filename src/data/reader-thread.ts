@@ -1,9 +1,9 @@
 /** @file A reader thread: takes chunks in order, parses them and sends parts, at most PARTS_AHEAD ahead of the consumer. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { toPlainError } from '../base/util/index.ts'
+import { isUserError, toPlainError, UserError } from '../base/util/index.ts'
 import { type Columns, packColumns, type Shape, shapeOf } from './batch.ts'
 import { dropZeros } from './columns.ts'
-import { baseSlots, fromText, textSlots, withCrosses } from './features/columns.ts'
+import { fromText, textSlots, withCrosses } from './features/columns.ts'
 import { textEncoding } from './features/text-encoding.ts'
 import type { FromReaderThread, ReaderThreadData, ToReaderThread } from './messages.ts'
 import { killTree } from './pipes/pipe.ts'
@@ -91,7 +91,7 @@ class ReaderThread {
     try {
       for await (const { columns, ...part } of this.#open(running.job)) {
         if (running.cancelled) return
-        const whole = this.#convert(columns)
+        const whole = inFile(chunk.file, () => this.#convert(columns))
         const kept = this.#settings.dropZeros ? dropZeros(whole, shape.sparseSlots) : whole
         const parsed = packColumns(kept, shape, this.#buffers.pop())
         this.#send({ kind: 'part', read, chunk: chunk.number, parsed, ...part })
@@ -123,21 +123,30 @@ function bytesOf({ counts, starts, signs, dense }: Columns): number {
   return [counts, starts, signs, ...dense].reduce((sum, { byteLength }) => sum + byteLength, 0)
 }
 
-/** The kernel of text makes features itself, readers of tables and of users all but crosses; Python gives raw numbers. */
-function converterOf({ slots, userReader, python, table }: ReaderThreadData): (columns: Columns) => Columns {
-  const cross = withCrosses(slots)
-  if (userReader || table) return cross
-  const encode = python ? fromText(slots) : undefined
-  return (columns) => (encode ? cross(encode(columns)) : columns)
+/** What is wrong with samples that were read is said of their file. */
+function inFile<T>(file: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    if (!isUserError(error) || error.where) throw error
+    throw new UserError(error.message, { code: error.code, hint: error.hint, where: { file }, cause: error })
+  }
+}
+
+/** The kernel of text makes features itself, and so do readers of tables and of users; Python gives raw numbers. */
+function converterOf({ slots, python }: ReaderThreadData): (columns: Columns) => Columns {
+  if (!python) return (columns) => columns
+  const [encode, cross] = [fromText(slots), withCrosses(slots)]
+  return (columns) => cross(encode(columns))
 }
 
 /** Opens chunks of whatever kind the settings lead to. */
 function sourcesOf(own: ReaderThreadData): OpenSource {
   const { userReader, pipe, python, table: isTable } = own
-  const settings = { ...own, slots: userReader || isTable ? baseSlots(own.slots) : textSlots(own.slots) }
+  const settings = { ...own, slots: userReader || isTable ? own.slots : textSlots(own.slots) }
   if (userReader) {
     const user = createUserSource({ slots: settings.slots, userReader })
-    return ({ chunk }) => user(chunk)
+    return ({ chunk, seed }) => user(chunk, seed)
   }
   if (python) return createPythonSource({ ...settings, python })
   const text = createTextSources({ ...settings, encoding: textEncoding(own.slots) })

@@ -8,10 +8,10 @@ import { filesToRead } from './files.ts'
 import type { FromReaderThread, ToReaderThread } from './messages.ts'
 import { pipeChanged } from './pipes/pipe-errors.ts'
 import { blockOf, type Chunk, type InputKind, joinChunks, planChunks, sizeOf } from './plan.ts'
-import type { BatchReader, ReadOptions } from './read-options.ts'
+import type { BatchReader, BegunChunk, ReadOptions } from './read-options.ts'
 import { detectFormat } from './text/head.ts'
 
-export type { BatchReader, ReadOptions } from './read-options.ts'
+export type { BatchReader, BegunChunk, ReadOptions } from './read-options.ts'
 
 /** Who listens to the threads at the moment. */
 export interface ThreadListener {
@@ -84,8 +84,9 @@ export class Reader implements BatchReader {
     if (joined.length < block.length) this.#noticeOnce(`All ${block.length} files`, TOGETHER)
     const own = joined.map((chunk, number) => ({ ...chunk, number }))
     const before = (options.claimed ?? []).map((place, number) => ({ ...this.#plan[place]!, number }))
-    this.#chunks = this.#claim ? before : own
-    this.totalBytes = sizeOf(own)
+    const isListed = this.#claim || (options.claimed && !context.together)
+    this.#chunks = isListed ? before : own
+    this.totalBytes = sizeOf(isListed && !this.#claim ? before : own)
     this.#nextChunk = start?.chunk ?? 0
     this.#dealer = createDealer(context.threads.count, context.input, (thread, chunk) => this.#give(thread, chunk))
     context.threads.listen({
@@ -218,15 +219,18 @@ export class Reader implements BatchReader {
 
   /** The batches that become whole with the samples of one chunk. */
   async *#batchesOf(chunk: Chunk, batcher: Batcher, bytesBefore: number): AsyncGenerator<Batch, void> {
-    const { start, onLeading, onChunk } = this.#options
-    const skip = chunk.number === start?.chunk ? start.sample : 0
+    const { onLeading, onChunk } = this.#options
+    const before = this.#before(chunk)
+    const skip = before?.sample ?? 0
     let bytes = bytesBefore
     let sample = 0
     for await (const { parsed, leading, checksum, ...part } of this.#partsOf(chunk.number)) {
       if (leading) onLeading?.(leading)
       const skipHere = Math.min(parsed.samples, Math.max(0, skip - sample))
       releaseSamples(parsed, skipHere)
-      if (skipHere > 0 && sample + skipHere === skip) this.#verify(chunk, checksum)
+      // Compares what is left out with what was read before.
+      if (skipHere > 0 && sample + skipHere === skip && before!.checksum !== undefined && before!.checksum !== checksum)
+        throw pipeChanged(chunk.file, skip)
       const place = { chunk: chunk.number, firstSample: sample, bytesBefore: bytes }
       yield* batcher.add({ ...place, parsed, skip: skipHere, bytes: part.bytes, checksum })
       sample += parsed.samples
@@ -238,10 +242,10 @@ export class Reader implements BatchReader {
       onChunk?.(place, this.#plan.length, i === 0 ? sample : 0)
   }
 
-  /** Compares what is left out with what was read before the run was stopped. */
-  #verify({ file }: Chunk, checksum: number | undefined): void {
-    const { start } = this.#options
-    if (start?.checksum !== undefined && start.checksum !== checksum) throw pipeChanged(file, start.sample)
+  /** What was read of it before: where the run was stopped, or by another one. */
+  #before({ number, place }: Chunk): Pick<BegunChunk, 'sample' | 'checksum'> | undefined {
+    const { start, begun } = this.#options
+    return number === start?.chunk ? start : begun?.find((one) => one.place === place)
   }
 
   /** The parts of one chunk as they come; then its place in flight goes to the next chunk. */

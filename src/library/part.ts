@@ -1,19 +1,36 @@
 /** @file Training and evaluation as the part that this process has in its job: alone, with servers, as a server, or among ranks, by its environment. */
 import { availableParallelism } from 'node:os'
-import { clusterFromEnv, type Env, psFlags, selectedGpus } from '../base/env/index.ts'
+import { clusterFromEnv, type Env, isElastic, psFlags, selectedGpus } from '../base/env/index.ts'
 import type { EventSink } from '../base/event/index.ts'
+import { recordRun } from '../base/runs/index.ts'
 import { UserError } from '../base/util/index.ts'
 import type { Group } from '../training/collective/index.ts'
 import type { InferOptions, InferResult, TrainOptions, TrainResult } from '../training/driver/index.ts'
+import type { trainOnline } from '../training/online/index.ts'
 
 /** Undefined: a server, which has no result, or the end came before the other processes did. */
 export async function trainAsAsked(options: TrainOptions, env: Env): Promise<TrainResult | undefined> {
+  const { config, emit, resume } = options
+  return await recordRun({ config, env, emit, resume }, (recorded) => trainPart({ ...options, emit: recorded }, env))
+}
+
+async function trainPart(options: TrainOptions, env: Env): Promise<TrainResult | undefined> {
   if (options.config.config.runner.sync_mode === 'gpubox') return await trainOverPasses(options, env)
   const cluster = clusterFromEnv(env)
   if (cluster.role === 'local') return await trainHere(options, env)
   if (cluster.role === 'server') return await serveRows(options, env, true)
-  const { train, withServers } = await import('../training/driver/index.ts')
-  return await train(options, withServers({ cluster, ...psFlags(env) }))
+  const { withServers } = await import('../training/driver/index.ts')
+  const train = await trainingOf(options)
+  const process = { isFirst: cluster.rank === 0, job: cluster.jobId }
+  return await train(options, withServers({ cluster, ...psFlags(env) }), process)
+}
+
+/** Over epochs, or over days. */
+async function trainingOf({ config }: TrainOptions): Promise<typeof trainOnline> {
+  const { start_day, watch, train_data_dir } = config.config.runner
+  const isStream = watch || [train_data_dir ?? ''].flat().some((path) => path.startsWith('kafka://'))
+  if (start_day === undefined && !isStream) return (await import('../training/driver/index.ts')).train
+  return (await import('../training/online/index.ts')).trainOnline
 }
 
 /** As trainAsAsked. */
@@ -27,11 +44,13 @@ export async function evaluateAsAsked(options: InferOptions, env: Env): Promise<
 
 /** In this process alone, or among the ranks that a launcher started beside it. */
 async function trainHere(options: TrainOptions, env: Env): Promise<TrainResult | undefined> {
-  const { amongRanks, train } = await import('../training/driver/index.ts')
+  const { amongRanks } = await import('../training/driver/index.ts')
+  const train = await trainingOf(options)
   return await withGroup(options, env, async (group, emit) => {
     if (!group) return await train(options)
     const { DistributedStrategy } = await import('../paddle/fleet/index.ts')
-    return await train({ ...options, emit }, amongRanks(group, new DistributedStrategy()))
+    const ranks = amongRanks(group, new DistributedStrategy())
+    return await train({ ...options, emit }, ranks, { isFirst: group.rank === 0 })
   })
 }
 
@@ -39,7 +58,8 @@ async function trainHere(options: TrainOptions, env: Env): Promise<TrainResult |
 async function trainOverPasses(options: TrainOptions, env: Env): Promise<TrainResult | undefined> {
   const { role, workerNum, endpoint } = clusterFromEnv(env)
   if (workerNum > 1) throw severalTrainers(workerNum)
-  const { keepPort, overPasses, train } = await import('../training/driver/index.ts')
+  const { keepPort, overPasses } = await import('../training/driver/index.ts')
+  const train = await trainingOf(options)
   if (role === 'server') return await keepPort({ ...options, endpoint })
   const listed = selectedGpus(env).length
   const devices = Math.min(Math.max(1, listed), availableParallelism())
@@ -87,7 +107,8 @@ async function withGroup<Result>(
   const notice = (message: string) => emit({ kind: 'notice', message })
   const isSet = isWritten(loaded.source, ['runner', 'use_fleet'])
   const plan = use_fleet || !isSet ? groupPlan(env, collective, loaded.config.runner) : ({ kind: 'alone' } as const)
-  if (plan.kind === 'alone') {
+  // One rank of a job whose hosts come and go has its place among the ranks that there will be.
+  if (plan.kind === 'alone' && !isElastic(env)) {
     if (use_fleet) notice('runner.use_fleet: this process was started alone, and works alone.')
     return await work(undefined, emit)
   }

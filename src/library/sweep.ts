@@ -1,11 +1,12 @@
 /** @file A sweep: the same training with other settings, each in a process of its own; what is done is kept, so that a sweep that was killed goes on. */
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, rmSync } from 'node:fs'
 import { readFile, rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { LoadedConfig } from '../base/config/index.ts'
+import { basename, join } from 'node:path'
+import type { ConfigProblem, LoadedConfig } from '../base/config/index.ts'
 import type { EventOf } from '../base/event/index.ts'
 import { isUserError, packageFile, shown, UserError } from '../base/util/index.ts'
 import { gridTrials, parseSearch, randomTrial, type Trial } from './search-space.ts'
+import { forgetChild, formerChildGone, noteChild } from './sweep-child.ts'
 
 export const STRATEGIES = ['random', 'grid', 'halving'] as const
 export type Strategy = (typeof STRATEGIES)[number]
@@ -54,16 +55,28 @@ export interface SweepResult {
 const ETA = 3
 
 export async function sweep(options: SweepOptions): Promise<SweepResult> {
-  const { config, strategy, signal } = options
+  const { config, strategy } = options
   const keys = parseSearch(options.set)
   if (config.config.runner.test_data_dir === undefined) throw noTestData(config.config.path)
   const trials =
     strategy === 'grid'
       ? gridTrials(keys)
       : Array.from({ length: options.runs }, (_, i) => randomTrial(keys, options.seed, i))
-  await someFits(trials, options.check)
+  await someFits(trials, options)
   mkdirSync(options.out, { recursive: true })
-  await sameSweep(options)
+  const { holdFolder } = await import('../base/fs/index.ts')
+  const hint = 'Wait for its end, stop it, or give another folder: --out sweep-2'
+  const lock = await holdFolder(options.out, { kind: 'log', key: '--out', command: 'oarfish sweep', hint })
+  try {
+    await sameSweep(options)
+    return await runTrials(options, trials)
+  } finally {
+    lock.release()
+  }
+}
+
+async function runTrials(options: SweepOptions, trials: readonly Trial[]): Promise<SweepResult> {
+  const { config, strategy, signal } = options
   let left = trials.map((_, run) => run)
   const results = new Map<number, RunResult>()
   for (const epochs of rungs(strategy, trials.length, config.config.runner.epochs)) {
@@ -87,17 +100,37 @@ export async function sweep(options: SweepOptions): Promise<SweepResult> {
 }
 
 /** A key that the model does not have would fail in every run. */
-async function someFits(trials: readonly Trial[], check: SweepOptions['check']): Promise<void> {
+async function someFits(trials: readonly Trial[], { check, set }: Pick<SweepOptions, 'check' | 'set'>): Promise<void> {
   let first: unknown
   for (const trial of trials) {
     try {
       return await check(changesOf(trial))
     } catch (error) {
       if (!isUserError(error)) throw error
-      first ??= error
+      first ??= unknownKey(error, set) ?? error
     }
   }
   throw first
+}
+
+/** The error of a key that nothing has, as it was typed here: with its values, and not as one `-o` that was drawn from them. */
+function unknownKey(error: UserError, set: readonly string[]): UserError | undefined {
+  const problems = 'problems' in error ? (error.problems as readonly ConfigProblem[]) : []
+  for (const { code, place, guess } of problems) {
+    if (code !== 'CONFIG_UNKNOWN_KEY' || place.kind !== 'override') continue
+    const key = place.argument.slice(0, place.argument.indexOf('='))
+    const typed = set.find((one) => one.startsWith(`${key}=`))
+    if (typed === undefined) continue
+    const hint = guess === undefined ? undefined : `write --set ${guess}${typed.slice(key.length)}`
+    return new UserError(`--set ${typed}: unknown key${guess === undefined ? '' : ` - did you mean "${guess}"?`}`, {
+      code,
+      hint:
+        hint ??
+        'Write the whole key as the config has it: those of the model stand under hyper_parameters, all others under runner.',
+      cause: error,
+    })
+  }
+  return undefined
 }
 
 const changesOf = (trial: Trial) => Object.entries(trial).map(([key, value]) => `${key}=${value}`)
@@ -141,17 +174,24 @@ async function runOne(
     `runner.epochs=${epochs}`,
     `runner.model_save_path=${join(folder, 'model')}`,
     'runner.keep_checkpoints=1',
+    `runner.run_dir=${join(options.out, 'runs')}`,
   ]
   const log = join(folder, 'events.jsonl')
+  await formerChildGone(folder)
+  if (options.signal.aborted) return undefined
+  rmSync(log, { force: true }) // a file of its own: nobody else has this one open
   const command = [process.execPath, packageFile('bin/oarfish.js'), 'train', '-m', options.path, '--json', '--resume']
   const args = [...command, '-o', ...options.overrides, ...changed, ...own]
-  const spec = { role: 'worker', rank: run, endpoint: '', env: options.env, log, sockets: [] } as const
+  const env = { ...options.env, OARFISH_RUN_NAME: basename(folder), OARFISH_RUN_DIR: undefined }
+  const spec = { role: 'worker', rank: run, endpoint: '', env, log, sockets: [] } as const
   const started = performance.now()
   const child = startChild(spec, args)
+  noteChild(folder, child.pid)
   const stop = () => child.signal('SIGTERM')
   options.signal.addEventListener('abort', stop, { once: true })
   const { code, text } = await child.exited
   options.signal.removeEventListener('abort', stop)
+  forgetChild(folder)
   if (options.signal.aborted) return undefined
   const seconds = (performance.now() - started) / 1000 + (known?.seconds ?? 0)
   const result = await resultOf(options, { run, trial, epochs, seconds }, log, code === 0 ? undefined : text)

@@ -22,6 +22,8 @@ export interface Learned {
   /** How often it was believed. */
   readonly in: number
   readonly sent: number
+  /** Of answers over HTTP. */
+  readonly statuses: readonly number[]
   /** Of these, connections that nobody took. */
   readonly refused: number
 }

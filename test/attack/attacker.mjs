@@ -211,6 +211,70 @@ const ATTACKS = {
     return { heard: heard.join('\n'), in: heard.filter((text) => text.includes('"proof"')).length }
   },
 
+  /** Asks a page for what it must not give, and posts what it must not take; `in` counts answers below 400. `knows.tried` are tokens to try. */
+  async web() {
+    const { paths = [], tried = ['', 'wrong', 'null', '0'.repeat(4096)] } = known
+    const traversals = [
+      '/../../../../etc/passwd',
+      '/..%2f..%2f..%2fetc%2fpasswd',
+      '/%00',
+      '//',
+      '/%',
+      '/api/runs/__proto__',
+    ]
+    const head = (method, path, lines = []) =>
+      `${method} ${path} HTTP/1.1\r\nHost: ${target}\r\n${lines.join('\r\n')}${lines.length > 0 ? '\r\n' : ''}`
+    const asked = paths.flatMap((path) => [
+      ...tried.map((token) => head('GET', `${path}?token=${token}`)),
+      ...tried.map((token) =>
+        head('GET', path, [`Authorization: Bearer ${token}`, `Cookie: oarfish_dashboard_${port}=${token}`]),
+      ),
+      ...['POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE'].map((method) =>
+        head(method, path, ['Content-Length: 2']),
+      ),
+      head('GET', path, ['Host: evil.example']),
+      head('GET', path).replace(`Host: ${target}`, 'Host: evil.example'),
+      head('GET', path, [`X: ${'y'.repeat(64 * 1024)}`]),
+      head('POST', path, ['Content-Length: 99999999999']),
+    ])
+    const rest = [...traversals.map((path) => head('GET', path)), 'rubbish\r\n']
+    return await told([...asked, ...rest].map((text) => [text, text.includes('Content-Length: 2') ? '{}' : '']))
+  },
+
+  /** Asks a server for another version: with `knows.tried` as proofs, by other ways to the same path, with bodies that are none. */
+  async admin() {
+    const { tried = [], version = '20190720/1' } = known
+    const post = (path, lines, body, method = 'POST') => {
+      const length = lines.some((line) => /^(content-length|transfer-encoding)/i.test(line))
+      const all = [`Host: ${target}`, ...lines, ...(length ? [] : [`Content-Length: ${Buffer.byteLength(body)}`])]
+      return [`${method} ${path} HTTP/1.1\r\n${all.join('\r\n')}\r\n`, body]
+    }
+    const wanted = JSON.stringify({ at: version })
+    const [first = ''] = tried
+    const path = '/admin/rollback'
+    return await told([
+      ...tried.map((proof) => post(path, proof === '' ? [] : [`Authorization: ${proof}`], wanted)),
+      ...['?token=', '?authorization=Bearer%20'].map((query) => post(`${path}${query}${first}`, [], wanted)),
+      ...OTHER_WAYS.map((way) => post(way, [`Authorization: ${first}`], wanted)),
+      ...['GET', 'PUT', 'DELETE', 'PATCH', 'OPTIONS'].map((method) =>
+        post(path, [`Authorization: ${first}`, 'X-HTTP-Method-Override: POST'], wanted, method),
+      ),
+      ...NO_VERSIONS.map((body) => post(path, [`Authorization: ${first}`], body)),
+      post(path, [`Authorization: ${first}`, 'Content-Length: 99999999999'], wanted),
+      post(path, [`Authorization: ${first}`, 'Content-Length: -1'], wanted),
+      post(
+        path,
+        [`Authorization: ${first}`, 'Transfer-Encoding: chunked'],
+        `200000\r\n${'['.repeat(0x200000)}\r\n0\r\n\r\n`,
+      ),
+      post(
+        path,
+        [`Authorization: ${first}`, 'Transfer-Encoding: chunked', 'Content-Length: 3'],
+        '3\r\n{}\n\r\n0\r\n\r\n',
+      ),
+    ])
+  },
+
   /** A certificate of nobody. */
   async tls() {
     const connection = await dial(() => connectTls({ host, port: Number(port), rejectUnauthorized: false }))
@@ -218,6 +282,57 @@ const ATTACKS = {
     connection.socket.destroy()
     return { heard: connection.said.toString('latin1') }
   },
+}
+
+/** What is no version, as the body of a request. */
+const NO_VERSIONS = [
+  ...[
+    '',
+    '{',
+    'null',
+    '[]',
+    '"x"',
+    '7',
+    '{"at":7}',
+    '{"at":{}}',
+    '{"at":["20190720/1"]}',
+    '{"AT":null}',
+    '\0',
+    '\ufeff{}',
+  ],
+  ...[
+    '../../etc/passwd',
+    '/etc/passwd',
+    '20190720/../..',
+    '__proto__',
+    'constructor/0',
+    '\u001b[2J',
+    '%2e%2e/0',
+    '',
+    ' ',
+  ].map((at) => JSON.stringify({ at })),
+  ...[JSON.stringify({ at: 'x'.repeat(500_000) }), '['.repeat(500_000), `{"at":${'{"at":'.repeat(100_000)}`],
+]
+/** What might lead to the same place for a server that takes paths apart. */
+const OTHER_WAYS = [
+  ...['/admin/rollback/', '//admin/rollback', '/admin//rollback', '/admin/./rollback', '/x/../admin/rollback'],
+  ...['/ADMIN/ROLLBACK', '/admin%2frollback', '/admin/rollback%00', '/admin/rollback;x', '/healthz/../admin/rollback'],
+]
+
+/** Says each head and body over HTTP, on a connection of its own; `in` counts answers below 400. */
+async function told(requests) {
+  const heard = []
+  for (const [head, body] of requests) {
+    const connection = await dial()
+    connection.socket.write(`${head}Connection: close\r\n\r\n${body}`)
+    await within(3000, connection.closed)
+    connection.socket.destroy()
+    heard.push(connection.said.toString('latin1'))
+  }
+  const status = (text) => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1] ?? 0)
+  const statuses = [...new Set(heard.map(status))].sort()
+  const believed = heard.filter((text) => status(text) > 0 && status(text) < 400)
+  return { heard: heard.join('\n'), statuses, sent: heard.length, in: believed.length }
 }
 
 /** Opens a connection and says a word, without waiting for anything but the connection; below zero where it was refused. IPv4. */

@@ -1,4 +1,4 @@
-/** @file HTTPS of the job server and of `oarfish serve`, typed as the guide types it. */
+/** @file HTTPS of the job server, of `oarfish serve` and of the dashboard, typed as the guide types it. */
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:https'
@@ -35,7 +35,7 @@ describe.skipIf(lacking)('HTTPS', () => {
   })
 
   /** Starts a command that serves; resolves to its address. */
-  async function serving(args: readonly string[]): Promise<{ child: ChildProcess; url: string }> {
+  async function serving(args: readonly string[]): Promise<{ child: ChildProcess; url: string; said: () => string }> {
     const child = spawn(process.execPath, [BIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
     let said = ''
     return await new Promise((resolve, reject) => {
@@ -44,7 +44,7 @@ describe.skipIf(lacking)('HTTPS', () => {
         stream.setEncoding('utf8').on('data', (piece: string) => {
           said += piece
           const url = /https:\/\/127\.0\.0\.1:\d+/.exec(said)?.[0]
-          if (url) resolve({ child, url })
+          if (url && said.endsWith('\n')) resolve({ child, url, said: () => said })
         })
     })
   }
@@ -62,6 +62,18 @@ describe.skipIf(lacking)('HTTPS', () => {
     try {
       expect(await get(`${url}/healthz`)).toContain('ok')
       await expect(fetch(url.replace('https', 'http'), { signal: AbortSignal.timeout(30_000) })).rejects.toThrow()
+    } finally {
+      child.kill('SIGKILL')
+    }
+  })
+
+  test('the dashboard shows runs over it, to who has its token', async () => {
+    const flags = ['--port', '0', '--token', ...files()]
+    const { child, url, said } = await serving(['dashboard', folder, ...flags])
+    try {
+      expect(await get(`${url}/api/runs`)).toContain('with its token')
+      const [, token] = /token=(\S+)/.exec(said())!
+      expect(await get(`${url}/?token=${token}`)).toContain('<html')
     } finally {
       child.kill('SIGKILL')
     }

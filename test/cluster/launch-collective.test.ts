@@ -118,7 +118,8 @@ test('an elastic job starts with the hosts that came, and again when another com
   ).toEqual([0, 0])
   expect(await logOf('workerlog.0', 'one')).toContain('rank 0 of 2, resume 1')
   expect(await logOf('workerlog.0', 'two')).toContain('rank 1 of 2')
-  expect(ended[0]!.out).toContain('Starting again, 1 of 3 times: 127.0.0.1 has come.')
+  expect(ended[0]!.out).toContain('127.0.0.1 has come: all ranks stop at a cut.')
+  expect(ended[0]!.out).toContain('Going on from the last cut with 2 of 1:3 hosts, 2 ranks.')
 })
 
 test('an elastic job goes on with those who stay when a host goes', async () => {
@@ -144,5 +145,5 @@ test('an elastic job goes on with those who stay when a host goes', async () => 
   const [{ code, out }] = await Promise.all([first, second])
   expect(code, out).toBe(0)
   expect(await logOf('workerlog.0', 'one')).toContain('rank 0 of 1, resume 1')
-  expect(out).toMatch(/times: 127\.0\.0\.1 is gone/)
+  expect(out).toMatch(/127\.0\.0\.1 is gone .*: all ranks stop\./)
 })

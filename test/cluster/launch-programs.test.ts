@@ -89,7 +89,7 @@ import * as nn from 'oarfish/nn'
   })
 
   test.each([
-    ['static_ps_online_trainer', 'The tool static_ps_online_trainer is not in this build.'],
+    ['static_ps_online_trainer', 'runner.start_day is missing: static_ps_online_trainer trains day by day.'],
     ['static_gpubox_trainer', 'static_gpubox_trainer trains with runner.sync_mode: gpubox, and the config says'],
     ['static_triner', 'tool: expected trainer | static_trainer | .* - did you mean "static_trainer"\\?'],
   ])('%s is refused with what there is', async (name, message) => {

@@ -47,7 +47,7 @@ test('a server that is killed while two workers train is named as the first that
   let killed = 0
   const { code, out, mark } = await run(
     'fleetrun',
-    [...args('--worker_num=2', '--server_num=1'), 'runner.epochs=10000'],
+    [...args('--max_restart=0', '--worker_num=2', '--server_num=1'), 'runner.epochs=10000'],
     {
       cwd: '/',
       onOutput: (all) => {

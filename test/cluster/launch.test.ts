@@ -53,6 +53,7 @@ describe('fleetrun', () => {
       OARFISH_JOB_TOKEN: expect.stringMatching(/^[0-9a-f]{64}$/),
       OARFISH_LISTEN_FDS: `${worker.PADDLE_PORT}:4`,
       OARFISH_LIFELINE: expect.stringMatching(/^\d+:3$/),
+      OARFISH_RUN_NAME: expect.stringMatching(/^\d{8}-\d{6}-\w+-[0-9a-f]{4}$/),
       OARFISH_LOG_FILE: expect.stringMatching(/workerlog\.1$/),
       OARFISH_TEST_MARK: mark,
     })
@@ -234,7 +235,7 @@ describe('fleetrun', () => {
       /^--heter_devices: heterogeneous training is not part/,
     ],
     [['--worker_nm=1', ACTOR], /^error: unknown option '--worker_nm=1'\n\(Did you mean --worker_num\?\)/],
-    [['--worker_num=two', ACTOR], /Expected a whole number\./],
+    [['--worker_num=two', ACTOR], /--worker_num: expected a number of workers or min:max, got "two"/],
   ])('%j is refused with exit code 2 before anything starts', async (args, message) => {
     const { code, out, err } = await run('fleetrun', args, { cwd })
     expect([code, out]).toEqual([2, ''])

@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { LOCK_FILES } from '../../src/base/fs/index.ts'
+import { mpiTools } from '../submit/mpi-cluster.testing.ts'
 
 const OARFISH = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
 
@@ -74,6 +75,22 @@ describe.skipIf(!canMount())('a full /dev/shm', () => {
   test('is a warning to who said that sockets will do', async () => {
     const { code, text } = await launch(FULL, { OARFISH_FULL_SHM: 'sockets' })
     expect([code, text]).toEqual([0, expect.stringMatching(/\/dev\/shm is full.* exchange over sockets/)])
+  })
+
+  test.skipIf(mpiTools() !== undefined)('is told by a node of a submitted job, which ends with 2', async () => {
+    const roles = ['pserver', 'trainer'].map((name) => ({ name, replicas: 1, resources: {} }))
+    const job = { name: 'job', kind: 'PS_CPU_MPI', command: 'true', env: {}, files: [], data: {}, roles }
+    writeFileSync(join(folder, 'job.json'), JSON.stringify(job))
+    const node = (env: NodeJS.ProcessEnv) => {
+      const mpirun = 'mpirun --allow-run-as-root --oversubscribe -n 1 "$0" "$@" < job.json'
+      const script = `mount -t tmpfs -o size=8m tmpfs /dev/shm; ${FULL}; ${mpirun}`
+      const words = ['-m', 'bash', '-c', script, process.execPath, OARFISH, 'cloud', 'node']
+      return run('unshare', words, { OARFISH_WORK: folder, ...env })
+    }
+    const { code, text } = await node({})
+    expect([code, text]).toEqual([2, expect.stringMatching(/\/dev\/shm is full[\s\S]*export OARFISH_FULL_SHM=sockets/)])
+    const goesOn = await node({ OARFISH_FULL_SHM: 'sockets' })
+    expect([goesOn.code, goesOn.text]).toEqual([0, expect.stringMatching(/\/dev\/shm is full.* exchange over sockets/)])
   })
 
   test('is none where a killed job left what fills it, or where some room is left', async () => {

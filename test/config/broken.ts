@@ -391,7 +391,7 @@ const VALUES: readonly Broken[] = [
     true,
   ]),
   bad('a coordinator', addRunner('  with_coordinator: 1\n'), 'federated training is not part of Oarfish'),
-  bad('online training', addRunner('  start_day: "20190720"\n'), 'does not have online training yet'),
+  bad('a day that is none', addRunner('  start_day: "July"\n'), 'a day as YYYYMMDD'),
   bad(
     'a negative learning rate',
     swap('learning_rate: 0.001', 'learning_rate: -0.1'),

@@ -92,7 +92,7 @@ export interface ParamsForm {
   readonly accessors?: boolean
   /** What may be lost on the way. @default 1e-5 */
   readonly tolerance?: number
-  open(problem: ParamsProblem, contributors: number): OpenedParams | Promise<OpenedParams>
+  open(problem: ParamsProblem, contributors: number, clip?: Clip): OpenedParams | Promise<OpenedParams>
 }
 
 /** What one contributor brings to a step. */
@@ -193,7 +193,7 @@ export function testParams(form: ParamsForm): void {
       test.each([undefined, { kind: 'global_norm', max: 0.05 }] as const)(
         'steps over text learn what they learn in local memory (clip %j)',
         async (clip) => {
-          const opened = await form.open(problem, 1)
+          const opened = await form.open(problem, 1, clip)
           try {
             await runSteps(problem, opened, clip)
             await opened.params[0]!.flush()

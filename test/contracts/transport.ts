@@ -13,7 +13,7 @@ export function testTransport({ name, open, endpoint }: TransportForm): void {
   describe(`the ${name} transport`, () => {
     test('delivers frames whole and in order, both ways, bodies aligned to eight bytes', async () => {
       const { near, far, close } = await openPair(open(), endpoint())
-      const sizes = [0, 1, 7, 8, 100, 20_000, 300_000]
+      const sizes = [0, 1, 7, 8, 100, 20_000, 300_000, 256 * 1024, 5, 70_000, 1_300_000, 2, 150_000, 110_000, 4]
       for (const [id, size] of sizes.entries()) near.send(head(id), [bytes(size, id), new Uint8Array(0), bytes(3, 9)])
       far.send(head(77), [bytes(5, 1)])
       const got = await far.take(sizes.length)

@@ -35,7 +35,7 @@ export const MESSAGES: readonly object[] = [
     user: { code: 'NET_REFUSED', hint: 'z', where: { file: 'f', line: 1 } },
   },
   { node: NODE, rank: 0, id: '0123456789ab' },
-  { nodes: [NODE], ids: ['0123456789ab'] },
+  { nodes: [NODE], ids: ['0123456789ab'], number: 1 },
   { hello: { version: '0.1.0', node: 'v20.19.0', address: '10.0.0.4', home: '/root' } },
   { note: { kind: 'ended', role: 'worker', rank: 0, code: 1, text: 'exit code 1', lines: ['a', 'b'] } },
   { id: 3, answer: { missing: ['a/b.py'] } },

@@ -32,7 +32,8 @@ async function main(one: Target): Promise<void> {
   const before = process.memoryUsage.rss()
   for (let number = Number(from); number < Number(to); number++) {
     if (number % Number(every) === 0) await send({ kind: 'at', number })
-    const input = mutated(randomOf(Number(seed), number), work.corpus, one.words ?? [])
+    const most = isWhole(number) ? undefined : one.most
+    const input = mutated(randomOf(Number(seed), number), work.corpus, one.words ?? []).subarray(0, most)
     await tryCase(one, work, input, number)
     if (number % MEMORY_EVERY > 0) continue
     const grown = process.memoryUsage.rss() - before
@@ -41,11 +42,14 @@ async function main(one: Target): Promise<void> {
   await send({ kind: 'at', number: Number(to) })
 }
 
+function isWhole(number: number): boolean {
+  return number < 0 || number % WHOLE_EVERY === 0
+}
+
 type OneCase = (input: Buffer<ArrayBuffer>) => void | Promise<void>
 
 async function tryCase(one: Target, { run }: Work, input: Buffer<ArrayBuffer>, number: number) {
-  const whole = number < 0 || number % WHOLE_EVERY === 0
-  const work = (bytes: Buffer<ArrayBuffer>) => run(bytes, whole)
+  const work = (bytes: Buffer<ArrayBuffer>) => run(bytes, isWhole(number))
   const started = performance.now()
   const wrong = await wrongWith(one, work, input, 0)
   if (wrong) {

@@ -35,6 +35,8 @@ import { MESSAGE_TARGETS } from './message-targets.ts'
 export interface Target {
   /** Words that the format gives a meaning to. */
   readonly words?: readonly string[]
+  /** So much of an input is read in most cases, and all of it in each that is run whole. */
+  readonly most?: number
   /** Errors besides UserError that say what is wrong. */
   readonly expected?: (error: Error) => boolean
   /** What a process needs once. The first of the corpus is valid. */
@@ -85,6 +87,27 @@ const YAML_WORDS = [
   '...\n',
   '#',
 ]
+
+/** A few of the inputs repeat a piece of them hundreds of times, and took as long as all others together. */
+const SHORT_YAML = 400
+const PIECE_LINES = 3
+const PIECES_OF_WHOLE = 15
+
+/**
+ * One of sixteen cases begins with the whole text, the others with a section of it, short by a few lines: a case costs what its text is long, and
+ * damage of a short one is as likely to be new.
+ */
+function yamlCorpus(text: string, ...more: readonly Uint8Array[]): readonly Uint8Array[] {
+  const sections = text.split(/^(?=\w)/m).map((section) => section.trimEnd().split('\n'))
+  const pieces = sections.flatMap(([head = '', ...lines]) =>
+    Array.from({ length: Math.max(1, Math.ceil(lines.length / PIECE_LINES)) }, (_, i) =>
+      bytes([head, ...lines.slice(i * PIECE_LINES, (i + 1) * PIECE_LINES), ''].join('\n')),
+    ),
+  )
+  const whole = [bytes(text), ...more]
+  const times = Math.ceil((PIECES_OF_WHOLE * whole.length) / pieces.length)
+  return [...whole, ...Array(times).fill(pieces).flat()]
+}
 
 const BACKEND = `backend: "PaddleCloud"
 cluster_type: k8s
@@ -174,11 +197,12 @@ export const TARGETS: Readonly<Record<string, Target>> = {
       },
     }),
   },
-  yaml: { words: YAML_WORDS, open: configTarget },
+  yaml: { words: YAML_WORDS, most: SHORT_YAML, open: configTarget },
   'config-v1': {
     words: YAML_WORDS,
+    most: SHORT_YAML,
     open: () => ({
-      corpus: [bytes(RUN_CONFIG)],
+      corpus: yamlCorpus(RUN_CONFIG),
       run: (input, whole) => {
         const [cwd, text] = [tmpdir(), input.toString()]
         if (whole || !isNoYaml(text))
@@ -188,8 +212,9 @@ export const TARGETS: Readonly<Record<string, Target>> = {
   },
   backend: {
     words: YAML_WORDS,
+    most: SHORT_YAML,
     open: () => ({
-      corpus: [bytes(BACKEND)],
+      corpus: yamlCorpus(BACKEND),
       run: (input, whole) => {
         const text = input.toString()
         if (whole || !isNoYaml(text)) parseBackend('backend.yaml', text)
@@ -253,8 +278,7 @@ const isNoYaml = (text: string) => sourceOf('config.yaml', text).document.errors
 function configTarget(): Work {
   const file = join(temporary(), 'config.yaml')
   return {
-    // One of sixteen cases begins with a file as it ships.
-    corpus: [...Array(15).fill(bytes(CONFIG)), inPackage('models', 'rank', 'dnn', 'config.yaml')],
+    corpus: yamlCorpus(CONFIG, inPackage('models', 'rank', 'dnn', 'config.yaml')),
     run: (input, whole) => {
       if (!whole && isNoYaml(input.toString())) return
       writeFileSync(file, input)

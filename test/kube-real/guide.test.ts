@@ -48,6 +48,7 @@ describe.skipIf(!cluster)('the CTR job of the guide', () => {
       const losses = lossesOf(log)
       expect(losses).toHaveLength(10)
       expect(losses.at(-1)!).toBeLessThan(0.9 * losses[0]!)
+      expect(log).not.toContain('OARFISH_JOB_TOKEN') // what pods without the Secret say
     }
     console.log(logs[0])
     // Data of /mnt/seqdata, dealt out; the image's own sample has four files.

@@ -108,6 +108,20 @@ export function refusalTests(bed: () => Bed): void {
       expect((await client.list(RESOURCES.Secret)).items).toHaveLength(1)
     })
 
+    test('nothing that a job has left, whoever removes it first', LONG, async () => {
+      const client = await bed().testbed.namespace('leftover')
+      const objects = planObjects(renderOf(jobOf('Leftover')))
+      const secret = objects.rendered.support.find(({ kind }) => kind === 'Secret')!
+      await client.create(secret)
+      // The garbage collector deletes what has lost its owner, between the refusal of a second one and its removal.
+      const remove: KubeClient['remove'] = async (resource, name) => {
+        await client.remove(resource, name)
+        await client.remove(resource, name)
+      }
+      await applyJob({ client: { ...client, remove }, objects, replace: false, say: () => undefined })
+      expect((await client.list(RESOURCES.Secret)).items).toHaveLength(1)
+    })
+
     test('a user who lacks a right, which is named with the commands that give it', LONG, async () => {
       await bed().testbed.namespace('rights')
       await bed().testbed.kubectl(['-n', 'rights', 'create', 'serviceaccount', 'intern'])

@@ -1,11 +1,12 @@
 /** @file `oarfish sweep` as a command: its runs, its table, its end by kill -9 and going on. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { gridTrials, parseSearch, randomTrial } from '../../src/library/search-space.ts'
+import { formerChildGone, noteChild } from '../../src/library/sweep-child.ts'
 import { tinyFolder } from '../train/tiny.testing.ts'
 
 vi.setConfig({ testTimeout: 240_000 })
@@ -29,6 +30,7 @@ function start(...args: string[]): { child: ChildProcess; ended: Promise<{ code:
   return { child, ended }
 }
 const sweep = (...args: string[]) => start(...args).ended
+const isIn = (file: string, words: string) => existsSync(file) && readFileSync(file, 'utf8').includes(words)
 const result = (out: string, run: number) =>
   JSON.parse(readFileSync(join(folder, out, `run-00${run}`, 'result.json'), 'utf8'))
 
@@ -92,6 +94,46 @@ test('a killed sweep goes on: runs that are done stay, its processes end with it
   expect(text).toContain(`learning_rate=${best.trial[RATE]}`)
   const other = await sweep(...args.map((arg) => (arg === `${RATE}=log:1e-3..1e-1` ? `${RATE}=0.1..0.2` : arg)))
   expect(other).toMatchObject({ code: 2, text: expect.stringContaining('holds a sweep with other settings') })
+})
+
+test('a process that a killed sweep left behind is gone before its run begins anew', async () => {
+  const args = ['--set', `${RATE}=0.01,0.02`, '--runs', '1', '--out', 'left', '-o', 'runner.epochs=30']
+  const run = join(folder, 'left', 'run-000')
+  const { child, ended } = start(...args)
+  await expect.poll(() => isIn(join(run, 'events.jsonl'), '"kind":"epoch"'), { timeout: 120_000 }).toBe(true)
+  const { pid } = JSON.parse(readFileSync(join(run, 'process.json'), 'utf8'))
+  expect(await sweep(...args)).toMatchObject({ code: 2, text: expect.stringMatching(/another job writes into .*left/) })
+  process.kill(pid, 'SIGSTOP') // it cannot notice yet that its sweep is gone
+  child.kill('SIGKILL')
+  await ended
+  const next = start(...args)
+  const owner = join(folder, 'left', '.oarfish-log-lock')
+  await expect.poll(() => isIn(owner, `"pid": ${next.child.pid},`), { timeout: 60_000 }).toBe(true)
+  process.kill(pid, 'SIGCONT')
+  const { code, text } = await next.ended
+  expect(text).toContain('Best: ')
+  expect(code).toBe(0)
+  const lines = readFileSync(join(run, 'events.jsonl'), 'utf8').trimEnd().split('\n')
+  for (const line of lines) if (line.startsWith('{')) JSON.parse(line)
+  expect(lines.filter((line) => line.includes('"kind":"done"'))).toHaveLength(1)
+  expect(existsSync(join(run, 'process.json'))).toBe(false)
+})
+
+test('a process that does not end is ended; one that only has its number now is not', async () => {
+  const run = mkdtempSync(join(folder, 'note-'))
+  const stuck = spawn(process.execPath, ['-e', 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1000)'], {
+    detached: true,
+  })
+  const gone = new Promise((resolve) => stuck.once('exit', (_, signal) => resolve(signal)))
+  noteChild(run, stuck.pid!)
+  const noted = readFileSync(join(run, 'process.json'), 'utf8')
+  writeFileSync(join(run, 'process.json'), noted.replace(/"start":"/, '$&x'))
+  await formerChildGone(run, 100)
+  expect(stuck.exitCode ?? stuck.signalCode).toBe(null)
+  writeFileSync(join(run, 'process.json'), noted)
+  await formerChildGone(run, 100)
+  expect(await gone).toBe('SIGKILL')
+  expect(readdirSync(run)).toEqual([])
 })
 
 test('halving trains many runs for few epochs and the best of them for all', async () => {

@@ -1,4 +1,4 @@
-/** @file Every model beside PyTorch: five steps from the same weights and batches, by values that test/python/record_parity*.py recorded. */
+/** @file Every model beside PyTorch: five steps from the same weights and batches, by values that test/python/record_parity*.py and record_twins.py recorded. */
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -64,6 +64,25 @@ const MODELS = {
   youtube_dnn: 'recall/youtube_dnn',
   ppnet: 'rank/ppnet',
   finalnet: 'rank/finalnet',
+  pnn: 'rank/pnn',
+  nfm: 'rank/nfm',
+  afm: 'rank/afm',
+  ffm: 'rank/ffm',
+  fwfm: 'rank/fwfm',
+  deepfefm: 'rank/deepfefm',
+  difm: 'rank/difm',
+  gatenet: 'rank/gatenet',
+  flen: 'rank/flen',
+  fgcnn: 'rank/fgcnn',
+  wukong: 'rank/wukong',
+  escm2: 'multitask/escm2',
+  aitm: 'multitask/aitm',
+  pepnet: 'multitask/pepnet',
+  hstu: 'recall/hstu',
+  bert4rec: 'rank/bert4rec',
+  textcnn: 'contentunderstanding/textcnn',
+  tagspace: 'contentunderstanding/tagspace',
+  two_tower: 'recall/two_tower',
 } as const
 
 describe('five steps as PyTorch makes them:', () => {

@@ -92,7 +92,7 @@ test('the samples of the models are what scripts/model-samples.mjs writes', () =
   const out = join(folder, 'samples')
   execFileSync(process.execPath, [join(root, 'scripts/model-samples.mjs'), out])
   const files = readdirSync(out, { recursive: true, encoding: 'utf8' }).filter((path) => /part-000|\.txt/.test(path))
-  expect(files).toHaveLength(28)
+  expect(files).toHaveLength(34)
   for (const file of files)
     expect(readFileSync(join(out, file)).equals(readFileSync(join(root, 'models', file))), file).toBe(true)
 })

@@ -1,6 +1,6 @@
 /** @file Every shipped config trains, and on data with a known truth the models rank as they should. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
@@ -58,6 +58,27 @@ describe('every config.yaml', () => {
   })
 })
 
+describe('a hit', () => {
+  test('of two towers: an item is not nearer than itself, wherever it stands in the batch', async () => {
+    const lines = Array.from({ length: 64 }, (_, i) => `history:${i + 1} history:${i + 9} item:7 log_share:-1`)
+    expect(await trainOn('recall/two_tower', lines, ['hyper_parameters.recall_k=1'])).toMatchObject({ hit: 1 })
+  })
+
+  test('of TagSpace: only with tags that a sample has', async () => {
+    const lines = Array.from({ length: 64 }, (_, i) => `text:${i + 1} pos_tag:1 neg_tag:2`)
+    const one = await trainOn('contentunderstanding/tagspace', lines, ['hyper_parameters.neg_size=1'])
+    expect(await trainOn('contentunderstanding/tagspace', lines, ['hyper_parameters.neg_size=3'])).toEqual(one)
+  })
+})
+
+test.each([
+  ['multitask/pepnet', 'domain_fields=[23]', 'expected numbers below num_field'],
+  ['multitask/pepnet', 'person_fields=[0,23]', 'expected numbers below num_field'],
+  ['rank/fgcnn', 'kernel=[7]', 'expected as many numbers as kernel, pooling and new_filters have'],
+])('%s refuses %s', async (model, setting, words) => {
+  await expect(trainConfig(`models/${model}/config.yaml`, [`hyper_parameters.${setting}`])).rejects.toThrow(words)
+})
+
 test('models are short: their TypeScript is below 90 lines a model, readers included', () => {
   const files = readdirSync(join(ROOT, 'models'), { recursive: true, encoding: 'utf8' })
   const sources = files.filter((path) => path.endsWith('.ts'))
@@ -93,6 +114,16 @@ describe('on criteo-like data, after one pass,', () => {
     expect(share('logistic_regression')).toBeGreaterThan(0.54)
   })
 })
+
+/** Metrics of these lines after a pass over them. */
+async function trainOn(model: string, lines: readonly string[], overrides: readonly string[]) {
+  const data = join(scratch, 'lines', model)
+  await mkdir(data, { recursive: true })
+  await writeFile(join(data, 'part-0'), `${lines.join('\n')}\n`)
+  const folders = [`runner.train_data_dir=${data}`, `runner.test_data_dir=${data}`, 'runner.model_save_path=']
+  const { evaluation } = await trainConfig(`models/${model}/config.yaml`, [...folders, 'runner.epochs=1', ...overrides])
+  return evaluation
+}
 
 function trainConfig(path: string, overrides: readonly string[]): Promise<TrainResult> {
   return train({ config: loadConfig({ path: join(ROOT, path), overrides }), emit: () => {} })

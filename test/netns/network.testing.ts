@@ -27,6 +27,8 @@ export interface Host {
   spawn(command: string, args: readonly string[], options?: SpawnOptions): ChildProcess
   /** From now on nothing comes in or goes out, and nobody is told. */
   unplug(): void
+  /** Takes that back. */
+  replug(): void
 }
 
 export interface Network {
@@ -127,6 +129,7 @@ function addHost(space: string, line: string, index: number, folder: string): Ho
     name: space,
     address: own,
     unplug: () => rules(space, UNPLUGGED),
+    replug: () => rules(space, 'delete table ip unplugged'),
     spawn: (command, args, options = {}) =>
       spawn('ip', ['netns', 'exec', space, 'unshare', '--uts', '--mount', 'sh', '-c', ALONE, space, command, ...args], {
         ...options,

@@ -70,6 +70,22 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: fleetrun --hosts on two hos
     expect(second).toBe(first)
   })
 
+  test('a worker that is killed: all processes start again from the last cut, and the job ends well', async () => {
+    const words = ['runner.epochs=6', 'runner.snapshot_interval=4', 'runner.model_save_path=recovered']
+    const run = cluster.oarfish([
+      ...['launch', `--hosts=${hosts}`, '--server_num=1', '--worker_num=1', 'tools/static_ps_trainer.py', ...TRAIN],
+      ...words,
+    ])
+    const saved = () => existsSync(join(cluster.folder, 'recovered')) && readdirSync(join(cluster.folder, 'recovered'))
+    await vi.waitUntil(() => saved() && (saved() as string[]).some((name) => /^(cut-|\d)/.test(name)), 120_000)
+    const [, pid] = await run.printed(/worker 1 runs \(pid (\d+)\)/)
+    cluster.on(1, `kill -9 ${pid}`)
+    const { code, out } = await run.ended
+    expect(code, out).toBe(0)
+    expect(out).toMatch(/Starting again from the last cut/)
+    expect(out).toMatch(/goes on from what it has saved/)
+  })
+
   test('ranks of a collective job on both, in a folder that both have', async () => {
     const { code, out } = await fleetrun(
       '--nproc_per_node=1',

@@ -171,6 +171,22 @@ export const LAYER_CASES = {
       nn.inBatchSoftmax(queries!, items!, { temperature: 2, logQ: logQ!, ids: ids! }),
   },
 
+  pair_products: layer((x) => nn.pairProducts(x), unrolled),
+  bi_interaction: layer((x) => nn.biInteraction(x), unrolled),
+  field_aware: layer(
+    (x) => nn.fieldAwareSum(x),
+    ({ T }) => [['B', T, 2 * T]],
+  ),
+  field_weighted: layer((x, { T }) => new nn.FieldWeightedPairs({ fields: T }).named('r').forward(x), unrolled),
+  symmetric_pairs: layer((x, { T, n }) => new nn.SymmetricPairs({ fields: T, dim: n }).named('s').forward(x), unrolled),
+  max_pool: layer((x) => nn.maxPool1d(x, { size: 2 }), unrolled),
+  hstu: small(
+    layer(
+      (x) => new nn.HstuLayer({ width: 4, heads: 2, length: 3 }).named('h').forward(x, mask(x)),
+      () => [['B', 'T', 4]],
+    ),
+  ),
+
   nn_softmax_cross_entropy: {
     shapes: batch,
     ints: classes,

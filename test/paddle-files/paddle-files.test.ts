@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadConfig } from '../../src/base/config/index.ts'
-import { columnsOf, openExport, Scorer } from '../../src/inference/export/index.ts'
+import { openExport, rawColumns, Scorer } from '../../src/inference/export/index.ts'
 import { convertModel } from '../../src/training/driver/index.ts'
 
 const here = fileURLToPath(new URL('.', import.meta.url))
@@ -54,7 +54,7 @@ async function scoresOf(exported: string, predictions: readonly Prediction[]): P
       ...Object.fromEntries(signs.map((sign, i) => [String(i + 1), [sign]])),
       dense_feature: [...dense],
     }))
-    return [...(await scorer.score(columnsOf(scorer.manifest.slots, instances))).scores]
+    return [...(await scorer.score(rawColumns(scorer.manifest.slots, instances))).scores]
   } finally {
     await scorer.close()
   }

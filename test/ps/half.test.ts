@@ -9,13 +9,14 @@ import { concat, mean, type Tensor } from '../../src/nn.ts'
 import {
   ADDING,
   type Call,
+  createCopy,
   GeoExchange,
   KernelStore,
   ParameterServer,
   type PsMode,
   RemoteParams,
 } from '../../src/training/ps/index.ts'
-import { createLocalParams, denseLayout, LocalParams } from '../../src/weights/params/index.ts'
+import { denseLayout, LocalParams } from '../../src/weights/params/index.ts'
 
 const DIM = 9
 const SIGNS = BigUint64Array.from({ length: 500 }, (_, i) => BigInt(i) * 4099n)
@@ -117,9 +118,9 @@ describe('pulls and pushes', () => {
 
 test('what a geo worker sends as float16 is what it knows to be on the server', async () => {
   const { store, call } = openServer('geo')
-  const local = createLocalParams({ program: PROGRAM, optimizer: SGD, seed: 1, segments: 1, threads: 3 })
+  const local = createCopy({ program: PROGRAM, optimizer: SGD, seed: 1, segments: 1, threads: 3 }, 'whole')
   const exchange = new GeoExchange({
-    ...{ call, program: PROGRAM, seed: 1, segments: 1, local, thread: 1, workers: 1 },
+    ...{ call, segments: 1, local, thread: 1, workers: 1 },
     ...{ placement: { servers: 1, shards: 1 }, slices: [SLICE], isHalved: () => true },
   })
   const params = new LocalParams(local, 0)

@@ -3,10 +3,14 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Cluster } from '../../src/base/env/index.ts'
+import type { Faults } from '../../src/base/net/faulty.testing.ts'
 import type { Network } from '../netns/network.testing.ts'
 import { freePorts } from '../ports.testing.ts'
 
 const PROCESS = fileURLToPath(new URL('./process.mjs', import.meta.url))
+/** From sources: what is built has no transports of tests. */
+const FAULTY = ['--import', new URL('../../node_modules/jiti/lib/jiti-register.mjs', import.meta.url).href]
+const FAULTY_PROCESS = fileURLToPath(new URL('./faulty-process.ts', import.meta.url))
 
 export interface JobOptions {
   readonly path: string
@@ -24,6 +28,8 @@ export interface JobOptions {
   readonly workersStarted?: boolean
   /** Of what every process knows: in place of the usual. */
   readonly shared?: Partial<Cluster>
+  /** What befalls frames between processes; what is lost is sent again. @default nothing */
+  readonly faults?: Faults
   /** One process a host, servers first. @default all on this host */
   readonly network?: Network
 }
@@ -61,6 +67,7 @@ export async function startJob({
   workersStarted = true,
   shared: other,
   network,
+  faults,
 }: JobOptions): Promise<Job> {
   const ports = await freePorts(servers + (workersListen ? workers : 0))
   const endpoints = ports.map((port, i) => `${network?.hosts[i]?.address ?? '127.0.0.1'}:${port}`)
@@ -74,13 +81,14 @@ export async function startJob({
     inherited: {},
     ...other,
   }
+  const program = faults ? [...FAULTY, FAULTY_PROCESS] : [PROCESS]
   const start = (role: 'server' | 'worker', rank: number): JobProcess => {
     const name = `${role} ${rank}`
     const endpoint = role === 'server' ? shared.servers[rank] : ''
     const cluster = { ...shared, role, rank, endpoint, ...own[name]?.cluster }
-    const task = { cluster, path, overrides: [...overrides, ...(own[name]?.overrides ?? [])], options, busyMs }
+    const task = { cluster, path, overrides: [...overrides, ...(own[name]?.overrides ?? [])], options, busyMs, faults }
     const host = network?.hosts[role === 'server' ? rank : servers + rank]
-    const child = (host?.spawn ?? spawn)(process.execPath, [PROCESS, JSON.stringify(task)], {
+    const child = (host?.spawn ?? spawn)(process.execPath, [...program, JSON.stringify(task)], {
       cwd: dirname(path),
       stdio: ['ignore', 'pipe', 'pipe'],
     })

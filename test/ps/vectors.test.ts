@@ -5,10 +5,11 @@ import { type OptimizerSpec, optimizer } from '../../src/index.ts'
 import { type Feeds, traceModel } from '../../src/model/index.ts'
 import * as nn from '../../src/nn.ts'
 import {
-  ADDING,
   type Call,
+  createCopy,
   GeoExchange,
-  geoOptimizers,
+  GeoParams,
+  geoServerRules,
   KernelStore,
   METHODS,
   ParameterServer,
@@ -16,7 +17,7 @@ import {
   RemoteParams,
   type RowBlock,
 } from '../../src/training/ps/index.ts'
-import { createLocalParams, denseLayout, LocalParams } from '../../src/weights/params/index.ts'
+import { denseLayout, LocalParams } from '../../src/weights/params/index.ts'
 
 const ONE = { kind: 'constant', value: 1 } as const
 const SIGN = 42n
@@ -41,23 +42,24 @@ interface OneWorker {
   push(dense: number, row: number): Promise<void>
 }
 
-function openJob(mode: PsMode, spec: OptimizerSpec, workers: number) {
+function openJob(mode: PsMode, spec: OptimizerSpec, workers: number, delta: 'whole' | 'share' = 'share') {
   const program = onePlusOne(spec)
   const { floats } = denseLayout(program, spec)
   const slice = { from: 0, to: floats }
-  const store = new KernelStore({ program, optimizer: spec, seed: 1, segments: 1, slice })
+  const rules = mode === 'geo' ? geoServerRules({ program, optimizer: spec }, delta) : { optimizer: spec }
+  const store = new KernelStore({ program, ...rules, seed: 1, segments: 1, slice })
   const server = new ParameterServer({ store, mode, workers, threads: 1 })
   const whole = (parts: readonly Uint8Array[]) => new Uint8Array(Buffer.concat(parts))
   const call =
     (rank: number): Call =>
     async (_, method, parts, __, read) =>
       read(whole(await server.handle(rank, method, whole(parts))))
-  return { program, floats, slice, store, server, call }
+  return { program, spec, floats, slice, store, server, call }
 }
 
-function openWorker(job: ReturnType<typeof openJob>, rank: number): OneWorker {
-  const params = new RemoteParams({ call: job.call(rank), thread: 0, segments: 1, slices: [job.slice] })
-  const share = (dense = 0, row = 0) => ({
+/** A batch with the row and these gradients. */
+function shareOf({ floats }: ReturnType<typeof openJob>, dense = 0, row = 0) {
+  return {
     samples: 1,
     tables: [
       {
@@ -67,18 +69,22 @@ function openWorker(job: ReturnType<typeof openJob>, rank: number): OneWorker {
         gradients: Float32Array.of(row),
       },
     ],
-    weights: new Float32Array(job.floats),
-    gradients: new Float32Array(job.floats).fill(dense, 0, 1),
-  })
+    weights: new Float32Array(floats),
+    gradients: new Float32Array(floats).fill(dense, 0, 1),
+  }
+}
+
+function openWorker(job: ReturnType<typeof openJob>, rank: number): OneWorker {
+  const params = new RemoteParams({ call: job.call(rank), thread: 0, segments: 1, slices: [job.slice] })
   return {
     params,
     async pull(training = true) {
-      const one = share()
+      const one = shareOf(job)
       await params.pull(one, training)
       return [one.weights[0]!, one.tables[0]!.rows[0]!]
     },
     push: async (dense, row) => {
-      await params.push(share(dense, row))
+      await params.push(shareOf(job, dense, row))
     },
   }
 }
@@ -139,15 +145,23 @@ test('a push that arrives twice counts once', async () => {
   expect(await worker.pull()).toEqual([0, 0])
 })
 
+/** By one update, with a rate of 1. */
+function setRows({ tables: [table] }: LocalParams, signs: BigUint64Array, value: number): void {
+  const distinct = { signs, lengths: Uint32Array.of(signs.length) }
+  const rows = new Float32Array(signs.length)
+  table!.lookup(distinct, rows, true)
+  const gradients = rows.map((row) => row - value)
+  table!.update(distinct, gradients, { step: 1, rate: 1, baseRate: 1, aux: 0 })
+}
+
 describe('geo of two workers, from 1.0', () => {
   /** A worker's own copy, which a test sets as if it had trained. */
-  function openGeo(job: ReturnType<typeof openJob>, rank: number, delta: 'whole' | 'share') {
-    const { program, slice } = job
-    const rules = geoOptimizers({ program, optimizer: SGD }, delta, 2)
-    const handle = createLocalParams({ program, ...rules, seed: 1, segments: 1, threads: 3 })
+  function openGeo(job: ReturnType<typeof openJob>, rank: number, delta: 'whole' | 'share', spec = job.spec) {
+    const { slice } = job
+    const handle = createCopy({ program: job.program, optimizer: spec, seed: 1, segments: 1, threads: 3 }, delta)
     const local = new LocalParams(handle, 0)
     const exchange = new GeoExchange({
-      ...{ call: job.call(rank), program, seed: 1, segments: 1, local: handle, thread: 1, workers: 2, delta },
+      ...{ call: job.call(rank), segments: 1, local: handle, thread: 1, workers: 2, delta },
       placement: { servers: 1, shards: 1 },
       slices: [slice],
     })
@@ -156,28 +170,25 @@ describe('geo of two workers, from 1.0', () => {
     return {
       exchange: (isTouched: boolean) => exchange.run(isTouched ? touched(BigUint64Array.of(SIGN)) : []),
       exchangeOf: (signs: BigUint64Array) => exchange.run(touched(signs)),
-      /** With the dense weights, after so many batches that trained the row. */
-      exchangeOften: (batches: number) =>
-        exchange.run(
-          [[{ tables: [0], signs: Array.from({ length: batches }, () => BigUint64Array.of(SIGN)) }]],
-          'often',
-        ),
+      /** With the dense weights, after a batch that trained the row. */
+      exchangeOften: () => exchange.run(touched(BigUint64Array.of(SIGN)), 'often'),
       begin: (rows: (table: number) => AsyncIterable<RowBlock>) => exchange.begin(rows),
       local,
+      /** By one update. */
       set(value: number) {
-        local.tables[0]!.load(BigUint64Array.of(SIGN), new Uint8Array(Float32Array.of(value).buffer))
-        floats()[0] = value
+        setRows(local, BigUint64Array.of(SIGN), value)
+        if (delta === 'share') floats()[0] = value
       },
       get values() {
         const rows = new Float32Array(1)
         local.tables[0]!.lookup({ signs: BigUint64Array.of(SIGN), lengths: Uint32Array.of(1) }, rows, false)
-        return [rows[0]!, floats()[0]!]
+        return delta === 'share' ? [rows[0]!, floats()[0]!] : [rows[0]!]
       },
     }
   }
 
   test('each brings in half of its change and takes the other one’s', async () => {
-    const job = openJob('geo', ADDING, 2)
+    const job = openJob('geo', SGD, 2)
     const [first, second] = [openGeo(job, 0, 'share'), openGeo(job, 1, 'share')]
     const server = () => rowOf(job)
     first.set(1.4)
@@ -193,7 +204,7 @@ describe('geo of two workers, from 1.0', () => {
   })
 
   test('with dense weights it is the same', async () => {
-    const job = openJob('geo', ADDING, 2)
+    const job = openJob('geo', SGD, 2)
     const [first, second] = [openGeo(job, 0, 'share'), openGeo(job, 1, 'share')]
     first.set(1.4)
     await first.exchange(false)
@@ -206,46 +217,56 @@ describe('geo of two workers, from 1.0', () => {
     expect(first.values[1]).toBeCloseTo(1.3, 6)
   })
 
-  test('a row goes with the dense weights once five batches have trained it, and with all the others', async () => {
-    const job = openJob('geo', ADDING, 2)
+  test('a row goes before the others once two batches have trained it, and with all of them', async () => {
+    const job = openJob('geo', SGD, 2, 'whole')
     const worker = openGeo(job, 0, 'whole')
-    worker.set(1.4)
-    await worker.exchangeOften(4)
+    worker.set(1.3)
+    await worker.exchangeOften()
     expect(rowOf(job)).toBe(1)
-    await worker.exchangeOften(1)
+    worker.set(1.4)
+    await worker.exchangeOften()
     expect(rowOf(job)).toBeCloseTo(1.4, 6)
     worker.set(1.6)
-    await worker.exchangeOften(1)
+    await worker.exchangeOften()
     expect(rowOf(job)).toBeCloseTo(1.4, 6)
     await worker.exchange(false)
     expect(rowOf(job)).toBeCloseTo(1.6, 6)
   })
 
-  test('where rows are brought in whole, dense weights are averaged: nothing of a change stays behind', async () => {
-    const job = openJob('geo', ADDING, 2)
-    const [first, second] = [openGeo(job, 0, 'whole'), openGeo(job, 1, 'whole')]
-    first.set(1.4)
-    second.set(0.8)
-    await first.exchange(false)
-    expect(first.values[1]).toBeCloseTo(1.2, 6)
-    await second.exchange(false)
-    expect(second.values[1]).toBeCloseTo(1.1, 6)
-    await first.exchange(false)
-    expect(first.values[1]).toBeCloseTo(1.1, 6)
-    expect(job.store.pullDense()[0]).toBeCloseTo(1.1, 6)
-  })
-
-  test('gradients 1 and 3 of dense weights count whole, as in async', async () => {
-    const job = openJob('geo', ADDING, 2)
-    const workers = [openGeo(job, 0, 'whole'), openGeo(job, 1, 'whole')]
-    for (const [w, { local }] of workers.entries())
-      local.push({ tables: [], gradients: new Float32Array(job.floats).fill(1 + 2 * w, 0, 1) })
-    for (const worker of workers) await worker.exchange(false)
-    expect(job.store.pullDense()[0]).toBeCloseTo(-3, 6)
+  test('where rows are brought in whole, dense gradients go to the one optimizer that the servers have', async () => {
+    const spec = optimizer.momentum({ learningRate: 1, momentum: 0.5 })
+    const job = openJob('geo', spec, 2, 'whole')
+    const workers = [0, 1].map((rank) => {
+      const geo = openGeo(job, rank, 'whole')
+      const dense = new RemoteParams({
+        ...{ call: job.call(rank), thread: 0, segments: 1, slices: [job.slice], ahead: true },
+      })
+      return { ...geo, params: new GeoParams(geo.local, dense) }
+    })
+    const [first, second] = workers as [(typeof workers)[0], (typeof workers)[0]]
+    for (const { params } of workers) await params.pull(shareOf(job), true)
+    // Dense gradients may go on their way before those of rows are known: they count once.
+    const batch = shareOf(job, 1, 1)
+    first.params.begin!(batch)
+    await first.params.push(batch)
+    expect([job.store.pullDense()[0], rowOf(job)]).toEqual([0, 1])
+    // An exchange brings in rows alone.
+    await first.exchange(true)
+    expect([job.store.pullDense()[0], rowOf(job)]).toEqual([0, 0])
+    await second.params.push(shareOf(job, 3, 3))
+    await second.exchange(true)
+    // The velocity is 3 + 0.5 * 1.
+    expect([job.store.pullDense()[0], rowOf(job)]).toEqual([-3.5, -3])
+    expect(job.store.steps).toBe(2)
+    // For the next batch the first gets what the other will have done meanwhile: nothing yet since its own push.
+    const next = shareOf(job)
+    await first.params.pull(next, true)
+    await first.params.refresh(next)
+    expect([next.weights[0], next.tables[0]!.rows[0]]).toEqual([-0.5, 0])
   })
 
   test('where rows are brought in whole, both have both changes', async () => {
-    const job = openJob('geo', ADDING, 2)
+    const job = openJob('geo', SGD, 2, 'whole')
     const [first, second] = [openGeo(job, 0, 'whole'), openGeo(job, 1, 'whole')]
     first.set(1.4)
     await first.exchange(true)
@@ -259,7 +280,7 @@ describe('geo of two workers, from 1.0', () => {
   })
 
   test('steps of all workers count', async () => {
-    const job = openJob('geo', ADDING, 2)
+    const job = openJob('geo', SGD, 2, 'whole')
     const [first, second] = [openGeo(job, 0, 'whole'), openGeo(job, 1, 'whole')]
     const steps = (worker: typeof first, count: number) => {
       for (let i = 0; i < count; i++) worker.local.dense.nextStep()
@@ -276,10 +297,10 @@ describe('geo of two workers, from 1.0', () => {
   })
 
   test('more rows than a message holds go in several', async () => {
-    const job = openJob('geo', ADDING, 2)
+    const job = openJob('geo', SGD, 2, 'whole')
     const [first, second] = [openGeo(job, 0, 'whole'), openGeo(job, 1, 'whole')]
     const signs = BigUint64Array.from({ length: 300_000 }, (_, i) => BigInt(i))
-    first.local.tables[0]!.load(signs, new Uint8Array(new Float32Array(signs.length).fill(3).buffer))
+    setRows(first.local, signs, 3)
     await first.exchangeOf(signs)
     expect(job.store.rowCounts).toEqual([300_000])
     await second.exchange(false)
@@ -290,10 +311,10 @@ describe('geo of two workers, from 1.0', () => {
   })
 
   test('a worker begins with what the servers have loaded', async () => {
-    const job = openJob('geo', ADDING, 2)
+    const job = openJob('geo', SGD, 2)
     job.store.load(0, { signs: BigUint64Array.of(SIGN), rows: new Uint8Array(Float32Array.of(7).buffer) })
     job.store.loadDense({ bytes: new Uint8Array(Float32Array.of(5, 0, 0, 0, 5, 0, 0, 0).buffer), steps: 3 })
-    const worker = openGeo(job, 0, 'whole')
+    const worker = openGeo(job, 0, 'share')
     await worker.begin(async function* (table) {
       yield* job.store.scan(table)
     })
@@ -303,7 +324,7 @@ describe('geo of two workers, from 1.0', () => {
   })
 
   test('a row that neither has is at its initial value on both and on the server', async () => {
-    const job = openJob('geo', ADDING, 2)
+    const job = openJob('geo', SGD, 2)
     const worker = openGeo(job, 0, 'share')
     await worker.exchange(true)
     expect(worker.values[0]).toBe(1)

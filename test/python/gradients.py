@@ -391,6 +391,51 @@ case("hinge", lambda x0, i0: torch.relu(1 - (2 * i0 - 1) * x0), x0=BN, **BITS)
 case("margin_rank", lambda x0, x1, i0: F.margin_ranking_loss(x0, x1, i0.double(), margin=0.1, reduction="none"), x0=BN, x1=BN, **BITS)
 case("kl_divergence", lambda x0, x1: F.kl_div(x0.log_softmax(-1), x1.softmax(-1), reduction="none"), x0=BN, x1=BN)
 
+# --- pairs of fields, pooling, and attention without a softmax
+left, right = [i for i, _ in pairs], [j for _, j in pairs]
+case("pair_products", lambda x0, x0__mask: x0[:, left] * x0[:, right], x0=BTN, **MASKED)
+case("bi_interaction", lambda x0, x0__mask: (x0[:, left] * x0[:, right]).sum(1), x0=BTN, **MASKED)
+
+
+def field_aware(x0, x0__mask):
+    aware = x0.reshape(B, T, T, 2)
+    return sum((aware[:, i, j] * aware[:, j, i]).sum(1) for i, j in pairs).unsqueeze(1)
+
+
+case("field_aware", field_aware, x0=(B, T, 2 * T), **MASKED)
+case("field_weighted", lambda x0, x0__mask, r__weight: (x0[:, left] * x0[:, right]).sum(2) @ r__weight, x0=BTN, r__weight=(len(pairs), 1), **MASKED)
+
+
+def symmetric_pairs(x0, x0__mask, s__weight):
+    both = (s__weight + s__weight.transpose(1, 2)) / 2
+    return torch.einsum("bpd,pde,bpe->bp", x0[:, left], both, x0[:, right])
+
+
+case("symmetric_pairs", symmetric_pairs, x0=BTN, s__weight=(len(pairs), N, N), **MASKED)
+case("max_pool", lambda x0, x0__mask: F.max_pool1d(x0.transpose(1, 2), 2).transpose(1, 2), x0=BTN, **MASKED)
+
+
+def hstu(x0, x0__mask, h__norm__weight, h__norm__bias, h__norm_out__weight, h__norm_out__bias, h__uvqk__weight, h__bias__weight, h__out__weight, h__out__bias):
+    """Two heads of two columns; distances beyond two count as two."""
+    normed = F.layer_norm(x0, (4,), h__norm__weight, h__norm__bias)
+    u, v, q, k = F.silu(normed @ h__uvqk__weight).chunk(4, 2)
+    at = torch.arange(T)
+    far = (at[:, None] - at[None, :]).clamp(-2, 2) + 2
+    seen = x0__mask[:, None, :] * (at[:, None] >= at[None, :])
+    heads = []
+    for h in range(2):
+        cut = slice(2 * h, 2 * h + 2)
+        scores = q[..., cut] @ k[..., cut].transpose(1, 2) + h__bias__weight[far, h]
+        heads.append(F.silu(scores) * seen / seen.sum(2, keepdim=True).clamp(min=1) @ v[..., cut])
+    gated = F.layer_norm(torch.cat(heads, 2), (4,), h__norm_out__weight, h__norm_out__bias) * u
+    return x0 + gated @ h__out__weight + h__out__bias
+
+
+case(
+    "hstu", hstu, **SMALL, x0=(B, T, 4), h__norm__weight=(4,), h__norm__bias=(4,), h__norm_out__weight=(4,), h__norm_out__bias=(4,),
+    h__uvqk__weight=(4, 16), h__bias__weight=(5, 2), **linear_shapes("h__out", 4, 4), **MASKED,
+)
+
 
 def significant(value):
     """12 significant digits: far more than the comparison needs."""

@@ -16,7 +16,7 @@ FOLDER = pathlib.Path(__file__).parent.parent / "fixtures" / "parity"
 
 def draw(*shape):
     """A weight that both sides hold exactly."""
-    return (torch.rand(shape) - 0.5).mul(1024).round().div(1024)
+    return (torch.rand(shape, dtype=torch.float64) - 0.5).mul(1024).round().div(1024).to(torch.get_default_dtype())
 
 
 class Rows:

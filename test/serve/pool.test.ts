@@ -14,7 +14,13 @@ afterAll(() => remove(made.folder))
 test('a thread that is lost answers 500 for what it had, and another takes its place', async () => {
   const lost: Error[] = []
   const onLost = (error: Error) => lost.push(error)
-  const pool = await ScorerPool.open({ folder: made.out, threads: 2, fillMissing: true, device: CPU, onLost })
+  const pool = await ScorerPool.open({
+    model: { kind: 'folder', folder: made.out },
+    threads: 2,
+    fillMissing: true,
+    device: CPU,
+    onLost,
+  })
   const [line] = await testLines(made.folder)
   const good = { kind: 'text', answer: 'json', body: new TextEncoder().encode(line) } as const
   const crash = pool.score({ length: 2 } as never) // no list: the thread fails on it outside of any request

@@ -152,8 +152,15 @@ describe('answers', () => {
     expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET'])
   })
 
-  test('/healthz names the model, /metrics counts', async () => {
-    expect(JSON.parse((await server.get('/healthz')).text)).toMatchObject({ status: 'ok', epoch: 1, model: made.out })
+  test('/healthz says what a probe needs, and names the folder to whoever has the token; /metrics counts', async () => {
+    const { text: told } = await server.get('/healthz')
+    expect(JSON.parse(told)).toEqual({ status: 'ok', epoch: 1, steps: expect.any(Number) })
+    const other = await startServer(made.out, { adminToken: 'let me in' })
+    const asked = async (authorization: string) =>
+      (await fetch(`${other.served.url}/healthz`, { headers: { authorization } })).json()
+    expect(await asked('Bearer let me in')).toMatchObject({ status: 'ok', model: made.out })
+    expect(await asked('Bearer wrong')).not.toHaveProperty('model')
+    await other.served.close()
     const { text } = await server.get('/metrics')
     expect(text).toMatch(/^oarfish_requests_total\{code="200"\} \d+$/m)
     expect(text).toMatch(/^oarfish_request_seconds_bucket\{le="\+Inf"\} \d+$/m)

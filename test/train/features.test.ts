@@ -275,6 +275,58 @@ test('what is missing or empty is 0 before its feature, whichever reader finds i
   for (const other of others) expect(other).toEqual(first)
 })
 
+describe('a cross of lists that are too long is refused, and told where', () => {
+  const inputs = `click: label('click'), price: dense('price', 1), user: sparse('user', ids('|')), item: sparse('item', ids('|')),
+    both: cross('user', 'item', { hash: 1e6 }),`
+  const many = (count: number) => Array.from({ length: count }, (_, i) => i)
+  const failure = (form: Form) =>
+    columnsOf(folderOf(form, model(inputs))).then(
+      () => '',
+      (error: UserError) => formatUserError(error),
+    )
+
+  test('in text, by line', async () => {
+    const line = (count: number) =>
+      `click:1 price:1 ${many(count)
+        .map((i) => `user:${i} item:${i}`)
+        .join(' ')}`
+    expect(await failure({ file: 'part-0.txt', data: `${line(2)}\n${line(5000)}` })).toMatch(
+      /part-0\.txt:2:1 The crosses of the model make more than 16777216 signs of this line\.\n {2}Cross slots that have fewer/,
+    )
+  })
+
+  test('in a table by line, in a reader.ts by sample', async () => {
+    const what = 'Slot "user_x_item": more than 16777216 signs, with a sample that has 5000 and 5000 values to cross\\.'
+    const fix = '\\n {2}Cross slots that have fewer'
+    const row = (count: number) => [1, 1, many(count).join('|'), many(count).join('|')].join(',')
+    const lines = ['click,price,user,item', row(100), row(5000)]
+    const csv = { file: 'part-0.csv', data: lines.join('\n') }
+    expect(await failure(csv)).toMatch(new RegExp(`part-0\\.csv:3 ${what}${fix}`))
+    const sample = (count: number) => JSON.stringify({ click: 1, price: 1, user: many(count), item: many(count) })
+    const data = [sample(100), sample(5000)].join('\n')
+    expect(await failure({ file: 'part-0.json', data, beside: { 'reader.ts': READER } })).toMatch(
+      new RegExp(`at sample 2 of .*part-0\\.json: ${what}${fix}`),
+    )
+  })
+
+  test('in a request', async () => {
+    const config = load(folderOf({ file: 'part-0.txt', data: 'click:1 price:1 user:1 item:1' }, model(inputs)))
+    const { slots } = await loadModelAs('static', config)
+    const parse = createRequestParser(
+      slots.map((slot) => ({ ...slot, needed: slot.name !== 'click' })),
+      false,
+    )
+    const instances = [{ price: 1, user: many(5000), item: many(5000) }]
+    const body = Buffer.from(JSON.stringify({ instances }))
+    expect(() => parse({ kind: 'json', body, answer: 'json' })).toThrow(
+      expect.objectContaining({
+        code: expect.stringMatching(/^SERVE_/),
+        message: expect.stringContaining('user_x_item'),
+      }),
+    )
+  })
+})
+
 describe('an export', () => {
   const folder = folderOf(FORMS.CSV)
   const out = join(folder, 'out')
@@ -292,6 +344,13 @@ describe('an export', () => {
     const body = Buffer.from(JSON.stringify({ instances: raw }))
     const served = await scorer.score(parse({ kind: 'json', body, answer: 'json' }).columns)
     expect([...served.scores]).toEqual([...trained.scores])
+    const own = readFileSync(join(out, 'samples.json'))
+    const { instances: given, scores } = JSON.parse(own.toString())
+    expect(given[1]).toEqual({ age: ['18'], price: [1.5], city: ['101'], item: ['7'], user: ['1'] })
+    const again = await scorer.score(parse({ kind: 'json', body: own, answer: 'json' }).columns)
+    expect([...again.scores].map((score) => Number(score.toFixed(6)))).toEqual(
+      scores.map((score: number) => Number(score.toFixed(6))),
+    )
     const text = Buffer.from(TEXT.replaceAll(/click:\d /g, ''))
     const lines = await scorer.score(parse({ kind: 'text', body: text, answer: 'json' }).columns)
     expect([...lines.scores]).toEqual([...trained.scores])

@@ -1,13 +1,16 @@
 /** @file The contract of Params, for every place where weights may live. Servers, where there are some, are real ones in this process. */
 import { MessageChannel, Worker } from 'node:worker_threads'
+import type { GeoDelta } from '../../src/base/config/index.ts'
 import { HalfCoder } from '../../src/base/kernel/index.ts'
 import { socketTransport, type Transport } from '../../src/base/net/index.ts'
 import { memoryTransport } from '../../src/base/net/memory.testing.ts'
 import { joinedParams, openGeoParams } from '../../src/paddle/fleet/step-params.ts'
 import {
-  ADDING,
   type Call,
+  createCopy,
+  GeoParams,
   gatherRows,
+  geoServerRules,
   KernelStore,
   openRemoteParams,
   ParameterServer,
@@ -130,6 +133,19 @@ testParams({
   },
 })
 
+testParams({
+  name: 'rows in a copy, dense weights on servers (geo)',
+  accessors: false,
+  open: async (problem, _, clip) => {
+    const servers = await openServers(problem, { mode: 'geo', delta: 'whole' })
+    const { train, optimizer, tableOptimizers } = problem.model
+    const options = { program: train, optimizer, tableOptimizers, seed: SEED, segments: SEGMENTS }
+    const copy = new LocalParams(createCopy({ ...options, threads: 1 }, 'whole'), 0)
+    const dense = new RemoteParams({ ...remoteOptions(servers, 0, 0), ahead: true })
+    return { params: [new GeoParams(copy, dense, clip !== undefined)], close: servers.close }
+  },
+})
+
 testParams({ name: 'ranks, every row on all', contributors: 2, open: (problem, size) => onRanks(problem, size, false) })
 
 testParams({
@@ -192,6 +208,8 @@ const PLACEMENT = { servers: SERVERS, shards: 10 }
 
 interface ServersOptions {
   readonly mode: PsMode
+  /** Of geo. */
+  readonly delta?: GeoDelta
   readonly workers?: number
   readonly threads?: number
   readonly rowsOnly?: boolean
@@ -204,7 +222,9 @@ async function openServers(problem: ParamsProblem, options: ServersOptions) {
   const { train: program, optimizer, tableOptimizers } = problem.model
   const { tableParameters } = problem
   const rules =
-    mode === 'geo' ? { optimizer: ADDING, plainTables: true } : { optimizer, tableOptimizers, tableParameters }
+    mode === 'geo'
+      ? geoServerRules({ program, optimizer, tableOptimizers }, options.delta ?? 'share')
+      : { optimizer, tableOptimizers, tableParameters }
   const slices = denseSlices(rowsOnly ? 0 : layoutOf(problem).floats, SERVERS)
   const shared = { jobId: 'params', token: 'params', agreement: {} }
   const listeners = await Promise.all(

@@ -68,9 +68,10 @@ describe('a learning rate that is far too large', () => {
   })
 
   test('is told by geo workers that drift apart', async () => {
-    const keys = ['sync_mode=geo', 'train_batch_size=32', 'geo_dense_step=20', 'epochs=8', 'model_save_path='].map(
-      (key) => `runner.${key}`,
-    )
+    const keys = [
+      ...['sync_mode=geo', 'geo_delta=share', 'geo_dense_step=20'],
+      ...['train_batch_size=32', 'epochs=8', 'model_save_path='],
+    ].map((key) => `runner.${key}`)
     const overrides = [...keys, 'hyper_parameters.learning_rate=1']
     const job = await startJob({ path: join(tiny, TRAIN_ONLY), workers: 2, servers: 1, overrides })
     try {

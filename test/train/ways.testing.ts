@@ -23,7 +23,7 @@ export interface Way {
 export const quiet = () => undefined
 
 /** Workers and one server; the first worker is the one that is looked at. */
-async function beside<O extends TrainOptions | InferOptions, T>(
+export async function beside<O extends TrainOptions | InferOptions, T>(
   options: O,
   workerNum: number,
   work: (options: O, cluster: never) => Promise<T>,
@@ -43,7 +43,7 @@ async function beside<O extends TrainOptions | InferOptions, T>(
 }
 
 /** Two ranks of a ring; the first is the one that is looked at. */
-async function inRing<O extends TrainOptions | InferOptions, T>(
+export async function inRing<O extends TrainOptions | InferOptions, T>(
   options: O,
   work: (options: O, group: Awaited<ReturnType<typeof openGroup>>) => Promise<T>,
 ): Promise<T> {

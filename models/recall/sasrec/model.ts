@@ -1,29 +1,7 @@
 /** @file SASRec: what comes next, by self-attention over what came before. */
 import { defineModel, metric, optimizer, optimizerKeys, z } from 'oarfish'
 import * as nn from 'oarfish/nn'
-import {
-  add,
-  cast,
-  clip,
-  concat,
-  div,
-  equal,
-  gather,
-  greater,
-  log,
-  logSoftmax,
-  matmul,
-  mean,
-  mul,
-  neg,
-  reshape,
-  slice,
-  sub,
-  sum,
-  type Tensor,
-  transpose,
-  unsqueeze,
-} from 'oarfish/nn'
+import { add, cast, clip, gather, mul, sub, sum, type Tensor, unsqueeze } from 'oarfish/nn'
 
 export default defineModel({
   hyperParameters: z
@@ -39,6 +17,8 @@ export default defineModel({
       dropout_rate: z.number().min(0).lt(1).default(0.5),
       /** Other items that an evaluation ranks beside the one that came next. */
       neg_num: z.int().positive().default(100),
+      /** `true`: only the rows of a batch move in a step. The authors' Adam moves all rows in every step, which learns rare items sooner. */
+      lazy_rows: z.boolean().default(false),
       /** Of hr and ndcg. */
       recall_k: z.int().positive().default(10),
     })
@@ -52,42 +32,39 @@ export default defineModel({
 
   /** Trained after every item, against one other; measured after the last, against all others that the sample has. */
   net({ history, next, other }, { hidden_units: dim, maxlen: length, dropout_rate, ...hyper }, { training }) {
-    const items = { table: 'item_emb', dim, init: { kind: 'normal', mean: 0, std: 1 / Math.sqrt(dim) } } as const
-    const { x: rows, mask } = nn.sequenceEmbedding(history, { name: 'history', ...items, length })
-    const { x: own } = nn.sequenceEmbedding(next, { name: 'next', ...items, length })
-    const others = nn.sequenceEmbedding(other, { name: 'other', ...items, length: training ? length : hyper.neg_num })
+    const bound = Math.sqrt(6 / (hyper.item_num + dim)) // Xavier's, of the whole table: as the authors begin
+    const items = { table: 'item_emb', dim, init: { kind: 'uniform', low: -bound, high: bound } } as const
+    const { x: rows, mask } = nn.sequenceEmbedding(history, { name: 'history', ...items, length: 'T' })
+    const { x: own } = nn.sequenceEmbedding(next, { name: 'next', ...items, length: 'T' })
+    const others = nn.sequenceEmbedding(other, { name: 'other', ...items, length: training ? 'T' : hyper.neg_num })
 
     const placed = mul(add(mul(rows, Math.sqrt(dim)), places(mask, dim, length)), unsqueeze(mask, 2))
-    const layer = { width: dim, heads: hyper.num_heads, dropout: dropout_rate, causal: true }
-    const blocks = Array.from({ length: hyper.num_blocks }, (_, i) =>
-      new nn.TransformerLayer(layer).named(`block_${i}`),
-    )
     const first = nn.dropout(placed, { name: 'dropout', rate: dropout_rate })
-    const encoded = blocks.reduce((x, block) => block.forward(x, { mask }), first)
+    const blocks = { mask, dim, heads: hyper.num_heads, rate: dropout_rate }
+    const encoded = Array.from({ length: hyper.num_blocks }).reduce(
+      (x: Tensor, _, i) => block(x, `block_${i}`, blocks),
+      first,
+    )
     const states = nn.layerNorm(encoded, { name: 'norm' }) // [B, T, dim]: after each item
 
-    const isLast = cast(equal(placeOf(mask, length), length - 1), 'float32')
-    const user = lastOf(states, isLast) // [B, dim]
-    const score = sum(mul(user, lastOf(own, isLast)), 1, true) // [B, 1]
-    const otherScores = reshape(matmul(unsqueeze(user, 1), transpose(others.x)), others.mask.shape)
-    const above = sum(mul(cast(greater(otherScores, score), 'float32'), others.mask), 1, true) // [B, 1]: its rank from 0
-    const isHit = cast(greater(hyper.recall_k, above), 'float32')
+    const user = nn.lastElement(states, mask) // [B, dim]
+    const { score, above, loss } = nn.rankAmong(user, nn.lastElement(own, mask), others.x, others.mask)
     return {
-      loss: training ? pairLoss(states, own, others.x, mask) : rankLoss(score, otherScores),
-      hr: mean(isHit),
-      ndcg: mean(mul(isHit, div(Math.LN2, log(add(above, 2))))),
+      loss: training ? nn.nextItemLoss(states, own, others.x, mask) : loss,
+      ...nn.hitMetrics(above, hyper.recall_k),
       outputs: { score, user },
     }
   },
 
   metrics: ({ hr, ndcg }) => ({ hr: metric.mean(hr), ndcg: metric.mean(ndcg) }),
 
-  optimizer: (hyper) => optimizer.adam({ learningRate: hyper.optimizer.learning_rate, beta2: 0.98, lazy: true }),
+  optimizer: ({ optimizer: { learning_rate: learningRate }, lazy_rows: lazy }) =>
+    optimizer.adam({ learningRate, beta2: 0.98, lazy }),
 })
 
 /** The place of each item, counted so that the last one of every history has the place length - 1: [B, T]. */
 function placeOf(mask: Tensor, length: number): Tensor {
-  const fromStart = nn.positions(mask.builder, length)
+  const fromStart = nn.positions(mask.builder, mask.shape[1]!)
   return clip(add(fromStart, sub(length, sum(mask, 1, true))), 0, length)
 }
 
@@ -98,21 +75,22 @@ function places(mask: Tensor, dim: number, length: number): Tensor {
   return gather(vectors, cast(clip(placeOf(mask, length), 0, length - 1), 'int64'))
 }
 
-/** The element of each sequence that is marked: [B, T, d], [B, T] -> [B, d]. */
-function lastOf(x: Tensor, isLast: Tensor): Tensor {
-  return sum(mul(x, unsqueeze(isLast, 2)), 1)
+interface Blocks {
+  readonly mask: Tensor
+  readonly dim: number
+  readonly heads: number
+  /** Of dropout. */
+  readonly rate: number
 }
 
-/** After every item: the next one against 1, the other one against 0; the mean over all items. */
-function pairLoss(states: Tensor, own: Tensor, others: Tensor, mask: Tensor): Tensor {
-  const against = (rows: Tensor, value: number) => {
-    const scores = sum(mul(states, rows), 2) // [B, T]
-    return nn.sigmoidCrossEntropy(scores, add(mul(mask, 0), value))
-  }
-  return div(sum(mul(add(against(own, 1), against(others, 0)), mask)), sum(mask))
-}
-
-/** Cross-entropy of the item that came next among all that are shown. */
-function rankLoss(score: Tensor, others: Tensor): Tensor {
-  return mean(neg(slice(logSoftmax(concat([score, others], 1)), 1, 0, 1)))
+/** As in the authors' program: queries are normed and keys are not, and what is added to is the normed one. */
+function block(x: Tensor, name: string, { mask, dim, heads, rate }: Blocks): Tensor {
+  const attention = new nn.SelfAttention({ in: dim, heads, causal: true, project: false, dropout: rate })
+  const queries = nn.layerNorm(x, { name: `${name}.norm_0` })
+  const attended = add(queries, attention.named(`${name}.attention`).forward(queries, { mask, seen: x }))
+  const normed = nn.layerNorm(attended, { name: `${name}.norm_1` })
+  const hidden = nn.linear(normed, { name: `${name}.ffn.0`, out: dim, activation: 'relu' })
+  const kept = nn.dropout(hidden, { name: `${name}.dropout_0`, rate })
+  const out = nn.dropout(nn.linear(kept, { name: `${name}.ffn.1`, out: dim }), { name: `${name}.dropout_1`, rate })
+  return mul(add(normed, out), unsqueeze(mask, 2))
 }

@@ -24,16 +24,16 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
     'auto',
     'hybrid: servers hold rows only, each worker has all dense weights and they are averaged among the workers; needs sync_mode async.',
   ),
-  geo_step: count(
-    100,
+  geo_step: count(100, 1, 'Batches between two exchanges of a geo worker’s rows.'),
+  geo_dense_step: count(
+    5,
     1,
-    'Batches between two exchanges of a geo worker; rows that most batches train go with the dense weights.',
+    'Batches between two exchanges of rows that two batches or more have trained since the last; with geo_delta: share of dense weights, instead.',
   ),
-  geo_dense_step: count(5, 1, 'Batches between two exchanges of the dense weights of a geo worker.'),
   geo_delta: choice(
     GEO_DELTAS,
     'whole',
-    'whole: a geo worker brings in all changes of rows, and dense weights are averaged; share: of all changes one of as many parts as there are workers, the rest later, which is Paddle’s rule.',
+    'whole: a geo worker brings in all changes of rows, and servers train the dense weights, whose gradients go there with every batch; share: of all changes one of as many parts as there are workers, the rest later, which is Paddle’s rule.',
   ),
   max_staleness: optionalCount(
     0,
@@ -90,13 +90,13 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
     expected: 'seconds from 1 to 86400',
   }),
   snapshot_interval: z
-    .union([z.int().min(1), z.string().regex(/^\d+(\.\d+)?\s*s$/)])
+    .union([z.int().min(0), z.string().regex(/^\d+(\.\d+)?\s*s$/)])
     .optional()
     .meta({
       description:
-        'Saves the whole job inside an epoch into model_save_path every so many batches of a process, or seconds (`60s`): --resume goes on there. Unset: after each epoch alone.',
+        'Saves the whole job inside an epoch into model_save_path every so many batches of a process, or seconds (`60s`): --resume, and a launcher whose processes die, go on there. Unset: 60s with servers and among ranks, in one process after each epoch alone; 0: nowhere inside an epoch.',
       example: '60s',
-      expected: 'a number of batches like 1000, or seconds like 60s',
+      expected: 'a number of batches like 1000, seconds like 60s, or 0',
     }),
   replicated_table_mb: count(
     256,
@@ -127,6 +127,14 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
   batch_size: optionalCount(1, 'Batch size of the offline evaluation.', 512),
 })
 
+export const ON_LATE_DATA = ['wait', 'skip', 'stop'] as const
+export const EVALUATE = ['before', 'next', 'none'] as const
+export const STREAM_ENDS = ['wait', 'stop'] as const
+export const DELTA_FORMATS = ['paddle', 'oarfish', 'both'] as const
+export type DeltaFormat = (typeof DELTA_FORMATS)[number]
+export const DELTA_ROWS = ['float32', 'int8'] as const
+export type DeltaRows = (typeof DELTA_ROWS)[number]
+
 const day = (description: string, example: string) =>
   z
     .string()
@@ -135,20 +143,69 @@ const day = (description: string, example: string) =>
     .meta({ description, example, expected: 'a day as YYYYMMDD' })
 
 export const ONLINE = group('Online training', 'Data in `<train_data_dir>/<day>/<HHMM>/`, trained pass by pass.', {
-  start_day: day('First day.', '20190720'),
-  end_day: day('Last day.', '20190722'),
+  start_day: day('First day: a config that has it trains day by day, see guide/online-training.md.', '20190720'),
+  end_day: day('Last day; unset: training goes on for ever.', '20190722'),
   split_interval: count(5, 1, 'Minutes of data in a folder.'),
   split_per_pass: count(1, 1, 'Folders in a pass.'),
   checkpoint_per_pass: count(6, 1, 'Passes between two checkpoints.'),
   save_delta_frequency: count(6, 1, 'Passes between two delta models.'),
   save_first_base: flag(false, 'Save a base model before the first pass.'),
-  data_donefile: text('', 'File whose presence says that a folder is complete; empty: do not wait.'),
+  data_donefile: text('', 'File whose presence says that a folder is complete; empty: a folder is when it has a file.'),
   data_sleep_second: count(10, 1, 'Seconds between two looks for the done file.'),
   prefetch: flag(false, 'Load the next pass while training this one.'),
   train_thread_num: count(12, 1, 'Trainer threads.'),
   shuffle_thread_num: count(12, 1, 'Threads of the global shuffle.'),
   preload_thread_num: count(12, 1, 'Threads that load a pass.'),
   infer_data_dir: optionalText('Evaluation data, relative to the yaml.', 'data/test'),
+  on_late_data: choice(
+    ON_LATE_DATA,
+    'wait',
+    'When the data of a pass are not there after data_wait_minutes: wait on and say so, skip = train what there is, or stop.',
+  ),
+  data_wait_minutes: z.number().positive().default(60).meta({
+    description: 'Minutes after which the data of a pass are late.',
+    expected: 'a number of minutes above 0',
+  }),
+  evaluate: choice(
+    EVALUATE,
+    'before',
+    'Whether each pass judges the model before it trains on it: before = as PaddleRec does; next = also noted as the result of the pass before it, in evaluation.jsonl; none.',
+  ),
+  delta_format: choice(
+    DELTA_FORMATS,
+    'both',
+    'How base and delta models are written: Paddle’s text, Oarfish’s files, which `oarfish serve --follow` reads, or both.',
+  ),
+  delta_rows: choice(
+    DELTA_ROWS,
+    'float32',
+    'Rows of Oarfish’s deltas: as they are, or int8 = a byte a value with scale and offset by row, whose error the delta states.',
+  ),
+  keep_days: count(
+    0,
+    0,
+    'Days whose models are kept; older ones are removed, but for what a kept base or delta needs; 0 = all.',
+  ),
+  keep_versions: count(
+    0,
+    0,
+    'Published base and delta models that are kept, newest first, under the same rule; 0 = all.',
+  ),
+  watch: flag(
+    false,
+    'Train what comes into train_data_dir, a folder whose files appear and grow, as a stream: without start_day.',
+  ),
+  stream_pass_seconds: count(60, 1, 'Seconds after which a pass of a stream that has records ends.'),
+  stream_pass_records: count(
+    0,
+    0,
+    'Records of a pass of a stream at most: one that has them ends at once; 0 = no limit.',
+  ),
+  stream_end: choice(
+    STREAM_ENDS,
+    'wait',
+    'At the end of a stream: wait for more for ever, or stop = train what is there at once, and end.',
+  ),
   need_train_dump: flag(false, 'Dump fields while training.'),
   need_infer_dump: flag(false, 'Dump fields while evaluating.'),
   train_dump_fields_dir: text('', 'Folder of the fields dumped while training.'),

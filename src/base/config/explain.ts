@@ -34,12 +34,18 @@ export function formatSettings(settings: Readonly<Record<string, unknown>>): str
 
 const ALWAYS: ReadonlySet<string> = new Set(['Training'])
 
+/** Names of keys that hold secrets, as part of an expression: `token`, `db_password`, `aws_secret_access_key`. */
+export const SECRET_KEYS = String.raw`fs_ugi|\w*(?:passwd|password|token|secret|(?:secret|access|api|private)_?key)|(?:\w+_)?(?:ak|sk)`
+const SECRET_KEY = new RegExp(`^(?:${SECRET_KEYS})$`, 'i')
+
 const masked = (key: string, value: unknown): unknown => {
   if (key === 'fs_ugi') return '***'
   return key === 'fs_client' && isRecord(value) ? { ...value, passwd: '***' } : value
 }
 
 function flatten(value: unknown, prefix: string): Record<string, unknown> {
+  const name = prefix.slice(prefix.lastIndexOf('.') + 1)
+  if (typeof value === 'string' && SECRET_KEY.test(name)) return { [prefix]: '***' }
   if (!isRecord(value)) return { [prefix]: value }
   return Object.assign({}, ...Object.entries(value).map(([key, item]) => flatten(item, `${prefix}.${key}`)))
 }

@@ -3,7 +3,7 @@
  * Knows nothing of models or data beyond their paths.
  */
 export { type Collective, type GeoDelta, type ScaleLr, SYNC_MODES, type WirePrecision } from './cluster-keys.ts'
-export { explain, formatSettings } from './explain.ts'
+export { explain, formatSettings, SECRET_KEYS } from './explain.ts'
 export { type LoadedConfig, loadConfig } from './load.ts'
 export { MODEL_FILES } from './paths.ts'
 export { CONFIG_CODES, ConfigError, type ConfigProblem } from './problem.ts'

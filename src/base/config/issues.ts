@@ -6,7 +6,7 @@ import type { Fix } from './fix.ts'
 import { placeOf, renameFix, samePath, setFix, valueAt } from './mend.ts'
 import { type ConfigProblem, MOST_PROBLEMS } from './problem.ts'
 import { type Repair, repair } from './repair.ts'
-import { type ConfigSource, overrideAt } from './source.ts'
+import { type ConfigSource, overrideAt, overrideBelow } from './source.ts'
 import { defaultOf, keysOf, metaOf, type Path, schemaAt } from './walk.ts'
 
 export interface IssueContext {
@@ -24,7 +24,9 @@ export interface IssueContext {
 export function problemsOf(issues: readonly z.core.$ZodIssue[], context: IssueContext): ConfigProblem[] {
   const unknown = issues
     .flatMap((issue) =>
-      issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...(issue.path as Path), key]) : [],
+      issue.code === 'unrecognized_keys'
+        ? issue.keys.map((key) => asTyped([...(issue.path as Path), key], context))
+        : [],
     )
     .slice(0, MOST_PROBLEMS)
   const targets = unknown.map((path) => targetOf(path, context))
@@ -39,6 +41,11 @@ export function problemsOf(issues: readonly z.core.$ZodIssue[], context: IssueCo
       return mistyped ? [] : [missingKey(path, context)]
     }),
   ]
+}
+
+/** All of the key where an -o argument goes on below what is unknown: `optimizer.learning_rate` of an unknown `optimizer`. */
+function asTyped(path: Path, { source, base }: IssueContext): Path {
+  return overrideBelow(source, [...base, ...path])?.path.slice(base.length) ?? path
 }
 
 /** The key that was probably meant: of another group, or one of the same group that looks alike. */
@@ -104,11 +111,15 @@ function wrongValue(path: Path, issue: z.core.$ZodIssue, context: IssueContext):
   }
 }
 
+/** Nobody reads such a list written out again for each of its items. */
+const LONG_LIST = 100
+
 /** Takes a key out, or an item out of its list. */
 function leaveOut(full: Path, { source, data, base }: IssueContext): Fix {
   const index = full.at(-1)
   if (typeof index !== 'number') return setFix(source, full, undefined)
   const list = valueAt(data, full.slice(base.length, -1)) as readonly unknown[]
+  if (list.length > LONG_LIST) return { kind: 'advice', text: `take item ${index + 1} out of the list` }
   return setFix(
     source,
     full.slice(0, -1),

@@ -107,7 +107,11 @@ describe('what a config means', () => {
   })
 
   test('a config that ships with the package goes by its PaddleRec name', () => {
-    expect(() => loadConfig({ path: 'paddlerec.models.rank.no_such_model', cwd: folder })).toThrow(/no such file/)
+    const named = (path: string) => loadConfig({ path, cwd: folder }).config
+    expect(named('paddlerec.models.rank.dnn').dir).toMatch(/models\/rank\/dnn$/)
+    expect(named('paddlerec.models.rank.dnn/config_bigdata.yaml').runner.model_save_path).toMatch(/dnn_all$/)
+    expect(() => named('paddlerec.models.rank.no_such_model')).toThrow(/no such file/)
+    expect(() => named('paddlerec.models.rank.dnn/no_such.yaml')).toThrow(/no such file/)
   })
 })
 
@@ -150,11 +154,11 @@ describe('what PaddleRec users write', () => {
 
   test('keys without effect are named once, in one notice a kind', () => {
     const { notices } = load(
-      `${SMALL}  use_xpu: False\n  CE: True\n  need_infer_dump: True\n  prefetch: True\n  sync_mode: async\n  use_gpu: True\n`,
+      `${SMALL}  use_xpu: False\n  CE: True\n  need_infer_dump: True\n  need_train_dump: True\n  sync_mode: async\n  use_gpu: True\n`,
     )
     expect(notices).toEqual([
       'PaddleRec keys that Oarfish does not need: runner.use_xpu, runner.CE',
-      'not in this build yet, without effect on this run: runner.need_infer_dump, runner.prefetch',
+      'not in this build yet, without effect on this run: runner.need_infer_dump, runner.need_train_dump',
     ])
   })
 

@@ -46,7 +46,13 @@ export function loadConfig({ path, overrides = [], cwd = process.cwd() }: LoadCo
   const merged = applyOverrides(written, parsed.overrides, isText)
   const { data, onlyEvaluates, notices: taken } = normalizeConfig(merged)
   const schema = onlyEvaluates ? evaluationSchema : userConfigSchema
-  const { value, problems } = check<UserConfig>({ schema, data, source, base: [], elsewhere })
+  const { value, problems } = check<UserConfig>({
+    schema,
+    data,
+    source,
+    base: [],
+    elsewhere: (path) => elsewhere(path, data),
+  })
   const sound = value ?? salvage(data)
   const found = [
     ...refusals(sound, source),

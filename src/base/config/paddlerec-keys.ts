@@ -7,7 +7,6 @@ export const UNNEEDED = group(
   {
     use_xpu: flag(false, 'Kunlun devices.'),
     use_npu: flag(false, 'Ascend devices.'),
-    use_visual: flag(false, 'VisualDL logs; `--json` and the run’s events hold the same curves.'),
     auc_num: anything('How many AUC states to reset; each metric resets itself.'),
     batch_generator: anything('Read and unused in PaddleRec too.'),
     user_define_reader: anything('Read and unused in PaddleRec too.'),

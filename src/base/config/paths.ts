@@ -7,7 +7,7 @@ import { ConfigError, type ConfigProblem } from './problem.ts'
 import { type ConfigSource, isWritten } from './source.ts'
 
 /** `afs:/…` and the like, which are not looked for on this machine. */
-export const isRemote = (path: string) => /^(afs|hdfs|s3|file):/.test(path)
+export const isRemote = (path: string) => /^(afs|hdfs|s3|file|kafka):/.test(path)
 
 const scripts = (name: string) => ['.ts', '.js', '.mjs'].map((ending) => name + ending)
 
@@ -111,10 +111,11 @@ function whatIsThere(path: string): string {
   return `this is ${stats.isDirectory() ? 'a folder' : 'no plain file'}, expected a config.yaml`
 }
 
-/** The absolute path of the config. `paddlerec.models.rank.dnn` is the folder of that name in this package. */
+/** The absolute path of the config. `paddlerec.models.rank.dnn` is the folder of that name in this package, and `/config_bigdata.yaml` behind it another file of it. */
 export function locateConfig(path: string, cwd: string): string {
-  const shipped = /^paddlerec(\.\w+)+$/.test(path)
-  const absolute = shipped ? packageFile(join(...path.split('.').slice(1), 'config.yaml')) : resolve(cwd, path)
+  const shipped = /^paddlerec((?:\.\w+)+)(?:\/([\w-]+\.yaml))?$/.exec(path)
+  const [, folders = '', file = 'config.yaml'] = shipped ?? []
+  const absolute = shipped ? packageFile(join(...folders.split('.').slice(1), file)) : resolve(cwd, path)
   if (existsSync(absolute) && statSync(absolute).isFile()) return absolute
   const near = nearest(absolute)
   const to = near === undefined ? undefined : shipped ? near : displayPath(near, path, cwd)

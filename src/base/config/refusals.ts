@@ -10,18 +10,12 @@ import { defaultOf, type Path } from './walk.ts'
 interface Refusal {
   readonly key: string
   readonly when: (value: never) => boolean
-  readonly code: 'CONFIG_NOT_IN_BUILD' | 'CONFIG_NOT_SUPPORTED'
+  readonly code: 'CONFIG_NOT_SUPPORTED'
   readonly message: string
   readonly instead?: unknown
 }
 
 const REFUSALS: readonly Refusal[] = [
-  {
-    key: 'start_day',
-    when: () => true,
-    code: 'CONFIG_NOT_IN_BUILD',
-    message: 'this build does not have online training yet; it reads the files of train_data_dir',
-  },
   {
     key: 'with_coordinator',
     when: (value: number) => value !== 0,
@@ -34,9 +28,8 @@ const REFUSALS: readonly Refusal[] = [
 /** Keys whose feature is still to come and whose absence leaves the trained model as it is. */
 // biome-ignore format: a list
 const WITHOUT_EFFECT: readonly string[] = [
-  'dump_fields', 'dump_param', 'end_day', 'example_count_method', 'fs_client',
-  'need_dump', 'need_infer_dump', 'need_train_dump', 
-  'prefetch', 'runner_result_dump_path',
+  'dump_fields', 'dump_param', 'example_count_method', 'need_dump', 'need_infer_dump', 'need_train_dump',
+  'runner_result_dump_path',
 ]
 
 export function refusals(user: UserConfig, source: ConfigSource): ConfigProblem[] {
@@ -76,14 +69,13 @@ export function buildNotices(user: UserConfig, source: ConfigSource): string[] {
   ]
 }
 
-/** Keys of table_parameters that are for caches, disks, converters and GPUs. */
+/** Keys of table_parameters that are for caches, converters and GPUs. */
 function tableKeysWithoutEffect({ table_parameters }: UserConfig): string[] {
   return Object.entries(table_parameters).flatMap(([table, parameters]) => {
     const { accessor = {}, ...own } = parameters
     const ctr = accessor.ctr_accessor_param ?? {}
     const written = [
       ...TABLE_KEYS.filter((key) => own[key] !== undefined),
-      ...(own.table_class === 'SSDSparseTable' ? ['table_class: SSDSparseTable'] : []),
       ...(accessor.table_accessor_save_param ? ['accessor.table_accessor_save_param'] : []),
       ...CTR_KEYS.filter((key) => ctr[key] !== undefined).map((key) => `accessor.ctr_accessor_param.${key}`),
     ]

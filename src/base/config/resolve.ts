@@ -1,6 +1,7 @@
 /** @file From a checked UserConfig to the JobConfig that runs: paths absolute, linked keys settled, frozen; the same for a run that a program describes. */
 import { existsSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { processEnv } from '../env/index.ts'
 import { isRecord } from './override.ts'
 import { ZOO } from './paddlerec-keys.ts'
 import { isRemote, readerFile } from './paths.ts'
@@ -133,11 +134,12 @@ export function substitute(value: unknown, workspace: string): unknown {
 
 const BESIDE_YAML = ['train_data_dir', 'test_data_dir', 'infer_data_dir', 'data_dir'] as const
 const IN_CWD = [
-  'model_save_path',
   'model_init_path',
   'infer_load_path',
   'warmup_model_path',
   'init_model_path',
+  'run_dir',
+  'tensorboard',
 ] as const
 
 function pathsOf(runner: RunnerKeys, { cwd, dir }: { cwd: string; dir: string }): RunnerKeys {
@@ -148,7 +150,10 @@ function pathsOf(runner: RunnerKeys, { cwd, dir }: { cwd: string; dir: string })
     if (path === undefined || path === '') return []
     return [[key, Array.isArray(path) ? path.map(one) : one(path)]]
   }
-  return { ...runner, ...Object.fromEntries([...BESIDE_YAML.flatMap(absolute(dir)), ...IN_CWD.flatMap(absolute(cwd))]) }
+  // Where pods of a job come and go, what it saves is kept elsewhere than its other files.
+  const saves = absolute(processEnv()['OARFISH_SAVE_ROOT'] || cwd)('model_save_path')
+  const paths = [...BESIDE_YAML.flatMap(absolute(dir)), ...IN_CWD.flatMap(absolute(cwd)), ...saves]
+  return { ...runner, ...Object.fromEntries(paths) }
 }
 
 function zooKeys(runner: RunnerKeys): Record<string, unknown> {

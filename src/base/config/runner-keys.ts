@@ -188,6 +188,29 @@ export const SAVING = group('Saving and loading', 'Where models go and come from
     'model_output',
     'Folder for saved models, `<epoch>/` each, relative to the working folder; empty: nothing is saved.',
   ),
+  use_visual: flag(
+    false,
+    'Write the curves as event files that TensorBoard and VisualDL open: into `tensorboard`, else into `tensorboard/` of the run folder.',
+  ),
+  tensorboard: optionalText(
+    'Folder of such event files, relative to the working folder; stands above `use_visual`.',
+    'tensorboard',
+  ),
+  mlflow: z
+    .url({ protocol: /^https?$/ })
+    .optional()
+    .meta({
+      description:
+        'Address of an MLflow server that gets settings, metrics and the end of each run; a server that is away holds nobody up. `MLFLOW_TRACKING_TOKEN`, or `MLFLOW_TRACKING_USERNAME` and `MLFLOW_TRACKING_PASSWORD`, are sent along.',
+      example: 'http://127.0.0.1:5000',
+      expected: 'an address such as http://127.0.0.1:5000',
+    }),
+  mlflow_experiment: optionalText('Its experiment there; unset: the name of the model folder.', 'ctr'),
+  run_dir: z.string().optional().meta({
+    description:
+      'Folder of run folders, `<name>/` each: configuration, events and curves of every run, which `oarfish dashboard` and `oarfish runs` show; relative to the working folder, empty: none. Unset: `runs` beside `model_save_path`.',
+    example: 'runs',
+  }),
   keep_checkpoints: count(0, 0, 'How many saved epochs to keep, newest first; 0 = all.'),
   model_init_path: optionalText(
     'Saved model to start from, relative to the working folder: weights and, where the optimizer is the same, its state.',

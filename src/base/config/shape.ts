@@ -1,5 +1,6 @@
 /** @file What is wrong with a yaml as a whole: not a map, a PaddleRec 1.x config, keys that lost their group; and where keys belong that stand in the wrong one. */
 import { isMap, isScalar, isSeq, type Node, type Pair } from 'yaml'
+import { isRecord } from './override.ts'
 import type { ConfigProblem } from './problem.ts'
 import { runnerSchema, userConfigSchema } from './schema.ts'
 import { type ConfigSource, findNode, lineStart, valueSpan } from './source.ts'
@@ -46,13 +47,25 @@ export function shapeProblem(source: ConfigSource): ConfigProblem | undefined {
 
 const isKnown = ({ key }: { readonly key: unknown }) => isScalar(key) && elsewhere([String(key.value)]) !== undefined
 
-/** Where a key belongs that stands in the wrong group or has the name it bears in other tools. */
-export function elsewhere(path: Path): Path | undefined {
-  const key = String(path.at(-1))
-  if (path.length > 2 || (path.length === 2 && path[0] !== 'runner')) return undefined
+/** Where a key belongs that stands in the wrong group or has the name it bears in other tools; `data` is what the config says. */
+export function elsewhere(path: Path, data?: unknown): Path | undefined {
+  const [first, ...rest] = (path[0] === 'runner' && path.length === 2 ? path.slice(1) : path).map(String)
+  if (first === undefined || (rest.length > 0 && keysOf(userConfigSchema).includes(first))) return undefined
+  const key = rest.at(-1) ?? first
   if (keysOf(runnerSchema).includes(key)) return ['runner', key]
   if (keysOf(userConfigSchema).includes(key)) return [key]
-  return Object.hasOwn(OTHER_NAMES, key) ? OTHER_NAMES[key] : undefined
+  const other = Object.hasOwn(OTHER_NAMES, first) ? OTHER_NAMES[first] : undefined
+  const name = rest.length > 0 ? key : String(other?.at(-1) ?? key)
+  return ownKey(data, name) ?? (other && [...other, ...rest])
+}
+
+/** Where this config has such a hyper-parameter: models name and group theirs as they like. */
+function ownKey(data: unknown, key: string): Path | undefined {
+  const own = isRecord(data) ? data['hyper_parameters'] : undefined
+  if (!isRecord(own)) return undefined
+  if (Object.hasOwn(own, key)) return ['hyper_parameters', key]
+  const group = Object.keys(own).find((name) => isRecord(own[name]) && Object.hasOwn(own[name], key))
+  return group === undefined ? undefined : ['hyper_parameters', group, key]
 }
 
 const OTHER_NAMES: Readonly<Record<string, Path>> = {

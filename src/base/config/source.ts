@@ -55,12 +55,21 @@ export function findPair({ document }: ConfigSource, path: Path): FoundPair | un
       continue
     }
     if (!isMap<Node, Node | null>(node)) return undefined
-    const pair = node.items.findLast(({ key }) => keyName(key) === String(step))
+    const pair = lastPair(node, step)
     if (!pair) return undefined
     found = { pair, map: node }
     node = pair.value
   }
   return found
+}
+
+/** Pairs of a map by name, once it was asked: a hundred problems among thousands of keys are each looked up a few times. */
+const PAIRS = new WeakMap<YAMLMap, ReadonlyMap<string, Pair<Node, Node | null>>>()
+
+function lastPair(map: YAMLMap<Node, Node | null>, step: string | number): Pair<Node, Node | null> | undefined {
+  const pairs = PAIRS.get(map) ?? new Map(map.items.map((pair) => [keyName(pair.key), pair]))
+  PAIRS.set(map, pairs)
+  return pairs.get(String(step))
 }
 
 /** The node at a path, also inside lists. */
@@ -70,7 +79,7 @@ export function findNode({ document }: ConfigSource, path: Path): Node | undefin
     node = isAlias(node) ? node.resolve(document) : node
     if (isSeq(node)) node = node.items[step as number]
     else if (isMap<Node, Node | null>(node)) {
-      node = node.items.findLast(({ key }) => keyName(key) === String(step))?.value
+      node = lastPair(node, step)?.value
     } else return undefined
   }
   return (node as Node | null | undefined) ?? undefined

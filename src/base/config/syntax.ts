@@ -26,10 +26,11 @@ function surprise({ document, text }: ConfigSource): ConfigProblem | undefined {
   let problem: ConfigProblem | undefined
   const anchors = new Map<string, Node>() // as they come: an alias asked by itself looks through the whole document
   const meant = (node: unknown) => (isAlias(node) ? anchors.get(node.source) : node)
+  const name = (node: Node | null) => {
+    if (node && !isAlias(node) && node.anchor !== undefined) anchors.set(node.anchor, node)
+  }
   visit(document, {
-    Value(_key, node) {
-      if (node.anchor !== undefined) anchors.set(node.anchor, node)
-    },
+    Value: (_key, node) => name(node),
     Alias(_key, alias) {
       if (anchors.has(alias.source)) return undefined
       const [from, to] = [alias.range![0], alias.range![1]]
@@ -39,6 +40,7 @@ function surprise({ document, text }: ConfigSource): ConfigProblem | undefined {
     },
     Pair(_key, pair) {
       const { key, value } = pair as Pair<Node | null, Node | null>
+      for (const node of [key, value]) name(node) // `&a <<: *a` means its own key
       const wrong = key && wrongPair(key, value, meant)
       if (!wrong) return undefined
       const [from, end] = [key.range![0], (value ?? key).range![1]]

@@ -1,6 +1,6 @@
 /** @file `table_parameters`: accessor, optimizer rule and storage of a parameter server's sparse table, by table name. */
 import { z } from 'zod'
-import { UserError } from '../util/index.ts'
+import { SIZE, UserError } from '../util/index.ts'
 
 const described = <T extends z.ZodType>(schema: T, description: string) => schema.optional().meta({ description })
 const number = (description: string) => described(z.number(), description)
@@ -15,6 +15,7 @@ export const TABLE_CLASSES = [
   'MemorySparseGeoTable',
   'CommonSparseTable',
 ] as const
+export const EVICTION_KINDS = ['lru', 'score', 'unseen_days'] as const
 export const ACCESSOR_CLASSES = ['SparseAccessor', 'CtrCommonAccessor', 'CtrDoubleAccessor', 'CtrDymfAccessor'] as const
 export const SGD_RULES = [
   'SparseNaiveSGDRule',
@@ -95,7 +96,22 @@ const accessor = z.strictObject({
 })
 
 export const tableParameters = z.strictObject({
-  table_class: oneOf(TABLE_CLASSES, 'Where rows live.'),
+  table_class: oneOf(
+    TABLE_CLASSES,
+    'Where rows live. SSDSparseTable: those that memory_limit leaves no room for on a disk.',
+  ),
+  memory_limit: described(
+    z.string().regex(SIZE),
+    'The most memory of this table in a process, index and buffers included: `512MB`, `4GB`. What does not fit goes to the disk (SSDSparseTable: half of the memory of the host or container) or, of other tables, is given up, those wanted least first (no limit).',
+  ),
+  ssd_path: described(
+    z.string().min(1),
+    'A folder on a local disk for the rows of an SSDSparseTable, relative to the working folder (model_save_path, or the temporary folder).',
+  ),
+  eviction: oneOf(
+    EVICTION_KINDS,
+    'Which rows leave memory first: lru, those not wanted for longest; score or unseen_days, those of least score or longest unseen (tables with an accessor) (lru).',
+  ),
   shard_num: described(z.int().min(1), 'Logical shards of the table and its files (1000).'),
   compress_in_save: flag('Write .gz files.'),
   enable_sparse_table_cache: flag('Keep the hottest rows as a cache model.'),

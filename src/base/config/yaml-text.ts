@@ -1,6 +1,8 @@
 /** @file The one way yaml comes in: what is too large, too deep, or grows when its aliases are followed is refused before it is read. */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs'
 import {
+  Composer,
+  type CST,
   type Document,
   isAlias,
   isMap,
@@ -10,11 +12,12 @@ import {
   LineCounter,
   type Node,
   type ParseOptions,
-  parseDocument,
+  Parser,
+  YAMLParseError,
 } from 'yaml'
 
-/** Larger than any config by a factor of a hundred, and parsed in a fraction of a second. */
-export const YAML_LIMITS = { bytes: 256 * 1024, levels: 64, aliases: 200, nodes: 100_000 } as const
+/** Larger than any config by a factor of a hundred, and parsed in half a second: what a parser does is by tokens (words, brackets, commas), not by bytes. */
+export const YAML_LIMITS = { bytes: 256 * 1024, levels: 64, tokens: 80_000, aliases: 200, nodes: 100_000 } as const
 
 /** What a yaml must not be, and where that is seen. */
 export class YamlRefusal extends Error {
@@ -54,14 +57,40 @@ export interface ParsedYaml {
 export function parseYaml(text: string, options: ParseOptions & { readonly merge?: boolean } = {}): ParsedYaml {
   if (text.length > YAML_LIMITS.bytes)
     throw new YamlRefusal(`this yaml has ${text.length} characters, and ${YAML_LIMITS.bytes} are the most`, '')
-  checkDepth(text)
+  checkTokens(text)
   const lines = new LineCounter()
-  const document = withoutStacks(() =>
-    parseDocument(text, { lineCounter: lines, prettyErrors: false, logLevel: 'error', ...options }),
-  )
+  const document = withoutStacks(() => firstDocument(text, lines, options))
   if (document.errors.length === 0) checkNodes(document, text)
   return { document, lines }
 }
+
+/** As parseDocument does it, which reads a text to its end though it is wrong from the start. */
+function firstDocument(text: string, lines: LineCounter, options: ParseOptions & { readonly merge?: boolean }) {
+  const tokens = untilWrong(new Parser(lines.addNewLine).parse(text))
+  const composer = new Composer({ lineCounter: lines, prettyErrors: false, logLevel: 'error', ...options })
+  let document: Document | undefined
+  for (const next of composer.compose(tokens, true, text.length)) {
+    if (document) {
+      const [from, to] = next.range
+      document.errors.push(new YAMLParseError([from, to], 'MULTIPLE_DOCS', 'A config is one document'))
+      break
+    }
+    document = next
+  }
+  return document!
+}
+
+/** Only the first error is told: what comes once a document has ended in one is not looked at. */
+function* untilWrong(tokens: Iterable<CST.Token>): Iterable<CST.Token> {
+  for (const token of tokens) {
+    yield token
+    if (!OF_A_STREAM.has(token.type)) return
+  }
+}
+
+const OF_A_STREAM: ReadonlySet<string> = new Set([
+  ...['document', 'directive', 'byte-order-mark', 'doc-end', 'comment', 'newline', 'space'],
+])
 
 /** A text that is no yaml can have an error a character, and most of what an error costs is its stack, which nobody reads. */
 function withoutStacks<T>(work: () => T): T {
@@ -81,14 +110,15 @@ export function parseYamlValue(text: string): unknown {
   return document.toJS({ maxAliasCount: -1 }) // checkNodes has counted
 }
 
-/** By its tokens alone: the parser and all that follows it call themselves once a level. */
-function checkDepth(text: string): void {
+/** How many tokens, and how deep: the parser and all that follows it call themselves once a level. */
+function checkTokens(text: string): void {
   // No more levels than brackets, dashes, different indentations and colons of one line: of most configs that is all there is to ask.
   const openers = text.match(/[[{]|[-?]\s/g)?.length ?? 0
   const colons = text.split('\n').reduce((most, line) => Math.max(most, line.split(/:\s/).length), 0)
-  if (openers + colons + new Set(text.match(/^ */gm)).size < YAML_LIMITS.levels) return
+  if (openers + colons + new Set(text.match(/^ */gm)).size < YAML_LIMITS.levels && text.length < YAML_LIMITS.tokens)
+    return
   const columns: number[] = [] // of the block collections that are open
-  let [flow, at, lineStart, inLine] = [0, 0, 0, 0]
+  let [tokens, flow, at, lineStart, inLine] = [0, 0, 0, 0, 0]
   for (const token of new Lexer().lex(text)) {
     const kind = token.length === 1 ? token : ''
     if (kind === '[' || kind === '{') flow++
@@ -102,6 +132,8 @@ function checkDepth(text: string): void {
     if (flow + columns.length + inLine > YAML_LIMITS.levels)
       throw new YamlRefusal(`more than ${YAML_LIMITS.levels} levels, one inside the other`, text, at)
     if (CONTROL.has(token)) continue
+    if (!BLANK.test(token) && ++tokens > YAML_LIMITS.tokens)
+      throw new YamlRefusal(`more than ${YAML_LIMITS.tokens} words, brackets and commas`, text, at)
     const newline = token.lastIndexOf('\n')
     if (newline >= 0) [lineStart, inLine] = [at + newline + 1, 0]
     at += token.length
@@ -110,6 +142,8 @@ function checkDepth(text: string): void {
 
 /** Marks of the lexer, which stand for no text: byte order mark, document, end of a flow, scalar. */
 const CONTROL: ReadonlySet<string> = new Set(['\u{FEFF}', '\x02', '\x18', '\x1f'])
+
+const BLANK = /^[\s#]/
 
 const indentAt = (text: string, lineStart: number) => /[ ]*/.exec(text.slice(lineStart, lineStart + 4096))![0].length
 
@@ -131,7 +165,7 @@ function checkNodes(document: Document, text: string): void {
     if (anchor !== undefined) anchors.set(anchor, node as Node)
     if (NO_SETTING.test(tag))
       throw new YamlRefusal(`!!${tag.split(':').at(-1)} is no kind of setting`, text, range?.[0], range?.[1])
-    sizes.set(node, 'open')
+    if (anchor !== undefined) sizes.set(node, 'open')
     let size = 1
     if (isSeq(node)) for (const item of node.items) size = within(size + sizeOf(item), item)
     else if (isMap<Node | null, Node | null>(node))
@@ -139,7 +173,7 @@ function checkNodes(document: Document, text: string): void {
         if (isScalar(key)) checkName(key, text)
         size = within(size + sizeOf(key) + sizeOf(value), value ?? key)
       }
-    sizes.set(node, size)
+    if (anchor !== undefined) sizes.set(node, size)
     return size
   }
   const within = (size: number, node: unknown) => {

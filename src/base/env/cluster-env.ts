@@ -83,3 +83,12 @@ export function checkGloo(env: Env): void {
 
 /** Whether the launcher has started this process again, to go on from the last checkpoint. */
 export const startedAgain = (env: Env) => env['OARFISH_RESUME'] === '1'
+
+/** The job of this process, over all its starts, as whoever supervises it knows it; undefined: nobody starts it again under that name. */
+export const jobUid = (env: Env): string | undefined => env['OARFISH_JOB_UID'] || undefined
+
+/** Processes that are started together may be minutes apart, those that are started again are not: their launchers are all there, or will not come. */
+const [START_MS, START_AGAIN_MS] = [5 * 60_000, 60_000]
+
+/** How long the other processes of the job may take to come up. */
+export const startTimeoutOf = (env: Env) => (Number(env['OARFISH_RESTART'] ?? 0) > 0 ? START_AGAIN_MS : START_MS)

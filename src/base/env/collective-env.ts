@@ -19,7 +19,14 @@ export interface CollectiveJob {
   readonly hosts?: readonly string[] | undefined
   /** The listening socket of this rank's port, inherited from the launcher. */
   readonly descriptor?: number | undefined
+  /** The number of this start, where hosts come and go. */
+  readonly membership?: string | undefined
 }
+
+const MEMBERSHIP = 'OARFISH_MEMBERSHIP'
+
+/** Whether ranks of this job come and go. */
+export const isElastic = (env: Env) => Boolean(env[MEMBERSHIP])
 
 /** Undefined without PADDLE_TRAINER_ENDPOINTS: the process trains alone. */
 export function collectiveFromEnv(env: Env): CollectiveJob | undefined {
@@ -36,5 +43,5 @@ export function collectiveFromEnv(env: Env): CollectiveJob | undefined {
   // A rank alone has nobody to keep out.
   const secrets = jobSecrets(endpoints.length > 1 ? env : { ...env, OARFISH_REQUIRE_TOKEN: undefined }, job)
   const descriptor = inheritedSockets(env)[parseEndpoint(endpoints[rank]!)?.port ?? -1]
-  return { rank, endpoints, ...secrets, descriptor }
+  return { rank, endpoints, ...secrets, descriptor, membership: env[MEMBERSHIP] }
 }

@@ -11,8 +11,8 @@ export {
   processEnv,
   refuseTelemetry,
 } from './cluster.ts'
-export { CLUSTER_ENV, type Env, required, startedAgain } from './cluster-env.ts'
-export { collectiveFromEnv } from './collective-env.ts'
+export { CLUSTER_ENV, type Env, jobUid, required, startedAgain, startTimeoutOf } from './cluster-env.ts'
+export { collectiveFromEnv, isElastic } from './collective-env.ts'
 export { parseEndpoint, parseEndpoints, splitList } from './endpoint.ts'
 export { psFlags, silenceSetting } from './ps-flags.ts'
 export { derivedTokenWarning, jobHosts, jobToken, TOKEN_WARNED, tlsSetting, tokenWarning } from './secrets.ts'

@@ -34,7 +34,10 @@ export const PS_FLAGS: readonly PsFlag[] = [
   communicator('max_send_grad_num_before_recv', 'the older name of the one before'),
   communicator('thread_pool_size', 'a server has `runner.server_threads` threads'),
   communicator('send_wait_times', 'nothing waits to be merged'),
-  communicator('is_sgd_optimizer', 'every optimizer runs on the servers (in geo: on the workers)'),
+  communicator(
+    'is_sgd_optimizer',
+    'every optimizer runs on the servers (in geo that of rows on the workers, with `geo_delta: share` all)',
+  ),
   communicator('merge_sparse_grad', 'gradients of one sign are always merged before they travel'),
   communicator('fake_rpc', 'there is no mode without a network: train in one process instead'),
 ]

@@ -19,6 +19,12 @@ export interface Slice {
   readonly auc: number
 }
 
+/** What a process has trained of an epoch. */
+export interface Trained {
+  readonly batches: number
+  readonly samples: number
+}
+
 /** Everything that a run tells while it works, by `kind`. */
 export type Event =
   /** A run begins; `settings` is the resolved configuration worth showing, by dotted key (`runner.epochs`). */
@@ -48,12 +54,16 @@ export type Event =
       readonly epoch: number
       readonly batch: number
       readonly samples: number
+      /** Of `batch` and `samples`, what had been trained where this goes on inside an epoch. */
+      readonly before?: Trained | undefined
       readonly fraction: number
       readonly metrics: Metrics
       readonly readerSecondsPerBatch: number
       readonly secondsPerBatch: number
       readonly samplesPerBatch: number
       readonly samplesPerSecond: number
+      /** Where the time of a trainer thread went since the last such event, in seconds a batch. */
+      readonly breakdown?: Readonly<Record<string, number>> | undefined
       /** Metrics that are more than a number, in words, by name. */
       readonly reports?: Readonly<Record<string, string>> | undefined
       /** Their parts, and areas over the batches since the last such event, by PaddleRec 1.x's names. */
@@ -65,6 +75,10 @@ export type Event =
       readonly phase: 'train' | 'infer'
       readonly epoch: number
       readonly samples: number
+      /** Of this process alone, where `samples` are of the whole job. */
+      readonly own?: Trained | undefined
+      /** Of `own`, what had been trained where this goes on inside an epoch. */
+      readonly before?: Trained | undefined
       readonly seconds: number
       readonly samplesPerSecond: number
       readonly metrics: Metrics
@@ -82,6 +96,10 @@ export type Event =
       readonly batch?: number | undefined
       readonly bytes?: number | undefined
       readonly seconds?: number | undefined
+      /** Of these, so long training stood still, where it went on before the end. */
+      readonly pauseSeconds?: number | undefined
+      /** Processor time of all processes: rows looked through and copied, checksums. */
+      readonly workSeconds?: number | undefined
     }
   /** A checkpoint was loaded: to evaluate it, to resume (`epoch` is the last one trained, -1 for none) or to start from it. */
   | {
@@ -150,6 +168,40 @@ export type Event =
       /** Of writing back. */
       readonly seconds: number
     }
+  /** A table with a memory limit at the end of a pass: what is where, and what the pass has asked of memory and disk. */
+  | {
+      readonly kind: 'rows'
+      readonly table: string
+      readonly rows: number
+      readonly memoryRows: number
+      /** Index, filters and buffers included. */
+      readonly memoryBytes: number
+      readonly limitBytes: number
+      readonly diskRows: number
+      readonly diskBytes: number
+      /** Of the rows that batches wanted, those that were in memory already. */
+      readonly hitRate: number
+      /** Rows that were brought from the disk. */
+      readonly misses: number
+      readonly evicted: number
+      /** Of the evicted those that were given up, where there is no disk. */
+      readonly lost: number
+      readonly readSeconds: number
+      /** How long no batch could be handed out, since those under way had all of the memory. */
+      readonly waitedSeconds: number
+      readonly readBytesPerSample: number
+      readonly writtenBytesPerSample: number
+      /** Whether reads pass by the page cache. */
+      readonly isDirect: boolean
+    }
+  /** How far training is behind a stream, when it was looked at. */
+  | {
+      readonly kind: 'stream'
+      readonly stream: string
+      /** What is there and in no pass yet. */
+      readonly lag: number
+      readonly unit: 'records' | 'bytes'
+    }
   /** A process that a launcher supervises changed its state; `exit` says how it ended, in words. */
   | {
       readonly kind: 'process'
@@ -175,7 +227,20 @@ export type Event =
     }
   /** Worth knowing, said once. */
   | { readonly kind: 'notice'; readonly message: string }
-  | { readonly kind: 'warning'; readonly message: string }
+  | {
+      readonly kind: 'warning'
+      readonly message: string
+      /** Something takes far longer than it used to. */
+      readonly stalled?:
+        | {
+            readonly stage: 'start' | 'steps' | 'save' | 'evaluation'
+            readonly seconds: number
+            /** The longest before. */
+            readonly longestSeconds?: number | undefined
+            readonly waitingFor: readonly string[]
+          }
+        | undefined
+    }
   /** Ctrl+C or SIGTERM: the steps under way were finished and training stopped there; `path` holds what --resume goes on from. */
   | {
       readonly kind: 'interrupted'

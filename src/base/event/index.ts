@@ -2,9 +2,10 @@
  * @file Everything a person may want to watch, as one union, and the ways to print it.
  * Knows nothing of who emits.
  */
-export { countCuts, forgetCuts, noteCut } from './cuts-file.ts'
-export type { EpochRecord, Event, EventOf, EventSink, Metrics, ProcessState } from './event.ts'
+
+export type { EpochRecord, Event, EventOf, EventSink, Metrics, ProcessState, Trained } from './event.ts'
 export { jsonlSink } from './jsonl.ts'
+export { forgetNotes, noteForLauncher, readNotes } from './launcher-notes.ts'
 export { paddleSink } from './paddle.ts'
 export { type PsSeen, psLines, psStart, trainResultDict } from './paddle-ps.ts'
 export { paddleTrainerSink } from './paddle-trainer.ts'

@@ -1,6 +1,6 @@
 /** @file Events as PaddlePaddle's first trainer logs them, in glog's form: scripts that look for costs in its log keep working. */
 import { type ByKind, byKind, type Event, type EventOf, type EventSink, type Metrics } from './event.ts'
-import { forecastLines, passText, processText } from './text.ts'
+import { forecastLines, passText, processText, rowsText } from './text.ts'
 
 export interface PaddleTrainerOptions {
   /** Stands in every line: the original has the place in its source there. */
@@ -44,6 +44,8 @@ export function paddleTrainerLines(event: Event, before: EventOf<'batch'> | unde
     forecast: forecastLines,
     passBegin: () => [],
     passEnd: (end) => [passText(end)],
+    rows: (rows) => [rowsText(rows)],
+    stream: () => [], // looked at often: a pass says it
     process: (process) => [processText(process)],
     output: ({ line, echo }) => (echo ? [line] : []),
     notice: ({ message }) => message.split('\n'),

@@ -1,7 +1,7 @@
 /** @file Events as PaddleRec 1.x prints them: progress on standard error, what ends an epoch on standard output. */
 import { type ByKind, byKind, type Event, type EventOf, type EventSink, type Metrics } from './event.ts'
 import { asctime, numpyText, pythonText } from './python-text.ts'
-import { forecastLines, passText, processText } from './text.ts'
+import { forecastLines, passText, processText, rowsText } from './text.ts'
 
 export interface PaddleV1Streams {
   readonly out: (text: string) => void
@@ -75,6 +75,8 @@ export function paddleV1Lines(event: Event, seen: Seen, time: Date): V1Lines {
     forecast: (forecast) => ({ plain: forecastLines(forecast) }),
     passBegin: () => ({}),
     passEnd: (end) => ({ plain: [passText(end)] }),
+    rows: (rows) => ({ plain: [rowsText(rows)] }),
+    stream: () => ({ plain: [] }),
     process: (process) => ({ plain: [processText(process)] }),
     output: ({ line, echo }) => (echo ? { plain: [line] } : {}),
     notice: ({ message }) => ({ plain: message.split('\n') }),

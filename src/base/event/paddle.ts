@@ -3,7 +3,7 @@ import { type ByKind, byKind, type Event, type EventOf, type EventSink, type Met
 import { type PsSeen, psLines, psStart } from './paddle-ps.ts'
 import { asctime, numpyText, pythonText } from './python-text.ts'
 import { summaryLines } from './summary.ts'
-import { forecastLines, passText, processText, sliceLines } from './text.ts'
+import { forecastLines, passText, processText, rowsText, sliceLines } from './text.ts'
 
 export interface PaddleSinkOptions {
   readonly now?: () => Date
@@ -53,6 +53,8 @@ export function paddleLines(event: Event, command: 'train' | 'infer'): readonly 
       `begin_pass cost:${seconds} seconds`,
     ],
     passEnd: (end) => [passText(end)],
+    rows: (rows) => [rowsText(rows)],
+    stream: () => [], // looked at often: a pass says it
     process: (process) => [processText(process)],
     output: ({ line, echo }) => (echo ? [line] : []),
     notice: ({ message }) => message.split('\n'),

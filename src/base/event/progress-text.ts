@@ -1,7 +1,17 @@
 /** @file The words and the bar of a run on a terminal, as pure functions of events and view. */
 import { type ByKind, byKind, type Event, type EventOf, type Metrics } from './event.ts'
 import { summaryLines } from './summary.ts'
-import { clockText, countText, forecastLines, metricText, passText, processText, rateText, sliceLines } from './text.ts'
+import {
+  clockText,
+  countText,
+  forecastLines,
+  metricText,
+  passText,
+  processText,
+  rateText,
+  rowsText,
+  sliceLines,
+} from './text.ts'
 import { remainingSeconds, type View } from './view.ts'
 
 export interface ProgressStyle {
@@ -75,6 +85,8 @@ export function keptText(event: Event, view: View, style: ProgressStyle): string
     forecast: (forecast) => forecastLines(forecast).join('\n'),
     passBegin: () => undefined,
     passEnd: (end) => passText(end),
+    rows: (rows) => rowsText(rows),
+    stream: () => undefined, // looked at often: a pass says it
     process: (process) => processText(process),
     output: ({ line, echo }) => (echo ? line : undefined),
     notice: ({ message }) => message,
@@ -100,13 +112,15 @@ const PERCENT_RANK = 1
 /** The parts in the order they are shown. */
 function partsOf(view: View, batch: EventOf<'batch'>, nowMs: number, digits: number): readonly Part[] {
   const eta = remainingSeconds(view, nowMs)
+  // Beside the loss, what most models are judged by.
+  const second = 'auc' in batch.metrics ? 'auc' : Object.keys(batch.metrics)[1]
   return [
     { rank: 6, text: batch.phase === 'train' ? 'epoch' : 'test' },
     { rank: 0, text: epochText(view, batch.epoch) },
     { rank: PERCENT_RANK, text: `${Math.floor(batch.fraction * 100)}%` },
     { rank: 2, text: rateText(batch.samplesPerSecond) },
     ...Object.entries(batch.metrics).map(([name, value], i) => ({
-      rank: i < 2 ? 3 + i : 7 + i,
+      rank: i === 0 ? 3 : name === second ? 4 : 7 + i,
       text: `${name} ${metricText(value, digits)}`,
     })),
     ...(eta === undefined ? [] : [{ rank: 5, text: `ETA ${clockText(eta)}` }]),

@@ -45,6 +45,11 @@ test('the bar line gives up detail as the terminal narrows', () => {
   `)
 })
 
+test('of many metrics the loss and the AUC stay, wherever the model has it', () => {
+  const metrics = { loss: 0.5, logloss: 0.5, copc: 1, calibration: 1, auc: 0.7 }
+  expect(progressLine({ ...view, batch: batch({ metrics }) }, NOW_MS, 60, PLAIN)).toMatch(/loss 0\.5\S* auc 0\.7.* ETA/)
+})
+
 test('the bar line is never wider than allowed', () => {
   const states = [
     batch(),

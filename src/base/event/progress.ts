@@ -1,6 +1,7 @@
 /** @file Progress on a terminal: one line redrawn in place, epoch summaries kept above it. */
 import type { EventSink } from './event.ts'
 import { keptText, type ProgressStyle, progressLine } from './progress-text.ts'
+import { type Curves, foldCurves, foldWaited, hintLine, NOT_WAITED, plotLines, timeLine } from './run-end.ts'
 import { EMPTY_VIEW, foldView } from './view.ts'
 
 const REDRAW_MS = 100 // at most ten a second
@@ -23,6 +24,8 @@ export interface ProgressSink extends EventSink {
 
 export function progressSink(stream: TerminalStream, style: ProgressStyle): ProgressSink {
   let view = EMPTY_VIEW
+  let curves: Curves = {}
+  let waited = NOT_WAITED
   let shownWidth = 0 // columns of the bar on the screen, 0 when there is none
   let drawnAt = Number.NEGATIVE_INFINITY
   let timer: NodeJS.Timeout | undefined
@@ -59,8 +62,13 @@ export function progressSink(stream: TerminalStream, style: ProgressStyle): Prog
   stream.on('resize', drawSoon)
 
   const sink: EventSink = (event) => {
-    const kept = keptText(event, view, style)
+    const text = keptText(event, view, style)
     view = foldView(view, event, Date.now())
+    curves = foldCurves(curves, event)
+    waited = foldWaited(waited, event)
+    const end =
+      event.kind === 'done' ? [...plotLines(curves, style.unicode), ...timeLine(event), ...hintLine(event, waited)] : []
+    const kept = text === undefined || end.length === 0 ? text : [text, ...end].join('\n')
     if (kept !== undefined) {
       clearTimeout(timer)
       timer = undefined

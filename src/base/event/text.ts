@@ -71,3 +71,18 @@ export function passText({
   const counts = `${countText(rows)} rows, ${countText(newRows)} new, ${sizeText(bytesMoved)} moved`
   return `${which} ended: ${counts}, waited ${waitedSeconds.toFixed(2)} s for its preparation`
 }
+
+/** `table embedding: 20,000,000 rows, 3,100,210 of them in 498.2 MB of memory (limit 512.0 MB); 93.1 % of wanted rows were there, ...` */
+export function rowsText(event: EventOf<'rows'>): string {
+  const { table, rows, memoryRows, memoryBytes, limitBytes, diskRows, diskBytes, hitRate, misses, evicted, lost } =
+    event
+  const memory = `${countText(memoryRows)} of them in ${sizeText(memoryBytes)} of memory (limit ${sizeText(limitBytes)})`
+  if (lost > 0 || diskRows + misses === 0) {
+    const gone = `${countText(lost)} were given up in this pass, those wanted least`
+    return `table ${table}: ${countText(rows)} rows, ${memory}; ${gone}`
+  }
+  const disk = `${countText(diskRows)} on the disk (${sizeText(diskBytes)})`
+  const reads = `${(100 * hitRate).toFixed(1)} % of wanted rows were in memory, ${countText(misses)} were read, ${countText(evicted)} written`
+  const bytes = `${sizeText(event.readBytesPerSample)} read and ${sizeText(event.writtenBytesPerSample)} written a sample`
+  return `table ${table}: ${countText(rows)} rows, ${memory}, ${disk}; ${reads}; ${bytes}`
+}

@@ -1,16 +1,6 @@
 /** @file One writer a folder: a lock file that says whose it is, taken over from owners that are gone, with a number that tells a later owner from an earlier one. */
 import { randomBytes } from 'node:crypto'
-import {
-  closeSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  unlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { linkSync, readFileSync, rmSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -44,6 +34,8 @@ export interface HoldOptions {
   /** Told when it takes a minute to see whether an owner on another host still runs. */
   readonly onWait?: ((message: string) => void) | undefined
   readonly kind: LockKind
+  /** The fence must be larger than this too, which the clock of this host may not be. @default 0 */
+  readonly after?: number | undefined
   /** The lock lies beside the folder, which is replaced as a whole. @default false: in it */
   readonly isBeside?: boolean | undefined
   /** The setting that named the folder, and how to name another. */
@@ -63,7 +55,7 @@ const BEAT_MS = 10_000
 export const SILENT_MS = 60_000
 /** One that has not touched it for so long, whatever the clocks of the hosts show, is not watched. */
 const LONG_SILENT_MS = 10 * 60_000
-const GUARD_MS = 10_000 // taking over takes milliseconds; whoever holds the guard for longer was killed
+const GUARD_MS = 3_000 // taking over takes milliseconds; whoever holds the guard for longer was killed
 const WAIT_MS = 50
 
 /** Rejects with FOLDER_BUSY where another writes there; the folder that the lock lies in must exist. */
@@ -73,7 +65,7 @@ export async function holdFolder(folder: string, options: HoldOptions): Promise<
     : join(folder, LOCK_FILES[options.kind])
   for (let attempt = 0; ; attempt++) {
     const before = readOwner(path)
-    const held = before === undefined ? claim(path, options, 0) : undefined
+    const held = before === undefined ? claim(path, options, options.after ?? 0) : undefined
     if (held) return held
     const owner = readOwner(path)
     if (owner === undefined && attempt < ATTEMPTS) continue
@@ -148,20 +140,24 @@ function claim(path: string, { job, command }: HoldOptions, after: number): Fold
     fence: Math.max(Date.now(), after + 1),
   }
   const text = `${JSON.stringify(owner, undefined, 2)}\n`
-  // Written aside first: whoever sees the lock sees whose it is.
+  return placed(path, text) ? heldLock(path, owner) : undefined
+}
+
+/** Makes a file with its whole content, unless there is one: written aside first, so that whoever sees it sees whose it is. */
+function placed(path: string, text: string): boolean {
   const aside = `${path}.${process.pid}-${randomBytes(4).toString('hex')}`
   try {
     writeFileSync(aside, text, { flag: 'wx', mode: 0o644 })
     linkSync(aside, path)
+    return true
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException
-    if (code === 'EEXIST') return undefined
+    if (code === 'EEXIST') return false
     if (!NO_LINKS.has(code)) throw error
-    if (!created(path, text)) return undefined
+    return created(path, text)
   } finally {
     rmSync(aside, { force: true })
   }
-  return heldLock(path, owner)
 }
 
 /** File systems without hard links. */
@@ -197,14 +193,23 @@ async function takeOver(
 }
 
 function openGuard(guard: string): boolean {
+  if (placed(guard, guardText(process.pid))) return true
+  if (isAbandoned(guard)) rmSync(guard, { force: true })
+  return false
+}
+
+const guardText = (pid: number) => `${pid} ${processStart(pid)} ${processPlace()}`
+
+/** Its owner was killed: known at once of a process here, else by how long ago it was. */
+function isAbandoned(guard: string): boolean {
   try {
-    closeSync(openSync(guard, 'wx'))
-    return true
+    const text = readFileSync(guard, 'utf8')
+    const pid = Number.parseInt(text, 10)
+    if (text.endsWith(` ${processPlace()}`)) return !isRunning(pid) || guardText(pid) !== text
+    return Math.abs(Date.now() - statSync(guard).mtimeMs) > GUARD_MS
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
-    const since = statSync(guard, { throwIfNoEntry: false })?.mtimeMs ?? Date.now()
-    if (Date.now() - since > GUARD_MS) rmSync(guard, { force: true })
-    return false
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return false // it is gone: the next attempt tells
   }
 }
 

@@ -57,8 +57,13 @@ export async function createFile(path: string): Promise<WriteFile> {
 /** A small file for its owner alone, there whole or as it was: written aside with mode 600 from its first byte, then moved. */
 export async function writePrivate(path: string, text: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  const aside = `${path}.${process.pid}`
-  const file = await open(aside, 'w', 0o600)
+  await replaceFile(path, text, 0o600)
+}
+
+/** A small file whose content is the old or the new one at any moment: written aside, on the disk, then moved. */
+export async function replaceFile(path: string, text: string, mode = 0o666): Promise<void> {
+  const aside = `${path}.${process.pid}.part`
+  const file = await open(aside, 'w', mode)
   try {
     await file.writeFile(text)
     await file.sync()
@@ -66,6 +71,7 @@ export async function writePrivate(path: string, text: string): Promise<void> {
     await file.close()
   }
   await rename(aside, path)
+  await syncFolder(dirname(path))
 }
 
 /**
@@ -80,7 +86,7 @@ export async function writeFolder<T>(folder: string, fill: (aside: string) => Pr
   try {
     const result = await fill(aside)
     await chmod(aside, 0o777 & ~process.umask()) // mkdtemp makes folders that others may not read
-    await syncFolder(aside)
+    await syncTree(aside)
     await replaceFolder(aside, folder)
     return result
   } catch (error) {
@@ -126,7 +132,8 @@ export async function makeFolder(path: string): Promise<void> {
 const ATTEMPTS = 3 // another run may put a folder of its own there between the two moves
 
 async function replaceFolder(aside: string, folder: string): Promise<void> {
-  const before = aside.replace('.tmp-', '.old-')
+  // Of its own name alone: a folder above it may have such a name too.
+  const before = join(dirname(aside), basename(aside).replace('.tmp-', '.old-'))
   for (let attempt = 1; ; attempt++) {
     await rename(folder, before).catch(ignoreMissing)
     try {
@@ -147,10 +154,41 @@ async function replaceFolder(aside: string, folder: string): Promise<void> {
 async function removeStale(folder: string): Promise<void> {
   const names = await readdir(dirname(folder))
   const stale = names.filter((name) => {
-    if (!name.startsWith(`${basename(folder)}.tmp-${hostname()}-`)) return false
-    return !isRunning(Number(name.slice(`${basename(folder)}.tmp-${hostname()}-`.length).split('-')[0]))
+    const found = LEFT.exec(name)
+    if (found?.[1] !== basename(folder) || !found[2]!.startsWith(`${hostname()}-`)) return false
+    return !isRunning(Number(found[2]!.slice(hostname().length + 1)))
   })
   await Promise.all(stale.map((name) => rm(join(dirname(folder), name), { recursive: true, force: true })))
+}
+
+/** Name, host and process of a folder that was being written, or was to be removed, when its writer was cut off. */
+const LEFT = /^(.+)\.(?:tmp|old)-(.+-\d+)-\w+$/
+const LEFT_FILE = /\.(\d+)(?:\.part|-[0-9a-f]{8})$/
+
+/** What writers of a folder that were cut off have left in it: whoever calls has the folder's lock. */
+export async function removeLeftovers(folder: string): Promise<void> {
+  const names = await readdir(folder)
+  const isLeft = (name: string) => {
+    const file = LEFT_FILE.exec(name)
+    return file ? !isRunning(Number(file[1])) : LEFT.test(name)
+  }
+  const left = names.filter(isLeft)
+  await Promise.all(left.map((name) => rm(join(folder, name), { recursive: true, force: true })))
+}
+
+/** Files too: who filled the folder need not have flushed them, and a name on the disk must not lead to nothing. */
+async function syncTree(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) await syncTree(path)
+    else if (entry.isFile()) await syncFile(path)
+  }
+  await syncFolder(folder)
+}
+
+async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r')
+  await file.sync().finally(() => file.close())
 }
 
 /** Makes names in a folder last. Windows has no such call and refuses to open a folder. */

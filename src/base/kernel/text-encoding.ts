@@ -43,9 +43,9 @@ type Take = (bytes: number) => number
 
 const KINDS = { copy: 0, hash: 1, vocabulary: 2, bucketise: 3, number: 4, cross: 5 } as const
 const FILLS = { same: 0, sparse: 1, dense: 2 } as const
-const HEAD_BYTES = 48
+const HEAD_BYTES = 52
 const MOVE_BYTES = 12
-const OP_BYTES = 48
+const OP_BYTES = 56
 const FILL_BYTES = 32
 const PAIR_BYTES = 16
 
@@ -70,6 +70,7 @@ export function placeEncoding(
   const inPlace = isInPlace(encoding.sparse, shift)
   const moves = movesOf(encoding.sparse, inPlace ? shift : undefined)
   const fills = fillsOf(encoding.dense, raw, take)
+  const hasIds = fills.some(({ kind }) => kind === 'sparse')
   const slots = encoding.sparse.length
   const offsets = (count: number) => take((count + 1) * 4)
   const list = (count: number, bytes: number) => {
@@ -98,7 +99,7 @@ export function placeEncoding(
         filled.from,
         filled.end,
       ]
-      new Uint32Array(buffer, at, HEAD_BYTES / 4).set([slots, Number(inPlace), ...ranges, ...lines])
+      new Uint32Array(buffer, at, HEAD_BYTES / 4).set([slots, Number(inPlace), ...ranges, ...lines, Number(hasIds)])
       new Uint32Array(buffer, lines[2], Math.max(raw.sparse, slots) + 1).forEach((_, i, ones) => {
         ones[i] = 8 * i
       })
@@ -168,7 +169,7 @@ const hashingOf = (source: SignSource): Hashing | undefined =>
 
 function dataBytes(source: SignSource): number {
   const boundaries = boundariesOf(source)
-  if (boundaries) return boundaries.length * 8
+  if (boundaries) return boundaries.length * 12 // as float64, and behind them as float32
   if (source.kind === 'cross') return source.of.length * 4
   return source.kind === 'vocabulary' ? tableSize(source.places.size) * PAIR_BYTES : 0
 }
@@ -194,9 +195,23 @@ function writeOp(
     new BigUint64Array(buffer, at + 32, 1)[0] = BigInt(hashing.buckets)
     new Float64Array(buffer, at + 40, 1)[0] = 1 / hashing.buckets
   }
-  if (boundaries) new Float64Array(buffer, data, boundaries.length).set(boundaries)
+  if (boundaries) {
+    const thresholds = data + 8 * boundaries.length
+    new Float64Array(buffer, data, boundaries.length).set(boundaries)
+    new Float32Array(buffer, thresholds, boundaries.length).set(boundaries.map(nextFloat))
+    new Uint32Array(buffer, at + 48, 1)[0] = thresholds
+  }
   if (source.kind === 'cross') new Uint32Array(buffer, data, source.of.length).set(source.of)
   if (source.kind === 'vocabulary') writePlaces(new BigUint64Array(buffer, data, 2 * (mask + 1)), source.places)
+}
+
+/** The first float32 that is not below a number. */
+function nextFloat(value: number): number {
+  const near = Float32Array.of(value)
+  if (near[0]! >= value) return near[0]!
+  const bits = new Int32Array(near.buffer)
+  bits[0] = near[0] === 0 ? 1 : bits[0]! + (near[0]! > 0 ? 1 : -1)
+  return near[0]!
 }
 
 /** Pairs of id and place; a place of 0 is free. */

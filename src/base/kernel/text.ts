@@ -1,6 +1,6 @@
 /** @file Binding of the text kernel: one thread's parser over a private memory that holds the text and the parsed columns. */
 import { readFileSync } from 'node:fs'
-import { packageFile, UserError } from '../util/index.ts'
+import { packageFile } from '../util/index.ts'
 import { pagesFor } from './load.ts'
 import { layOutText, STATE, type TextLayout, type TextRules, type TextSlot } from './text-layout.ts'
 
@@ -21,7 +21,8 @@ export const TEXT_ERRORS = [
   'tooShort',
   'tooLong',
 ] as const
-export type TextErrorKind = (typeof TEXT_ERRORS)[number]
+/** `crossed` is found where room is made, not by the kernel. */
+export type TextErrorKind = (typeof TEXT_ERRORS)[number] | 'crossed'
 
 export interface TextError {
   readonly kind: TextErrorKind
@@ -76,8 +77,8 @@ interface TextExports {
 /** What the kernel's own constants may take at the start of memory. */
 const STATIC_BYTES = 8 * 1024
 
-/** Half a gigabyte of them, more than any model trains on. */
-const MAX_LINE_SIGNS = 2 ** 26
+/** Signs of one line or request with its crosses: 128 MB of them, more than any model trains on. */
+export const MOST_CROSSED = 2 ** 24
 
 /** A parser for `capacity` bytes of text at a time: also the longest line it can hold. `skipBad` counts bad lines and goes on. */
 export function createTextParser(slots: readonly TextSlot[], capacity: number, rules: TextRules = {}): TextParser {
@@ -96,7 +97,10 @@ export function createTextParser(slots: readonly TextSlot[], capacity: number, r
     const result = readResult(views.state, status, layout.text)
     if (result.status !== 'full' || result.samples > 0) return result
     // A raw line always fits; one whose slots are crossed may not.
-    views = withRoom(memory, layout, views)
+    const wanted = field(views.state, 'wanted')
+    if (wanted > MOST_CROSSED)
+      return { ...result, status: 'bad', error: { kind: 'crossed', position: result.position, slot: 0, count: wanted } }
+    views = withRoom(memory, layout, wanted)
     return parse(format, from, to)
   }
   return {
@@ -129,14 +133,8 @@ export function createTextParser(slots: readonly TextSlot[], capacity: number, r
 }
 
 /** Makes room for twice the signs that a line makes, so that others like it fit too. */
-function withRoom(memory: WebAssembly.Memory, layout: TextLayout, { state }: Views): Views {
-  const wanted = field(state, 'wanted')
-  if (wanted > MAX_LINE_SIGNS)
-    throw new UserError(`Crosses make more than ${MAX_LINE_SIGNS} signs of one line.`, {
-      code: 'DATA_SAMPLE',
-      hint: 'Cross slots with fewer signs in a sample.',
-    })
-  const signs = Math.min(2 * wanted, MAX_LINE_SIGNS)
+function withRoom(memory: WebAssembly.Memory, layout: TextLayout, wanted: number): Views {
+  const signs = Math.min(2 * wanted, MOST_CROSSED)
   memory.grow(pagesFor(layout.signs + 8 * signs) - pagesFor(memory.buffer.byteLength))
   const views = viewsOf(memory, layout, signs)
   views.state[STATE.indexOf('maxSigns')] = signs

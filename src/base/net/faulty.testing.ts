@@ -10,11 +10,18 @@ export interface Faults {
   readonly repeat?: number
   /** Each frame waits up to so long, in order. */
   readonly delayMs?: number
+  /** Frames overtake each other: each waits for itself. @default false */
+  readonly reorder?: boolean
+  /** Nothing passes, from and for how long after the transport was made. */
+  readonly partition?: { readonly fromMs: number; readonly forMs: number }
 }
 
 export function faultyTransport(inner: Transport, faults: Faults): Transport {
   let connections = 0
-  const wrap = (connection: Connection) => faultyConnection(connection, faults, connections++)
+  const { fromMs = 0, forMs = 0 } = faults.partition ?? {}
+  const begin = Date.now() + fromMs
+  const isCut = () => Date.now() >= begin && Date.now() < begin + forMs
+  const wrap = (connection: Connection) => faultyConnection(connection, { ...faults, isCut }, connections++)
   return {
     listen: (endpoint, onConnection, options) =>
       inner.listen(endpoint, (connection) => onConnection(wrap(connection)), options),
@@ -22,12 +29,17 @@ export function faultyTransport(inner: Transport, faults: Faults): Transport {
   }
 }
 
-function faultyConnection(inner: Connection, { seed, drop = 0, repeat = 0, delayMs = 0 }: Faults, number: number) {
+interface ConnectionFaults extends Faults {
+  readonly isCut: () => boolean
+}
+
+function faultyConnection(inner: Connection, faults: ConnectionFaults, number: number) {
+  const { seed, drop = 0, repeat = 0, delayMs = 0, reorder = false, isCut } = faults
   const rng = createRng(BigInt(seed * 1000 + number))
   let last = 0
   const send = (head: FrameHead, parts: readonly Uint8Array[]) => {
     if (SPARED.has(head.type)) return inner.send(head, parts)
-    if (rng.uniform() < drop) return
+    if (rng.uniform() < drop || isCut()) return
     const times = rng.uniform() < repeat ? 2 : 1
     const copy = parts.map((part) => part.slice())
     const deliver = () => {
@@ -35,7 +47,8 @@ function faultyConnection(inner: Connection, { seed, drop = 0, repeat = 0, delay
     }
     if (delayMs === 0) return deliver()
     const now = Date.now()
-    last = Math.max(last, now + rng.uniform() * delayMs)
+    const due = now + rng.uniform() * delayMs
+    last = reorder ? due : Math.max(last, due)
     setTimeout(deliver, last - now)
   }
   return {

@@ -3,7 +3,7 @@
  * know it hears "no", and nothing about the job.
  */
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { isUserError } from '../util/index.ts'
+import { isUserError, printable } from '../util/index.ts'
 import { peerLost, refused, SILENCE_MS, stranger } from './errors.ts'
 import {
   BadMessage,
@@ -11,7 +11,6 @@ import {
   fields,
   oneOf,
   optional,
-  printable,
   type Reader,
   readJson,
   record,

@@ -13,6 +13,8 @@ export interface LivenessOptions {
   readonly stuckAfterMs?: number | undefined
   /** Called now and then while that thread does not run, for longer than a silence may be. */
   readonly onStuck?: ((message: string) => void) | undefined
+  /** Milliseconds that only grow. @default this process's */
+  readonly clock?: (() => number) | undefined
 }
 
 /** How long a live process may take to answer, where nothing else is said. */
@@ -23,10 +25,11 @@ const RECENT_MS = 2000
 
 export class Liveness {
   readonly #options: LivenessOptions
-  #lookedAt = performance.now()
+  readonly #clock: () => number
+  #lookedAt: number
   /** When something last came: over the connection, and from the pulse. */
-  #receivedAt = performance.now()
-  #beatAt = performance.now()
+  #receivedAt: number
+  #beatAt: number
   #beats = 0
   #receivedBytes = 0
   /** When its pulse last said that its main thread does not run, which then cannot send anything. */
@@ -34,17 +37,20 @@ export class Liveness {
   #toldAt = Number.NEGATIVE_INFINITY
 
   constructor(options: LivenessOptions) {
+    const { clock = () => performance.now() } = options
     this.#options = options
+    this.#clock = clock
+    this.#lookedAt = this.#receivedAt = this.#beatAt = clock()
   }
 
   /** A frame came. */
   received(): void {
-    this.#receivedAt = performance.now()
+    this.#receivedAt = this.#clock()
   }
 
   /** Called several times a second: why the other side counts as dead now. `receivedBytes`: of the connection, whole frames or not. */
   look(receivedBytes: number): Error | undefined {
-    const now = performance.now()
+    const now = this.#clock()
     // This process was busy or asleep itself: what the other side sent meanwhile is still unread.
     if (now - this.#lookedAt > 1000) this.#receivedAt = Math.max(this.#receivedAt, now - 1000)
     this.#lookedAt = now

@@ -122,9 +122,3 @@ function wrong(at: string, expected: string, value: unknown): BadMessage {
   const shown = (JSON.stringify(value) ?? 'nothing').slice(0, MOST_SHOWN)
   return new BadMessage(`${at}: expected ${expected}, got ${shown}`)
 }
-
-/** A text of another process on this one's terminal: without what would move the cursor or ring its bell. */
-export function printable(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what it takes out
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g, '?')
-}

@@ -1,9 +1,9 @@
 /** @file A process at the other end of a connection: requests with deadlines, heartbeats, and how its end is noticed and reported. */
 import { performance } from 'node:perf_hooks'
-import { fromPlainError, type PlainError, toPlainError, type Where } from '../util/index.ts'
+import { fromPlainError, type PlainError, printable, toPlainError, type Where } from '../util/index.ts'
 import { noAnswer, peerLost } from './errors.ts'
 import { Liveness, type LivenessOptions } from './liveness.ts'
-import { BadMessage, checkMessage, fields, optional, printable, readJson, text, whole } from './message.ts'
+import { BadMessage, checkMessage, fields, optional, readJson, text, whole } from './message.ts'
 import { type Connection, type Frame, MEGABYTE } from './transport.ts'
 
 export type Parts = readonly Uint8Array[]
@@ -121,6 +121,12 @@ export class Peer {
       if (this.#pending.size === 1) this.#hold()
       this.#send('request', method, id, parts)
     })
+  }
+
+  /** What was asked for and is not answered yet: `pull(embedding) for 12 s`. */
+  get unanswered(): readonly string[] {
+    const now = performance.now()
+    return [...this.#pending.values()].map(({ what, since }) => `${what} for ${Math.round((now - since) / 1000)} s`)
   }
 
   /** Good-bye: everything asked for has been answered, so that the end of the connection is no failure. */

@@ -1,4 +1,5 @@
 /** @file Entry of the pulse thread: says every moment that this process lives and whether its main thread runs, and notes the same of others. */
+import { writeSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
@@ -36,6 +37,10 @@ const AGAIN_MS = 1000
 /** A main thread that did not run since the last look may be at any small thing. */
 const LOOKS = 2
 const MAX_MS = 0x7fff_ffff
+/** After so long it is said where a main thread is that does not run. */
+const STUCK_MS_SAID = 20_000
+/** In a thread process.stderr has no fd: it goes through the main thread. */
+const STDERR = 2
 
 class PulseThread {
   readonly #port: MessagePort
@@ -69,7 +74,16 @@ class PulseThread {
     const beats = Atomics.load(this.#words, MAIN_BEATS)
     this.#looks = beats === this.#mainBeats ? this.#looks + 1 : 0
     this.#mainBeats = beats
+    if (this.#looks * this.#settings.everyMs === STUCK_MS_SAID) this.#sayWhereMainIs().catch(() => undefined)
     for (const connection of this.#opened) this.#send(connection)
+  }
+
+  /** On standard error: the main thread, which prints all else, does not run. */
+  async #sayWhereMainIs(): Promise<void> {
+    const { stackOfMain, stacksText } = await import('../stacks/index.ts')
+    const stack = await stackOfMain()
+    const text = `The main thread of process ${process.pid} has not run for ${STUCK_MS_SAID / 1000} s. Where it is:\n${stacksText([stack])}\n`
+    writeSync(STDERR, text)
   }
 
   #send(connection: Connection): void {

@@ -3,7 +3,7 @@ import { chmodSync } from 'node:fs'
 import { connect as connectSocket, createServer, type Socket } from 'node:net'
 import { byteLengthOf, encodeHead, FrameReader, HEAD_BYTES } from './frame.ts'
 import { PieceWriter } from './piece-writer.ts'
-import { bindingOf, connectTls, Inlet, tlsAcceptor, tlsProblem } from './tls-socket.ts'
+import { bindingOf, connectTls, Inlet, readDirectly, tlsAcceptor, tlsProblem } from './tls-socket.ts'
 import {
   type Connection,
   type ConnectionListener,
@@ -114,6 +114,7 @@ class SocketConnection implements Connection {
     this.#reader = new FrameReader(MAX_HELLO_BYTES, (frame) => this.#deliver(frame), this.#isChecked)
     const read = (piece: Uint8Array) => this.#read(piece)
     if (inlet) inlet.open(read)
+    else if (binding !== undefined) readDirectly(socket, read)
     else socket.on('data', read)
     socket.on('error', (error) => {
       this.#failure ??= tlsProblem(remote, error) ?? error

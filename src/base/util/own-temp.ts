@@ -9,7 +9,7 @@ import { isRunning, pidNamespace } from './process-place.ts'
 const NAME = /^oarfish-(\d*)-(\d+)-([a-z]+)-[0-9a-f]{12}(\.sock)?$/
 
 /** A name that is free, and that says whose it is. */
-export function ownName(kind: 'net' | 'shm' | 'gloo' | 'fifo' | 'files' | 'package' | 'ssh'): string {
+export function ownName(kind: 'net' | 'shm' | 'gloo' | 'join' | 'fifo' | 'files' | 'package' | 'ssh' | 'rows'): string {
   return `oarfish-${pidNamespace()}-${process.pid}-${kind}-${randomBytes(6).toString('hex')}`
 }
 

@@ -14,8 +14,13 @@ export function suggest(typed: string, known: Iterable<string>): string | undefi
   return best
 }
 
+/** No name is longer; of what is, nothing is near to it but itself. */
+const LONG_NAME = 300
+
 /** Levenshtein distance where swapping two neighbours counts as one edit. */
 export function editDistance(a: string, b: string): number {
+  const longest = Math.max(a.length, b.length)
+  if (longest > LONG_NAME) return a === b ? 0 : longest
   const rows = Array.from({ length: a.length + 1 }, (_, i) => [i, ...new Array<number>(b.length).fill(0)])
   for (let j = 0; j <= b.length; j++) rows[0]![j] = j
   for (let i = 1; i <= a.length; i++) {

@@ -1,4 +1,6 @@
 /** @file Columns with their features: raw ids and numbers of text become signs and values, crosses are added. */
+import { MOST_CROSSED } from '../../base/kernel/index.ts'
+import { UserError } from '../../base/util/index.ts'
 import type { Columns, Slot } from '../batch.ts'
 import { encoderOf, idEncoderOf, rawName } from './encode.ts'
 import { bucketOf, lanesOf, step } from './feature.ts'
@@ -169,6 +171,9 @@ export function withCrosses(slots: readonly Slot[]): Convert {
         const { of, buckets, begun, from } = plans[s]!
         const before = signs.length
         if (from < 0) {
+          const lengths = of.map((slot) => ends[slot + 1]! - ends[slot]!)
+          const crossed = lengths.reduce((product, length) => product * length, 1)
+          if (before + crossed > MOST_CROSSED) throw tooManyCrossed(sparse[s]!.name, lengths, crossed, i + 1)
           combine(of, buckets, 0, begun.a, begun.b)
           counts[i * sparse.length + s] = signs.length - before
         } else {
@@ -180,6 +185,44 @@ export function withCrosses(slots: readonly Slot[]): Convert {
     }
     return { ...columns, counts, starts, signs: signs.values() }
   }
+}
+
+/**
+ * How many signs the crosses add to a sample, of which `counts` from `at` on says how many signs its slots have, crosses aside; throws where they are
+ * more than a memory holds. Asked for as a sample is read, while its place is known.
+ */
+export function crossedSigns(slots: readonly Slot[]): (counts: readonly number[], at: number) => number {
+  const own = baseSlots(slots).flatMap(({ kind, name }) => (kind === 'sparse' ? [name] : []))
+  const crosses = slots.flatMap(({ name, feature }) =>
+    feature?.kind === 'cross' ? [{ name, of: feature.of.map((one) => own.indexOf(one)) }] : [],
+  )
+  return (counts, at) => {
+    let sum = 0
+    for (const { name, of } of crosses) {
+      let crossed = 1
+      for (const slot of of) crossed *= counts[at + slot]!
+      sum += crossed
+      if (sum <= MOST_CROSSED) continue
+      throw tooManyCrossed(
+        name,
+        of.map((slot) => counts[at + slot]!),
+        crossed,
+        1,
+      )
+    }
+    return sum
+  }
+}
+
+export const CROSS_LESS = 'Cross slots that have fewer values in a sample.'
+
+export function tooManyCrossed(name: string, lengths: readonly number[], crossed: number, samples: number): UserError {
+  const sample = `a sample that has ${lengths.join(' and ')} values to cross`
+  const what = crossed > MOST_CROSSED ? sample : `${sample}, the last of ${samples} read at once`
+  return new UserError(`Slot "${name}": more than ${MOST_CROSSED} signs, with ${what}.`, {
+    code: 'DATA_SAMPLE',
+    hint: CROSS_LESS,
+  })
 }
 
 /** Signs in an array that grows, as pairs of words. */

@@ -21,6 +21,11 @@ test('ids of text are encoded as their digits are', () => {
         id,
         encode(String(id)),
       ])
+    // As cells of Parquet and values of requests have them.
+    for (const id of [...edges, ...drawn, -7n]) {
+      expect([slot.name, id, encode(id)]).toEqual([slot.name, id, encode(String(id))])
+      if (Number.isSafeInteger(Number(id))) expect([id, encode(Number(id))]).toEqual([id, encode(String(id))])
+    }
   }
 })
 

@@ -1,6 +1,7 @@
 /** @file Raw values as signs and numbers, by the feature of a slot. */
 import { UserError } from '../../base/util/index.ts'
 import type { Slot } from '../batch.ts'
+import { exactDigits } from './digits.ts'
 import { addText, bucketOf, type Feature, type LogFeature, lanesOf, step } from './feature.ts'
 import { signedLog } from './log.ts'
 
@@ -13,12 +14,6 @@ export function encoderOf({ name, feature }: Pick<Slot, 'name' | 'feature'>): En
   if (!feature || feature.kind === 'ids' || feature.kind === 'cross') return undefined
   const encode = (ENCODERS[feature.kind] as (feature: Feature | LogFeature, name: string) => Encoder)(feature, name)
   return (raw) => encode(raw === '' ? 0 : raw)
-}
-
-/** The same but for logarithms, which are the numbers themselves: where they are taken of whole columns. */
-export function cellEncoderOf(slot: Pick<Slot, 'name' | 'feature'>): Encoder | undefined {
-  if (slot.feature?.kind !== 'log') return encoderOf(slot)
-  return (raw) => numberOf(raw === '' ? 0 : raw, slot.name, 'log')
 }
 
 /** The same for ids of text, as their lower and upper 32 bits; a digit or two of arithmetic, where a text of each id would be made first. */
@@ -69,22 +64,47 @@ export const rawName = ({ name, feature }: Pick<Slot, 'name' | 'feature'>): stri
 
 /** Signs of a slot that are remembered. */
 const KEPT = 64 * 1024
+const SHORT = 24
 
 type Coded = Exclude<Feature, { kind: 'ids' | 'cross' }> | LogFeature
 const ENCODERS: {
   readonly [K in Coded['kind']]: (feature: Extract<Coded, { kind: K }>, name: string) => Encoder
 } = {
-  hash: ({ buckets }, name) => {
+  hash: (feature, name) => {
+    const { buckets } = feature
     const begun = lanesOf(name)
-    return kept((raw) => {
+    const ofDigits = digitsHash(name, feature)
+    const long = kept((raw) => {
       const lanes = { ...begun }
       addText(lanes, String(raw))
       return bucketOf(lanes, buckets)
     })
+    return (raw) => {
+      // Digits and a short text are hashed sooner than found among those that are remembered.
+      const id = wholeId(raw)
+      if (id >= 0) return ofDigits(id)
+      if (typeof raw !== 'string' || raw.length > SHORT) return long(raw)
+      let { a, b } = begun
+      for (let i = 0; i < raw.length; i++) {
+        const code = raw.charCodeAt(i)
+        if (code > 0x7f) return long(raw)
+        a = step(a, code)
+        b = step(b, code)
+      }
+      return bucketOf({ a, b }, buckets)
+    }
   },
-  vocabulary: ({ words }) => {
-    const places = new Map(words.map((word, i) => [word, i + 1]))
-    return (raw) => places.get(String(raw)) ?? 0
+  vocabulary: (feature) => {
+    const places = new Map(feature.words.map((word, i) => [word, i + 1]))
+    const place = placeOf(feature)
+    return (raw) => {
+      const id = wholeId(raw)
+      if (id > 0) return place(id)
+      const text = String(raw)
+      const digits = exactDigits(text)
+      // By the number where the text is one as numbers are written: its hash need not be made.
+      return digits > 0 && text.charCodeAt(0) !== ZERO ? place(digits) : (places.get(text) ?? 0)
+    }
   },
   bucketise: ({ boundaries }, name) => {
     const bounds = Float64Array.from(boundaries)
@@ -100,6 +120,13 @@ const ENCODERS: {
     }
   },
   log: (_, name) => (raw) => signedLog(numberOf(raw, name, 'log')),
+}
+
+/** An id of a table or a request that a double holds exactly, as a number: no text need be made of it; -1 for anything else. */
+function wholeId(raw: Raw): number {
+  if (typeof raw === 'string') return -1
+  const id = Number(raw)
+  return Number.isSafeInteger(id) && id >= 0 ? id : -1
 }
 
 /** Frequent values are hashed once. */

@@ -117,7 +117,7 @@ test('a line whose cross has more signs than a memory holds is refused', () => {
   const list = `9000 ${Array.from({ length: 9000 }, (_, i) => i).join(' ')}`
   const text = new TextEncoder().encode(`${list} ${list}\n`)
   expect(() => createTextBlockParser(CROSSED)({ text, format: 'multislot', file: 'x' })).toThrow(
-    'Crosses make more than 67108864 signs of one line.',
+    'The crosses of the model make more than 16777216 signs of this line.',
   )
 })
 

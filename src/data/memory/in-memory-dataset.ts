@@ -31,6 +31,8 @@ export interface BatchesOptions {
   readonly epoch?: number | undefined
   /** Goes on behind a batch's cursor. @default the beginning */
   readonly start?: ReadOptions['start'] | undefined
+  /** @default as the data set was made with */
+  readonly batchSize?: number | undefined
 }
 
 /** Samples read per batch while loading. */
@@ -167,8 +169,12 @@ export class InMemoryDataset {
   }
 
   /** All samples once, in the order of the last shuffle. */
-  *batches({ epoch = 0, start = { chunk: 0, sample: 0 } }: BatchesOptions = {}): Generator<Batch, void> {
-    const { batchSize, pipe } = this.#options
+  *batches({
+    epoch = 0,
+    start = { chunk: 0, sample: 0 },
+    batchSize = this.#options.batchSize,
+  }: BatchesOptions = {}): Generator<Batch, void> {
+    const { pipe } = this.#options
     const store = this.#loaded()
     const view = this.#view(store.samples)
     const checksum = createChecksum()

@@ -1,4 +1,4 @@
-/** @file InMemoryDataset in a reader pool's place: loaded at the first pass, shuffled for each epoch if asked. */
+/** @file InMemoryDataset in a reader pool's place: loaded at the first pass, or before it where that is asked for; shuffled for each epoch if asked. */
 import type { Batch } from '../batch.ts'
 import { measureFiles } from '../files.ts'
 import type { BatchReader, ReadOptions } from '../reader.ts'
@@ -13,32 +13,90 @@ export interface MemoryPoolOptions extends Omit<InMemoryDatasetOptions, 'batchSi
   readonly exchange?: Exchange | undefined
 }
 
+/** Samples in memory, or on their way there. */
+interface Loaded {
+  readonly key: string
+  readonly seed: number
+  readonly dataset: InMemoryDataset
+  readonly ready: Promise<void>
+  /** What onChunk was or would have been told of it. */
+  readonly chunks: (readonly [place: number, of: number, samples: number])[]
+  /** Of the epoch whose order it has. */
+  shuffled: number | undefined
+}
+
 export function openMemoryPool({ shuffle, exchange, ...options }: MemoryPoolOptions): ReaderPool {
-  let loaded: { key: string; dataset: InMemoryDataset } | undefined
-  const datasetOf = async (read: ReadOptions): Promise<InMemoryDataset> => {
-    const { files, batchSize, part, seed = 0, format = 'auto', onNotice, onChunk } = read
-    const key = JSON.stringify([files, batchSize, part, seed])
-    if (loaded?.key === key) return loaded.dataset
-    await loaded?.dataset.close()
-    const dataset = new InMemoryDataset({ ...options, files, batchSize, seed, format })
-    loaded = { key, dataset }
-    await dataset.loadIntoMemory({ part, onNotice, onChunk })
-    return dataset
+  let loaded: Loaded | undefined
+  let next: Loaded | undefined
+  /** Without samples; their reader threads are there already. */
+  const spare: { readonly seed: number; readonly dataset: InMemoryDataset }[] = []
+  const load = (read: ReadOptions): Loaded => {
+    const { files, batchSize, part, seed = 0, format = 'auto', onNotice } = read
+    const at = spare.findIndex((one) => one.seed === seed)
+    const dataset =
+      at >= 0 ? spare.splice(at, 1)[0]!.dataset : new InMemoryDataset({ ...options, files, batchSize, seed, format })
+    dataset.setFileList(files)
+    const chunks: Loaded['chunks'] = []
+    const ready = dataset.loadIntoMemory({ part, format, onNotice, onChunk: (...chunk) => chunks.push(chunk) })
+    ready.catch(() => undefined) // thrown to who reads it
+    return { key: keyOf(read), seed, dataset, ready, chunks, shuffled: undefined }
+  }
+  const forget = async ({ ready, dataset, seed }: Loaded): Promise<void> => {
+    await ready.catch(() => undefined)
+    dataset.releaseMemory()
+    spare.push({ seed, dataset })
+  }
+  const loadedFor = async (read: ReadOptions): Promise<Loaded> => {
+    const key = keyOf(read)
+    if (loaded?.key !== key) {
+      if (loaded) await forget(loaded)
+      loaded = undefined
+      if (next && next.key !== key) await forget(next)
+      loaded = next?.key === key ? next : load(read)
+      next = undefined
+    }
+    await loaded.ready
+    for (const chunk of loaded.chunks) read.onChunk?.(...chunk)
+    return loaded
+  }
+  const shuffleFor = async (own: Loaded, epoch: number): Promise<void> => {
+    // A phase before this one may have put them in the order of the epoch.
+    if (own.shuffled === epoch) return
+    if (shuffle === 'global') await own.dataset.globalShuffle(epoch, exchange)
+    else if (shuffle === 'spread') own.dataset.spreadShuffle(epoch)
+    else if (shuffle === 'local') own.dataset.localShuffle(epoch)
+    own.shuffled = epoch
   }
   return {
     read: (read): BatchReader => {
       const totalBytes = measureFiles(read.files).reduce((sum, { bytes }) => sum + bytes, 0)
       const batches = async function* (): AsyncGenerator<Batch, void> {
-        const dataset = await datasetOf(read)
-        if (shuffle === 'global') await dataset.globalShuffle(read.epoch, exchange)
-        else if (shuffle === 'spread') dataset.spreadShuffle(read.epoch)
-        else if (shuffle === 'local') dataset.localShuffle(read.epoch)
-        yield* dataset.batches({ epoch: read.epoch, start: read.start })
+        const own = await loadedFor(read)
+        await shuffleFor(own, read.epoch)
+        yield* own.dataset.batches({ epoch: read.epoch, start: read.start, batchSize: read.batchSize })
       }
       return { totalBytes, close: async () => undefined, [Symbol.asyncIterator]: batches }
     },
+    prefetch: (read) => {
+      const key = keyOf(read)
+      if (loaded?.key === key || next?.key === key) return
+      if (next) void forget(next)
+      const begun = load(read)
+      next = begun
+      // What could not be loaded ahead is loaded anew when it is read.
+      begun.ready.catch(() => {
+        if (next !== begun) return
+        next = undefined
+        void forget(begun)
+      })
+    },
     close: async () => {
-      await loaded?.dataset.close()
+      const all = [loaded, next].filter((one) => one !== undefined)
+      await Promise.all(all.map(forget))
+      await Promise.all(spare.map(({ dataset }) => dataset.close()))
     },
   }
 }
+
+/** Batches may be cut otherwise from the same samples. */
+const keyOf = ({ files, part, seed = 0 }: ReadOptions) => JSON.stringify([files, part, seed])

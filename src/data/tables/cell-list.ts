@@ -1,4 +1,5 @@
 /** @file Values of a slot in a typed array that grows. Ids are written as two 32-bit words, since bigints are slow. */
+import { exactDigits } from '../features/digits.ts'
 
 export type CellKind = 'sign' | 'int64' | 'float32'
 
@@ -23,9 +24,14 @@ const EXPECTED = {
 } as const
 const RANGES = { sign: [0n, 2n ** 64n - 1n], int64: [-(2n ** 63n), 2n ** 63n - 1n] } as const
 const FIRST_CAPACITY = 4096
-/** Digits that a double holds exactly. */
-const EXACT_DIGITS = 15
 
+/** Of 64-bit values, also as pairs of words. */
+export interface IntegerList extends CellList {
+  readonly words: Uint32Array
+}
+
+export function createCellList(kind: 'sign'): IntegerList
+export function createCellList(kind: CellKind): CellList
 export function createCellList(kind: CellKind): CellList {
   return kind === 'float32' ? floatList() : integerList(kind)
 }
@@ -55,7 +61,7 @@ function floatList(): CellList {
   }
 }
 
-function integerList(kind: 'sign' | 'int64'): CellList {
+function integerList(kind: 'sign' | 'int64'): IntegerList {
   const [min, max] = RANGES[kind]
   const create = (size: number) => (kind === 'sign' ? new BigUint64Array(size) : new BigInt64Array(size))
   let values = create(FIRST_CAPACITY)
@@ -90,6 +96,9 @@ function integerList(kind: 'sign' | 'int64'): CellList {
     get values() {
       return values
     },
+    get words() {
+      return words
+    },
     addNumber,
     addBigint,
     addText: (text) => {
@@ -101,18 +110,6 @@ function integerList(kind: 'sign' | 'int64'): CellList {
       length = to
     },
   }
-}
-
-/** The number that a short text of digits is; -1 for any other text. */
-function exactDigits(text: string): number {
-  if (text.length === 0 || text.length > EXACT_DIGITS) return -1
-  let value = 0
-  for (let i = 0; i < text.length; i++) {
-    const digit = text.charCodeAt(i) - 48
-    if (digit < 0 || digit > 9) return -1
-    value = 10 * value + digit
-  }
-  return value
 }
 
 function grown<T extends Float32Array | Uint32Array>(from: T, to: T): T {

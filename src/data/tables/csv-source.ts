@@ -21,6 +21,7 @@ interface Layout {
   readonly places: readonly number[]
 }
 
+const MEND = 'Mend the row, or set runner.on_bad_line: skip to count such rows and leave them out.'
 const NEWLINE = 10
 const OVERRUN = 64 * 1024
 
@@ -51,10 +52,9 @@ export function createCsvSource(writer: RowWriter, options: CsvSourceOptions): (
       // What was read before the failure still counts.
       yield writer.take(0)
       if (!isUserError(error)) throw damagedGzip(error, file)
-      const { message, code, where } = error
+      const { message, code, where, hint = MEND } = error
       if (where !== undefined) throw error
       const at = line > 0 ? line : await lineAt(chunk, -line)
-      const hint = 'Mend the row, or set runner.on_bad_line: skip to count such rows and leave them out.'
       throw new UserError(message, { code, where: { file, line: at }, hint, cause: error })
     }
     yield { ...writer.take(chunk.to - chunk.from), skipped }

@@ -92,8 +92,8 @@ function checkColumns(file: string, wanted: readonly string[], known: readonly s
 function rowError(error: unknown, file: string, row: number): unknown {
   if (isUserError(error)) {
     if (error.where) return error
-    const { message, code } = error
-    return new UserError(`Row ${row}: ${message}`, { code, where: { file }, hint: 'Rows count from 1.', cause: error })
+    const { message, code, hint = 'Rows count from 1.' } = error
+    return new UserError(`Row ${row}: ${message}`, { code, where: { file }, hint, cause: error })
   }
   return new UserError(`The Parquet file cannot be read: ${(error as Error).message}.`, {
     code: 'DATA_PARQUET',

@@ -2,7 +2,9 @@
 import { createLogColumn } from '../../base/kernel/index.ts'
 import { hashText, UserError } from '../../base/util/index.ts'
 import type { Slot } from '../batch.ts'
-import { cellEncoderOf, type Encoder } from '../features/encode.ts'
+import { baseSlots, crossedSigns, withCrosses } from '../features/columns.ts'
+import { type Encoder, encoderOf } from '../features/encode.ts'
+import { crossesFollow, type RowCross, rowCross } from '../features/row-cross.ts'
 import type { SourcePart } from '../text/text-source.ts'
 import { type CellList, createCellList } from './cell-list.ts'
 import type { ColumnSource } from './column-spec.ts'
@@ -32,15 +34,28 @@ interface Filler {
   readonly split: string | undefined
   readonly hash: ((text: string) => bigint) | undefined
   readonly encode: Encoder | undefined
+  /** Of a cross, which has no cells. */
+  readonly cross: RowCross | undefined
 }
 
-export function createRowWriter(slots: readonly Slot[], sources: readonly ColumnSource[]): RowWriter {
+const NO_CELLS: ColumnSource = { from: [], type: 'number' }
+
+/** `sources` are those of the slots that are no crosses. */
+export function createRowWriter(all: readonly Slot[], sources: readonly ColumnSource[]): RowWriter {
+  // A cross in front of its slots can be made only when the columns are there.
+  const isInline = crossesFollow(all)
+  const slots = isInline ? all : baseSlots(all)
+  const [whole, crossedOf] = isInline ? [undefined, undefined] : [withCrosses(all), crossedSigns(all)]
   const columns = [...new Set(sources.flatMap(({ from }) => from))]
   const signs = createCellList('sign')
   const dense = slots.flatMap((slot) => (slot.kind === 'dense' ? [createCellList(slot.dtype)] : []))
+  const sparse = slots.flatMap(({ kind, name }) => (kind === 'sparse' ? [name] : []))
+  const ends = new Uint32Array(sparse.length + 1)
+  const sourceOf = sources.values()
   let denseSlots = 0
-  const fillers = slots.map((slot, s): Filler => {
-    const { from, type, split } = sources[s]!
+  const fillers = slots.map((slot): Filler => {
+    const cross = rowCross(slot, sparse)
+    const { from, type, split } = cross ? NO_CELLS : sourceOf.next().value!
     const list = slot.kind === 'sparse' ? signs : dense[denseSlots++]!
     const hash = type === 'hash' ? hasher(slot.name) : undefined
     return {
@@ -50,27 +65,36 @@ export function createRowWriter(slots: readonly Slot[], sources: readonly Column
       names: from,
       split,
       hash,
-      encode: cellEncoderOf(slot),
+      // Logarithms are taken of whole columns: their cells are numbers as any other.
+      encode: slot.feature?.kind === 'log' ? undefined : encoderOf(slot),
+      cross,
     }
   })
-  const sparseSlots = slots.length - dense.length
+  const sparseSlots = sparse.length
   const logs = fillers.flatMap(({ slot, list }) => (slot.feature?.kind === 'log' ? [list] : []))
   const logColumn = logs.length > 0 ? createLogColumn() : undefined
   let counts: number[] = []
   let starts: number[] = [0]
+  let crossed = 0
 
   const addRow = (cells: readonly unknown[]) => {
+    let slot = 0
+    ends[0] = signs.length
     for (const filler of fillers) {
       const before = filler.list.length
-      for (const [i, place] of filler.places.entries()) addCell(filler, cells[place], filler.names[i]!)
+      const { places, names } = filler
+      for (let i = 0; i < places.length; i++) addCell(filler, cells[places[i]!], names[i]!)
+      filler.cross?.(signs, ends)
       const count = filler.list.length - before
       if (filler.slot.kind === 'sparse') {
         if (count === 0) signs.addNumber(filler.encode ? filler.encode(0) : 0)
         counts.push(count || 1)
+        ends[++slot] = signs.length
       } else if (count !== filler.slot.width) {
         throw bad(`Slot "${filler.slot.name}": expected ${filler.slot.width} values, found ${count}.`)
       }
     }
+    if (crossedOf) crossed += crossedOf(counts, counts.length - sparseSlots)
     starts.push(signs.length)
   }
   return {
@@ -87,7 +111,7 @@ export function createRowWriter(slots: readonly Slot[], sources: readonly Column
       }
     },
     get full() {
-      return starts.length > PART_SAMPLES || signs.length >= PART_SIGNS
+      return starts.length > PART_SAMPLES || signs.length + crossed >= PART_SIGNS
     },
     take: (bytes) => {
       for (const { values, length } of logs) logColumn?.(values as Float32Array, length)
@@ -100,8 +124,9 @@ export function createRowWriter(slots: readonly Slot[], sources: readonly Column
       }
       counts = []
       starts = [0]
+      crossed = 0
       for (const list of [signs, ...dense]) list.cut(0)
-      return { columns, ignored: [], skipped: 0, bytes }
+      return { columns: whole ? whole(columns) : columns, ignored: [], skipped: 0, bytes }
     },
   }
 }

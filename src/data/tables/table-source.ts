@@ -1,4 +1,5 @@
 /** @file Tables with named columns as sources: a byte range or a gzip of CSV, a row group of Parquet. */
+import { baseSlots } from '../features/columns.ts'
 import type { ReaderSettings } from '../messages.ts'
 import type { Chunk } from '../plan.ts'
 import type { Source } from '../text/text-source.ts'
@@ -17,6 +18,6 @@ export function createTableSources({
   onBadLine = 'error',
   columns = {},
 }: Pick<ReaderSettings, 'slots' | 'onBadLine' | 'columns'>): TableSources {
-  const writer = createRowWriter(slots, columnSources(slots, columns.columns))
+  const writer = createRowWriter(slots, columnSources(baseSlots(slots), columns.columns))
   return { csv: createCsvSource(writer, { ...columns, onBadLine }), parquet: createParquetSource(writer) }
 }

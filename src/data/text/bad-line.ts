@@ -1,7 +1,8 @@
 /** @file What a person reads about a line that cannot be parsed. */
-import type { TextError, TextErrorKind, TextFormat } from '../../base/kernel/index.ts'
+import { MOST_CROSSED, type TextError, type TextErrorKind, type TextFormat } from '../../base/kernel/index.ts'
 import { UserError } from '../../base/util/index.ts'
 import type { Slot } from '../batch.ts'
+import { CROSS_LESS } from '../features/columns.ts'
 import { looksLike } from './head.ts'
 
 export interface BadLine {
@@ -31,7 +32,10 @@ export function badLineError({ file, line, bytes, error, format, slots }: BadLin
   return new UserError(message, {
     code: 'DATA_LINE',
     where: { file, line, column },
-    hint: `${other}Mend the line, or set runner.on_bad_line: skip to count such lines and leave them out.`,
+    hint:
+      error.kind === 'crossed'
+        ? CROSS_LESS
+        : `${other}Mend the line, or set runner.on_bad_line: skip to count such lines and leave them out.`,
   })
 }
 
@@ -55,6 +59,7 @@ const MESSAGES: Readonly<Record<TextErrorKind, (found: Found) => string>> = {
     'The number of ids can not be zero, you need padding.',
   tooShort: ({ slot, error }) =>
     `The line ends in slot ${error.slot + 1} ("${slot.name}"), after ${valuesOf(error.count)} of it: values are missing.`,
+  crossed: () => `The crosses of the model make more than ${MOST_CROSSED} signs of this line.`,
   tooLong: ({ rest }) => `Expected the end of the line after the last slot, found ${rest}.`,
 }
 

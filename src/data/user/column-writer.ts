@@ -1,13 +1,14 @@
 /** @file Samples of a user's reader, checked and appended to columns that grow. */
 import { UserError } from '../../base/util/index.ts'
 import type { Columns, Slot } from '../batch.ts'
-import { baseSlots, withCrosses } from '../features/columns.ts'
+import { baseSlots, crossedSigns, withCrosses } from '../features/columns.ts'
 import { type Encoder, encoderOf, rawName } from '../features/encode.ts'
 import { absentSlot } from '../text/compare-slots.ts'
 import type { Sample, SampleValue } from './rec-dataset.ts'
 
 export interface ColumnWriter {
   readonly samples: number
+  /** With those that crosses add. */
   readonly signs: number
   /** Appends a sample; a sample that does not fit the slots throws and leaves the columns as they were. */
   add(sample: Sample): void
@@ -20,23 +21,26 @@ export interface ColumnWriter {
 type Scalar = number | bigint | string
 
 export function createColumnWriter(all: readonly Slot[]): ColumnWriter {
-  const [slots, whole] = [baseSlots(all), withCrosses(all)]
+  const [slots, whole, crossedOf] = [baseSlots(all), withCrosses(all), crossedSigns(all)]
   const encoders = slots.map(encoderOf)
   const dense = slots.filter((slot) => slot.kind === 'dense')
   const input = createSampleInput(slots)
   let counts: number[] = []
   let starts: number[] = [0]
   let signs: bigint[] = []
+  let crossed = 0
   let values: (number | bigint)[][] = dense.map(() => [])
   return {
     get samples() {
       return starts.length - 1
     },
     get signs() {
-      return signs.length
+      return signs.length + crossed
     },
     add: (sample) => {
       const parsed = input.valuesOf(sample).map((list, i) => parseSlot(slots[i]!, list, encoders[i]))
+      const lengths = parsed.flatMap(({ length }, i) => (slots[i]!.kind === 'sparse' ? [length] : []))
+      crossed += crossedOf(lengths, 0)
       let denseIndex = 0
       for (const [i, list] of parsed.entries()) {
         if (slots[i]!.kind === 'dense') values[denseIndex++]!.push(...list)
@@ -61,6 +65,7 @@ export function createColumnWriter(all: readonly Slot[]): ColumnWriter {
       counts = []
       starts = [0]
       signs = []
+      crossed = 0
       values = dense.map(() => [])
       return { columns: whole(columns), ignored: input.takeIgnored() }
     },

@@ -20,16 +20,24 @@ export type Sample = readonly SampleValue[] | Readonly<Record<string, SampleValu
  */
 export type RecDataset = Iterable<Sample> | AsyncIterable<Sample>
 
-export type RecDatasetClass = new (fileList: readonly string[], config: unknown) => RecDataset
+export type RecDatasetClass = new (fileList: readonly string[], config: unknown, pass?: ReaderPass) => RecDataset
+
+/** What is the same in every run with the same `runner.seed`, and another in each epoch and for each file. */
+export interface ReaderPass {
+  /** For whatever a reader draws (negatives, an order): a whole number below 2^31. */
+  readonly seed: number
+}
 
 /** Keeps what the constructor is given; a class of your own with the same constructor does as well. */
 export class BaseRecDataset<Config = unknown> {
   readonly fileList: readonly string[]
   readonly config: Config
+  readonly pass: ReaderPass
 
-  constructor(fileList: readonly string[], config: Config) {
+  constructor(fileList: readonly string[], config: Config, pass: ReaderPass = { seed: 0 }) {
     this.fileList = fileList
     this.config = config
+    this.pass = pass
   }
 
   /** The lines of all files, plain or .gz; blank ones left out. */

@@ -19,16 +19,16 @@ const PART_SIGNS = 256 * 1024
 /** So many samples, or the first file, say what a reader gives. */
 const WATCHED = 1000
 
-export function createUserSource({ slots, userReader }: UserSourceOptions): (chunk: Chunk) => Source {
+export function createUserSource({ slots, userReader }: UserSourceOptions): (chunk: Chunk, seed?: number) => Source {
   const writer = createColumnWriter(slots)
   let loading: Promise<RecDatasetClass> | undefined
   let isWatched = true
 
-  return async function* ({ file, files = [file], to }) {
+  return async function* ({ file, files = [file], to }, seed = 0) {
     let sample = 0
     try {
       loading ??= loadRecDataset(userReader)
-      const dataset = new (await loading)(files, userReader.config)
+      const dataset = new (await loading)(files, userReader.config, { seed })
       for await (const values of iterable(dataset, userReader.path)) {
         sample++
         writer.add(values)

@@ -39,6 +39,8 @@ export interface SelfAttentionOptions {
   readonly project?: boolean | undefined
   /** `false`: products as they are, not divided by the square root of a head's columns. @default true */
   readonly scaled?: boolean | undefined
+  /** Of what an element sees, the share that a step of training leaves out. @default 0 */
+  readonly dropout?: number | undefined
 }
 
 const SELF_ATTENTION: OptionNames<SelfAttentionOptions> = {
@@ -50,6 +52,7 @@ const SELF_ATTENTION: OptionNames<SelfAttentionOptions> = {
   bias: true,
   project: true,
   scaled: true,
+  dropout: true,
 }
 
 /** What an element may see. */
@@ -58,6 +61,8 @@ export interface AttentionMasks {
   readonly mask?: Tensor | undefined
   /** Added to the scores before the softmax: of a shape that broadcasts to [B, heads, T, T]. */
   readonly bias?: Tensor | undefined
+  /** [B, T, in]: what keys and values are made of. @default what queries are made of */
+  readonly seen?: Tensor | undefined
 }
 
 /** softmax(q k' / sqrt(d)) v in each head: layers `query`, `key`, `value` and `out`. */
@@ -68,11 +73,12 @@ export class SelfAttention extends Layer {
   readonly #width: number
   readonly #causal: boolean
   readonly #scale: number
+  readonly #dropout: Dropout
 
   constructor(options: SelfAttentionOptions) {
     super()
     const { in: width, out = width, heads = 1, causal = false, activation, bias = true, project = true } = options
-    const { scaled = true } = options
+    const { scaled = true, dropout = 0 } = options
     refuseOptions('nn.SelfAttention', unknownOf(options, SELF_ATTENTION), SELF_ATTENTION)
     const part = (name: string) => {
       const biasInit = bias ? undefined : (false as const)
@@ -84,15 +90,17 @@ export class SelfAttention extends Layer {
     this.#width = out
     this.#causal = causal
     this.#scale = scaled ? 1 / Math.sqrt(out / heads) : 1
+    this.#dropout = this.addSublayer('dropout', new Dropout({ rate: dropout }))
   }
 
   /** [B, T, in] -> [B, T, out]. */
-  forward(x: Tensor, { mask, bias }: AttentionMasks = {}): Tensor {
-    const [q, k, v] = this.#parts.map((part) => this.#split(part.forward(x))) // [B, heads, T, d]
+  forward(x: Tensor, { mask, bias, seen = x }: AttentionMasks = {}): Tensor {
+    const [q, k, v] = this.#parts.map((part, i) => this.#split(part.forward(i === 0 ? x : seen))) // [B, heads, T, d]
     const products = mul(matmul(q!, transpose(k!)), this.#scale) // [B, heads, T, T]
     const scores = bias ? add(products, bias) : products
     const visible = this.#visible(x, mask)
-    const mixed = matmul(visible ? maskedSoftmax(scores, visible) : softmax(scores), v!)
+    const weights = visible ? maskedSoftmax(scores, visible) : softmax(scores)
+    const mixed = matmul(this.#dropout.forward(weights), v!)
     const joined = reshape(transpose(mixed, [0, 2, 1, 3]), [...x.shape.slice(0, 2), this.#width])
     return this.#out ? this.#out.forward(joined) : joined
   }

@@ -10,12 +10,15 @@ export * from './class-scores.ts'
 export * from './cross.ts'
 export * from './embedding.ts'
 export * from './experts.ts'
+export * from './field-pairs.ts'
+export * from './hstu.ts'
 export * from './interaction.ts'
 export * from './layer.ts'
 export * from './layers.ts'
 export * from './linear.ts'
 export * from './loss.ts'
 export * from './negatives.ts'
+export * from './next-item.ts'
 export * from './normalization.ts'
 export * from './recurrent.ts'
 export { nce, type SampledOptions, sampledSoftmax } from './sampled-loss.ts'
@@ -26,6 +29,7 @@ export {
   dotProductAttention,
   maskedMax,
   maskedMean,
+  maxPool1d,
   positions,
 } from './sequence.ts'
 export { continuousValueModel, type SparseEmbeddingOptions, sparseEmbedding } from './sparse-embedding.ts'

@@ -14,6 +14,7 @@ import {
   MASKED_SCORE,
   maskedSoftmax,
   matmul,
+  max,
   maximum,
   mul,
   pad,
@@ -31,7 +32,7 @@ import {
   where,
 } from '../program/index.ts'
 import { linear } from './linear.ts'
-import { widthOf } from './shape.ts'
+import { lengthOf, widthOf } from './shape.ts'
 
 /** 0, 1, .. along a dimension that may be known at run time only: float32 [length]. */
 export function positions(builder: Builder, length: Dim): Tensor {
@@ -94,6 +95,14 @@ export function conv1d(x: Tensor, { name, out, kernel, padding = 'same', init, .
   const end = padded.shape[1]!
   const windows = Array.from({ length: kernel }, (_, i) => slice(padded, 1, i, subDims(end, kernel - 1 - i)))
   return linear(concat(windows, -1), { name, out, init })
+}
+
+/** The largest of every `size` elements that follow each other, without overlap: [B, T, d] -> [B, floor(T / size), d], T being known. */
+export function maxPool1d(x: Tensor, { size, ...rest }: { readonly size: number }): Tensor {
+  refuseOptions('nn.maxPool1d', rest, { size: true })
+  const groups = Math.floor(lengthOf(x, 'maxPool1d') / size)
+  const whole = slice(x, 1, 0, groups * size)
+  return max(reshape(whole, [x.shape[0]!, groups, size, x.shape[2]!]), 2)
 }
 
 /** `next` where the mask [B] is 1, else `previous`: a padded element leaves the state as it was. */

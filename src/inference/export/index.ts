@@ -3,7 +3,7 @@
  * Knows nothing of training loops or HTTP: takes weights of this process, and columns of samples.
  */
 export { type Field, fieldsOf, rawColumns } from './fields.ts'
-export type { ExportManifest, ExportSlot } from './manifest.ts'
+export { type ExportManifest, type ExportSlot, type FileMark, hexOf, MANIFEST } from './manifest.ts'
 export {
   type FoundExport,
   findExport,
@@ -11,10 +11,13 @@ export {
   type LoadedExport,
   locateExport,
   openExport,
+  readChecked,
   readExport,
 } from './open.ts'
-export { type ExportPlan, planExport } from './plan.ts'
+export { type ExportPlan, planExport, planOutputs } from './plan.ts'
 export { PREDICT_FORMATS, predict, scoreText } from './predict.ts'
-export { columnsOf, type Instance, trainerOutputs } from './samples.ts'
+export { denseWeights, findSign, indexSigns, placeSign, type SignIndex } from './rows.ts'
+export { type Instance, openTrainerGraph, type TrainerGraph, trainerOutputs } from './samples.ts'
 export { outputRows, type Scored, Scorer, scoresOf, shortNumber } from './scorer.ts'
+export type { TableLayer, TableMemory } from './table-file.ts'
 export { refuseToReplace, writeExport } from './write.ts'

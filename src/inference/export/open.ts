@@ -13,6 +13,8 @@ export interface LoadedExport {
   readonly manifest: ExportManifest
   readonly model: Uint8Array
   readonly tables: readonly TableMemory[]
+  /** Which published version it is, where it is one. */
+  readonly version?: string | undefined
 }
 
 /** Where an export lies, and a mark that changes when it is replaced. */

@@ -26,10 +26,16 @@ const FETCH_KEY = 'runner.save_inference_fetch_varnames'
 /** Throws where names do not fit the model, so it is called before training. */
 export function planExport(model: TracedModel, { feeds = [], fetches = [] }: ExportNames): ExportPlan {
   const outputs = chooseOutputs(model, fetches)
+  const plan = planOutputs(model, outputs)
+  checkFeeds(plan.slots, feeds, outputs)
+  return plan
+}
+
+/** Of any fetches of the program for inference, the first of which is the score. */
+export function planOutputs(model: TracedModel, outputs: readonly string[]): ExportPlan {
   const program = inference(model.infer, outputs)
   const used = new Set([...program.feeds.map(({ name }) => name), ...program.rows.flatMap(({ slots }) => slots)])
   const slots = model.slots.map((slot): ExportSlot => ({ ...slot, needed: used.has(slot.name) }))
-  checkFeeds(slots, feeds, outputs)
   const [first] = program.fetches
   const columns = first!.shape.length > 1 ? first!.shape.at(-1) : 1
   return {

@@ -122,6 +122,7 @@ async function* wholeLines(input: AsyncIterable<Uint8Array>): AsyncGenerator<Uin
 function withoutSkipping(error: unknown): unknown {
   if (!isUserError(error) || error.code !== 'DATA_LINE') return error
   const { code, where, message, cause } = error
-  const hint = 'Mend the line, or name the format with --format slot or --format multislot.'
+  const hint =
+    'Mend the line, name the format with --format slot or --format multislot, or read it as training does, with its reader.ts and columns: -m config.yaml'
   return new UserError(message, { code, where, hint, cause })
 }

@@ -11,6 +11,12 @@ export class FileRows implements RowSource {
   readonly #memory: TableMemory
   readonly #words: Uint32Array
   readonly #weights: Float32Array
+  readonly #layers: readonly {
+    readonly rows: number
+    readonly index: SignIndex
+    readonly words: Uint32Array
+    readonly weights: Float32Array
+  }[]
   /** An empty table, which imagines the rows of signs it does not have. */
   readonly #unseen: SparseTable
   readonly #sign: DistinctSigns = { signs: new BigUint64Array(1), lengths: Uint32Array.of(1) }
@@ -21,6 +27,9 @@ export class FileRows implements RowSource {
     this.#memory = memory
     this.#words = new Uint32Array(memory.signs)
     this.#weights = new Float32Array(memory.weights)
+    this.#layers = (memory.layers ?? []).map(({ rows, index, signs, weights }) => ({
+      ...{ rows, index, words: new Uint32Array(signs), weights: new Float32Array(weights) },
+    }))
     // Neither optimizer nor segments matter to a table that is never written.
     const options = { name, dim, init: unseen, optimizer: { kind: 'sgd', learningRate: 0 } as const, seed, segments: 1 }
     this.#unseen = new SparseTable(createTable(options), 0)
@@ -28,12 +37,21 @@ export class FileRows implements RowSource {
   }
 
   add(low: number, high: number, factor: number, out: Float32Array, at: number): void {
-    const { dim, index } = this.#memory
-    const place = findSign(index, this.#words, low, high)
-    const from = place < 0 ? this.#imagine(low, high) : this.#weights
+    const { dim } = this.#memory
+    const { place, weights } = this.#find(low, high)
+    const from = place < 0 ? this.#imagine(low, high) : weights
     const first = place < 0 ? 0 : place * dim
     // Products and sums are rounded to float32 one by one, as in the kernel.
     for (let j = 0; j < dim; j++) out[at + j] = out[at + j]! + Math.fround(factor * from[first + j]!)
+  }
+
+  /** Where the newest row of a sign is; -1 where it has none. */
+  #find(low: number, high: number): { readonly place: number; readonly weights: Float32Array } {
+    for (const { rows, index, words, weights } of this.#layers) {
+      const place = findSign(index, words, low, high)
+      if (place >= 0) return { place: place < rows ? place : -1, weights }
+    }
+    return { place: findSign(this.#memory.index, this.#words, low, high), weights: this.#weights }
   }
 
   #imagine(low: number, high: number): Float32Array {
@@ -87,13 +105,16 @@ export type SignIndex = Uint32Array
 export function indexSigns(words: Uint32Array, count: number): SignIndex {
   const size = 2 ** Math.max(1, Math.ceil(Math.log2(2 * Math.max(1, count))))
   const index = new Uint32Array(new SharedArrayBuffer(4 * size))
-  const mask = size - 1
-  for (let row = 0; row < count; row++) {
-    let at = hash(words[2 * row]!, words[2 * row + 1]!) & mask
-    while (index[at] !== 0) at = (at + 1) & mask
-    index[at] = row + 1
-  }
+  for (let row = 0; row < count; row++) placeSign(index, words, row)
   return index
+}
+
+/** Notes where the sign of a row is, which the index has not yet. */
+export function placeSign(index: SignIndex, words: Uint32Array, row: number): void {
+  const mask = index.length - 1
+  let at = hash(words[2 * row]!, words[2 * row + 1]!) & mask
+  while (index[at] !== 0) at = (at + 1) & mask
+  index[at] = row + 1
 }
 
 /** The row of the sign (low, high), or -1. */

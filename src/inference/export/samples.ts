@@ -1,8 +1,9 @@
 /** @file Samples that travel with an export, as `POST /predict` takes them, and what the trainer makes of them. */
-import { type Columns, createColumnWriter, type Sample } from '../../data/index.ts'
+import type { Columns, RawRecord, SampleValue } from '../../data/index.ts'
 import { ortEngine, type TensorView } from '../../graph/engine/index.ts'
 import { programInputs } from '../../graph/program/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
+import { fieldsOf } from './fields.ts'
 import { gatherInputs } from './gather.ts'
 import type { ExportSlot } from './manifest.ts'
 import type { ExportPlan } from './plan.ts'
@@ -31,51 +32,73 @@ export function instancesOf(slots: readonly ExportSlot[], columns: Columns): Ins
   })
 }
 
-/** Samples of an export are what features made of them, so that they are taken as they are. */
-export function columnsOf(slots: readonly ExportSlot[], instances: readonly Instance[]): Columns {
-  const writer = createColumnWriter(slots.map((slot): ExportSlot => ({ ...slot, feature: undefined })))
-  for (const instance of instances) writer.add(instance as Sample)
-  return writer.take().columns
+/** Records as instances: the raw fields that are needed, before any feature. */
+export function rawInstances(slots: readonly ExportSlot[], records: readonly RawRecord[]): Instance[] {
+  const needed = fieldsOf(slots).filter((field) => field.needed)
+  return records.map((record) =>
+    Object.fromEntries(needed.map(({ name, filling }) => [name, itemsOf(record[name] ?? filling)])),
+  )
 }
 
-/** The given instances, and one with signs that no table has: its rows begin as training would begin them. */
+function itemsOf(value: SampleValue): readonly (number | string)[] {
+  const list = typeof value === 'object' ? Array.from<number | bigint | string>(value) : [value]
+  return list.map((item) => (typeof item === 'bigint' ? String(item) : item))
+}
+
+/** The given instances, and one with ids that no table has: its rows begin as training would begin them, but for those that a feature makes of ids. */
 export function withUnseen(
   params: LocalParams,
   slots: readonly ExportSlot[],
   instances: readonly Instance[],
 ): Instance[] {
   const unseen = freeSign(params)
-  const strange = slots
+  const strange = fieldsOf(slots)
     .filter(({ needed }) => needed)
-    .map((slot) => [
-      slot.name,
-      slot.kind === 'sparse' ? [String(unseen)] : (instances[0]?.[slot.name] ?? zeros(slot.width, slot.dtype)),
-    ])
+    .map(({ name, slots: own, filling }) => {
+      const isIds = own.every(({ kind }) => kind === 'sparse')
+      return [name, isIds ? [String(unseen)] : (instances[0]?.[name] ?? zeros(filling.length, own[0]!))]
+    })
   return [...instances, Object.fromEntries(strange)]
 }
 
 /** Outputs as the trainer computes them: rows from its tables, weights from its dense block. */
 export async function trainerOutputs(
   params: LocalParams,
-  { program, slots, inputs }: ExportPlan,
+  plan: ExportPlan,
   columns: Columns,
 ): Promise<Record<string, TensorView>> {
-  const tables = Object.fromEntries(
-    params.tables.map(({ name }, index) => [name, trainerRows(params, index, columns.signs)]),
-  )
+  const graph = await openTrainerGraph(params, plan, columns.signs)
+  try {
+    return await graph.run(columns)
+  } finally {
+    await graph.close()
+  }
+}
+
+export interface TrainerGraph {
+  /** Of samples whose signs are among those that it was opened with. */
+  run(columns: Columns): Promise<Record<string, TensorView>>
+  close(): Promise<void>
+}
+
+/** The same for several batches: compiled once, its rows looked up once. */
+export async function openTrainerGraph(
+  params: LocalParams,
+  { program, slots, inputs }: ExportPlan,
+  signs: BigUint64Array,
+): Promise<TrainerGraph> {
+  const tables = Object.fromEntries(params.tables.map(({ name }, index) => [name, trainerRows(params, index, signs)]))
   const weights = denseWeights(params)
   const dense = [...program.parameters, ...program.state].map(({ name, shape }) => [
     name,
     { data: weights.get(name)!, dims: shape as readonly number[] },
   ])
-  const given = { ...gatherInputs({ slots, inputs, tables }, columns), ...Object.fromEntries(dense) }
-  const wanted = programInputs(program).map(({ name }) => [name, given[name]!])
   const session = await ortEngine().compile(program)
-  try {
-    return await session.run(Object.fromEntries(wanted))
-  } finally {
-    await session.close()
+  const run = async (columns: Columns) => {
+    const given = { ...gatherInputs({ slots, inputs, tables }, columns), ...Object.fromEntries(dense) }
+    return await session.run(Object.fromEntries(programInputs(program).map(({ name }) => [name, given[name]!])))
   }
+  return { run, close: async () => await session.close() }
 }
 
 /** The highest sign that no table has. */
@@ -90,6 +113,6 @@ function freeSign(params: LocalParams): bigint {
 
 const HIGH = 2n ** 64n - 2n ** 20n
 
-function zeros(width: number, dtype: 'float32' | 'int64'): (number | string)[] {
-  return new Array<number | string>(width).fill(dtype === 'int64' ? '0' : 0)
+function zeros(width: number, slot: ExportSlot): (number | string)[] {
+  return new Array<number | string>(width).fill(slot.kind === 'dense' && slot.dtype === 'int64' ? '0' : 0)
 }

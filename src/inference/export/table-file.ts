@@ -59,7 +59,18 @@ export interface TableMemory {
   readonly signs: SharedArrayBuffer
   /** [rows, dim] float32. */
   readonly weights: SharedArrayBuffer
-  /** Where each sign is: see sign-index.ts. */
+  /** Where each sign is. */
+  readonly index: SignIndex
+  /** What has changed since, the newest first. @default nothing */
+  readonly layers?: readonly TableLayer[] | undefined
+}
+
+/** Rows over those of a table: the first `rows` signs have weights, the others have no row any more. */
+export interface TableLayer {
+  readonly rows: number
+  readonly signs: SharedArrayBuffer
+  /** [rows, dim] float32. */
+  readonly weights: SharedArrayBuffer
   readonly index: SignIndex
 }
 

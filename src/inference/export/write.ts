@@ -4,17 +4,18 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { createFile, type FolderLock, isReplaceable, writeFolder } from '../../base/fs/index.ts'
 import { isUserError, packageFile } from '../../base/util/index.ts'
-import type { Columns } from '../../data/index.ts'
+import type { Columns, RawRecord, Sample } from '../../data/index.ts'
 import type { TensorView } from '../../graph/engine/index.ts'
 import { encodeModel, toOnnxModel } from '../../graph/onnx/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
 import { cannotWriteExport, notReplaced, wrongSamples } from './errors.ts'
+import { rawColumns } from './fields.ts'
 import { foldModel } from './fold.ts'
 import { type ExportManifest, type ExportTable, type FileMark, FORMAT, hexOf, MANIFEST, VERSION } from './manifest.ts'
 import { readExport } from './open.ts'
 import type { ExportPlan } from './plan.ts'
 import { denseWeights } from './rows.ts'
-import { columnsOf, type Instance, instancesOf, trainerOutputs, withUnseen } from './samples.ts'
+import { type Instance, instancesOf, rawInstances, trainerOutputs, withUnseen } from './samples.ts'
 import { outputRows, Scorer, scoresOf, shortNumber } from './scorer.ts'
 import { readTableFile, writeTableFile } from './table-file.ts'
 import { typesText } from './types-file.ts'
@@ -28,6 +29,8 @@ export interface WriteExportOptions {
   readonly seed: number
   /** Some samples of the data, which are exported with their scores. */
   readonly samples: Columns
+  /** The same before any feature, where the model has some: what a client sends. */
+  readonly records?: readonly RawRecord[] | undefined
   /** Also writes one ONNX file that holds the tables. @default false */
   readonly fold?: boolean | undefined
   /** Of a job that writes there again and again: without it nothing takes the place of what is there. */
@@ -72,8 +75,8 @@ async function fillFolder(aside: string, options: WriteExportOptions): Promise<E
   const model = toOnnxModel(plan.program, { weights: denseWeights(params) })
   const tables = await writeTables(aside, options, files)
   const folded = fold ? foldModel({ model, plan, tables, memories: await readTables(aside, tables, files) }) : undefined
-  const instances = withUnseen(params, plan.slots, instancesOf(plan.slots, options.samples))
-  const expected = await trainerOutputs(params, plan, columnsOf(plan.slots, instances))
+  const instances = withUnseen(params, plan.slots, givenInstances(options))
+  const expected = await trainerOutputs(params, plan, rawColumns(plan.slots, instances as readonly Sample[]))
   const manifest: ExportManifest = {
     format: FORMAT,
     version: VERSION,
@@ -98,6 +101,10 @@ async function fillFolder(aside: string, options: WriteExportOptions): Promise<E
   options.signal?.throwIfAborted()
   options.lock?.check()
   return manifest
+}
+
+function givenInstances({ plan: { slots }, samples, records = [] }: WriteExportOptions): readonly Instance[] {
+  return slots.some(({ feature }) => feature) ? rawInstances(slots, records) : instancesOf(slots, samples)
 }
 
 async function writeTables(
@@ -147,7 +154,7 @@ async function checkScores(
 ): Promise<void> {
   const scorer = await Scorer.open(await readExport(aside))
   try {
-    const { outputs } = await scorer.score(columnsOf(scorer.manifest.slots, instances))
+    const { outputs } = await scorer.score(rawColumns(scorer.manifest.slots, instances as readonly Sample[]))
     for (const [name, { data }] of Object.entries(expected)) {
       for (let i = 0; i < data.length; i++) {
         const [want, got] = [Number(data[i]!), Number(outputs[name]!.data[i]!)]

@@ -3,6 +3,8 @@ import { isUserError, UserError } from '../../base/util/index.ts'
 
 const STATUS: Readonly<Record<string, number>> = {
   SERVE_PATH: 404,
+  SERVE_ADMIN: 403,
+  VERSION_UNKNOWN: 404,
   SERVE_METHOD: 405,
   SERVE_BODY_SIZE: 413,
   SERVE_CONTENT_TYPE: 415,

@@ -5,8 +5,10 @@ import { isUserError } from '../../base/util/index.ts'
 import type { Batcher } from './batcher.ts'
 import { docsPage, openApi } from './describe.ts'
 import { bodyTooLarge, errorResponse, unknownPath, wrongContentType, wrongMethod } from './errors.ts'
+import type { Follower } from './follow.ts'
 import type { BodyKind } from './messages.ts'
 import type { Metrics } from './metrics.ts'
+import { hasToken, rollBack } from './rollback.ts'
 
 export interface HandlerOptions {
   readonly batcher: Batcher
@@ -14,6 +16,10 @@ export interface HandlerOptions {
   /** While stopping, what is asked is answered and connections end with it. */
   readonly state: { readonly stopping: boolean }
   readonly maxBodyBytes: number
+  /** What is known of the versions that are followed. @default none are */
+  readonly follower?: Follower | undefined
+  /** What POST /admin/rollback must be sent as `authorization: Bearer ...`, and GET /healthz for all of it. @default it is refused */
+  readonly adminToken?: string | undefined
 }
 
 interface Answer {
@@ -32,9 +38,12 @@ const TYPES = {
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
+const FOR_ADMINS = "see the server's own output, or ask with the token of OARFISH_ADMIN_TOKEN"
+
 type Route = (request: IncomingMessage, response: ServerResponse) => Answer | Promise<Answer>
 
-export function createHandler({ batcher, metrics, state, maxBodyBytes }: HandlerOptions) {
+export function createHandler(options: HandlerOptions) {
+  const { batcher, metrics, state, maxBodyBytes, follower } = options
   const requests = metrics.counter('oarfish_requests_total', 'Requests to /predict, by status.', ['code'])
   const samples = metrics.counter('oarfish_samples_total', 'Samples scored.')
   const seconds = metrics.histogram(
@@ -50,11 +59,20 @@ export function createHandler({ batcher, metrics, state, maxBodyBytes }: Handler
     samples(scored.samples)
     return { ...scored, type: scored.status === 200 ? answer : 'json' }
   }
-  const health: Route = () => {
+  const health: Route = (request) => {
     const { manifest, folder } = batcher.pool.loaded
     const status = state.stopping ? 'stopping' : 'ok'
-    const body = `${JSON.stringify({ status, model: folder, epoch: manifest.epoch, steps: manifest.steps })}\n`
-    return { status: state.stopping ? 503 : 200, type: 'json', body }
+    const { epoch, steps } = manifest
+    const followed = follower?.state
+    // Folders, and reasons that name files, are for whoever has the token: anybody may probe.
+    const detail = hasToken(request, options.adminToken)
+      ? { model: folder }
+      : followed && { waiting: followed.waiting && FOR_ADMINS }
+    return {
+      status: state.stopping ? 503 : 200,
+      type: 'json',
+      body: `${JSON.stringify({ status, epoch, steps, ...followed, ...detail })}\n`,
+    }
   }
   const count: Route = async () => {
     queued(batcher.queued)
@@ -64,12 +82,17 @@ export function createHandler({ batcher, metrics, state, maxBodyBytes }: Handler
     return { status: 200, type: 'json', body: `${JSON.stringify(openApi(batcher.pool.loaded.manifest))}\n` }
   }
   const docs: Route = () => ({ status: 200, type: 'html', body: docsPage(batcher.pool.loaded.manifest) })
+  const rollback: Route = async (request, response) => {
+    await rollBack(follower, options.adminToken, request, () => readBody(request, response, maxBodyBytes))
+    return { status: 200, type: 'json', body: `${JSON.stringify(follower!.state)}\n` }
+  }
   const routes: Readonly<Record<string, { readonly method: string; readonly run: Route }>> = {
     '/predict': { method: 'POST', run: predict },
     '/healthz': { method: 'GET', run: health },
     '/metrics': { method: 'GET', run: count },
     '/openapi.json': { method: 'GET', run: described },
     '/docs': { method: 'GET', run: docs },
+    ...(follower && { '/admin/rollback': { method: 'POST', run: rollback } }),
   }
   const answerTo = async (request: IncomingMessage, response: ServerResponse, path: string): Promise<Answer> => {
     const method = request.method ?? 'GET'

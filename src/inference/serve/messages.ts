@@ -4,6 +4,7 @@ import type { Device } from '../../base/device/index.ts'
 import type { PlainError } from '../../base/util/index.ts'
 import type { UserReaderOptions } from '../../data/index.ts'
 import type { LoadedExport } from '../export/index.ts'
+import type { ExpectedDelta } from '../versions/index.ts'
 
 export const BODY_KINDS = ['json', 'text'] as const
 export type BodyKind = (typeof BODY_KINDS)[number]
@@ -25,8 +26,16 @@ export interface ScoreResponse {
 /** What a scoring thread is started with. The first thread of a model reads it from the disk and the others share its memory. */
 export interface ScorerSettings {
   readonly model:
-    | { readonly kind: 'folder'; readonly folder: string }
+    | { readonly kind: 'folder'; readonly folder: string; readonly version?: string | undefined }
     | { readonly kind: 'loaded'; readonly loaded: LoadedExport }
+    /** `loaded` with the delta of a folder applied, which must follow it. */
+    | {
+        readonly kind: 'delta'
+        readonly loaded: LoadedExport
+        readonly folder: string
+        readonly expected: ExpectedDelta
+        readonly version: string
+      }
   /** What a request lacks is filled as in training, instead of being refused. */
   readonly fillMissing: boolean
   readonly device: Device
@@ -34,8 +43,11 @@ export interface ScorerSettings {
   readonly reader?: UserReaderOptions | undefined
 }
 
-/** What a scoring thread is sent. */
+/** What a scoring thread is sent: a batch, or another model, which is the one it scores with from then on. */
+export type ScorerTask = ScoreBatch | { readonly kind: 'load'; readonly model: ScorerSettings['model'] }
+
 export interface ScoreBatch {
+  readonly kind: 'score'
   readonly batch: number
   readonly requests: readonly ScoreRequest[]
 }
@@ -44,5 +56,5 @@ export interface ScoreBatch {
 export type ScorerMessage =
   | { readonly kind: 'ready'; readonly loaded: LoadedExport }
   | { readonly kind: 'scored'; readonly batch: number; readonly responses: readonly ScoreResponse[] }
-  /** The thread cannot start. */
+  /** The thread cannot start, or the other model cannot be loaded. */
   | { readonly kind: 'failed'; readonly error: PlainError }

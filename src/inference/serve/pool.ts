@@ -5,10 +5,11 @@ import type { Device } from '../../base/device/index.ts'
 import { builtFile, fromPlainError } from '../../base/util/index.ts'
 import type { LoadedExport } from '../export/index.ts'
 import { errorResponse } from './errors.ts'
-import type { ScoreBatch, ScoreRequest, ScoreResponse, ScorerMessage, ScorerSettings } from './messages.ts'
+import type { ScoreRequest, ScoreResponse, ScorerMessage, ScorerSettings, ScorerTask } from './messages.ts'
 
 export interface PoolOptions {
-  readonly folder: string
+  /** What the first thread reads, and the others share. */
+  readonly model: ScorerSettings['model']
   readonly threads: number
   readonly fillMissing: boolean
   readonly device: Device
@@ -30,6 +31,8 @@ interface Scoring {
 interface Thread {
   readonly worker: Worker
   readonly scoring: Scoring[]
+  /** A model that it is loading, in place of the one it has. */
+  loading?: { readonly resolve: (loaded: LoadedExport) => void; readonly reject: (error: Error) => void } | undefined
 }
 
 export class ScorerPool {
@@ -48,7 +51,7 @@ export class ScorerPool {
   static async open(options: PoolOptions): Promise<ScorerPool> {
     const pool = new ScorerPool(options)
     try {
-      pool.#loaded = await pool.#start({ kind: 'folder', folder: options.folder })
+      pool.#loaded = await pool.#start(options.model)
       const { loaded } = pool
       await Promise.all(Array.from({ length: options.threads - 1 }, () => pool.#start({ kind: 'loaded', loaded })))
       return pool
@@ -56,6 +59,22 @@ export class ScorerPool {
       await pool.close()
       throw error
     }
+  }
+
+  /** Another model in place of the one it has, on the same threads. What is asked meanwhile waits, so it is for a pool that nobody asks. */
+  async reload(model: ScorerSettings['model']): Promise<LoadedExport> {
+    const [first, ...others] = this.#threads as [Thread, ...Thread[]]
+    const loaded = await this.#loadOn(first, model)
+    await Promise.all(others.map((thread) => this.#loadOn(thread, { kind: 'loaded', loaded })))
+    this.#loaded = loaded
+    return loaded
+  }
+
+  #loadOn(thread: Thread, model: ScorerSettings['model']): Promise<LoadedExport> {
+    return new Promise((resolve, reject) => {
+      thread.loading = { resolve, reject }
+      thread.worker.postMessage({ kind: 'load', model } satisfies ScorerTask)
+    })
   }
 
   get loaded(): LoadedExport {
@@ -73,7 +92,7 @@ export class ScorerPool {
     return new Promise((resolve) => {
       const batch = this.#batches++
       thread.scoring.push({ batch, requests: requests.length, resolve })
-      thread.worker.postMessage({ batch, requests } satisfies ScoreBatch)
+      thread.worker.postMessage({ kind: 'score', batch, requests } satisfies ScorerTask)
     })
   }
 
@@ -102,7 +121,12 @@ export class ScorerPool {
     return new Promise((resolve, reject) => {
       let ready = false
       worker.on('message', (message: ScorerMessage) => {
-        if (message.kind === 'failed') reject(fromPlainError(message.error))
+        const { loading } = thread
+        if (loading && message.kind !== 'scored') {
+          thread.loading = undefined
+          if (message.kind === 'failed') loading.reject(fromPlainError(message.error))
+          else loading.resolve(message.loaded)
+        } else if (message.kind === 'failed') reject(fromPlainError(message.error))
         else if (message.kind === 'scored') this.#answer(thread, message.batch, message.responses)
         else {
           ready = true
@@ -115,6 +139,7 @@ export class ScorerPool {
         failure = error as Error
       })
       worker.on('exit', () => {
+        thread.loading?.reject(failure)
         if (this.#closing) return
         if (ready) this.#replace(thread, failure)
         else reject(failure)

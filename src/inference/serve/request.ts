@@ -43,7 +43,16 @@ function jsonParser(slots: readonly ExportSlot[], fillMissing: boolean) {
         throw isUserError(error) && !error.code.startsWith('SERVE_') ? wrongValue(place, error.message) : error
       }
     }
-    return { columns: writer.take().columns, ignored: [...ignored] }
+    return { columns: crossed(() => writer.take().columns), ignored: [...ignored] }
+  }
+}
+
+/** Crosses are made of all at once. */
+function crossed(take: () => Columns): Columns {
+  try {
+    return take()
+  } catch (error) {
+    throw isUserError(error) ? wrongValue('the instances', error.message) : error
   }
 }
 

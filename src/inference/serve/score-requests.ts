@@ -1,16 +1,22 @@
 /** @file Scores the requests of a batch together: each is parsed for itself, so that one that is wrong spoils no other. */
 
-import { isUserError } from '../../base/util/index.ts'
+import { defined, isUserError } from '../../base/util/index.ts'
 import { joinColumns } from '../../data/index.ts'
-import { outputRows, type Scored, type Scorer, shortNumber } from '../export/index.ts'
+import { type LoadedExport, outputRows, type Scored, type Scorer, shortNumber } from '../export/index.ts'
 import { errorResponse } from './errors.ts'
 import type { BodyKind, ScoreRequest, ScoreResponse } from './messages.ts'
 import type { ParsedRequest } from './request.ts'
 
+/** A model and how its requests are read. */
+export interface OpenedScorer {
+  readonly loaded: Pick<LoadedExport, 'version'>
+  readonly scorer: Scorer
+  readonly parse: (request: ScoreRequest) => ParsedRequest | Promise<ParsedRequest>
+}
+
 /** Responses in the order of the requests; blocks this thread. */
 export async function scoreRequests(
-  scorer: Scorer,
-  parse: (request: ScoreRequest) => ParsedRequest | Promise<ParsedRequest>,
+  { scorer, parse, loaded: { version } }: OpenedScorer,
   requests: readonly ScoreRequest[],
 ): Promise<ScoreResponse[]> {
   const parsed: Parsed[] = []
@@ -23,7 +29,7 @@ export async function scoreRequests(
     const to = from + result.columns.samples
     const response = {
       status: 200,
-      body: ANSWERS[requests[i]!.answer](scorer, scored!, { from, to, ignored: result.ignored }),
+      body: ANSWERS[requests[i]!.answer](scorer, scored!, { from, to, ignored: result.ignored, version }),
       samples: to - from,
     }
     from = to
@@ -49,12 +55,13 @@ interface Share {
   readonly from: number
   readonly to: number
   readonly ignored: readonly string[]
+  readonly version: string | undefined
 }
 
 const ANSWERS: { readonly [K in BodyKind]: (scorer: Scorer, scored: Scored, share: Share) => string } = {
-  json: ({ manifest }, scored, { from, to, ignored }) => {
+  json: ({ manifest }, scored, { from, to, ignored, version }) => {
     const scores = Array.from(scored.scores.subarray(from, to), shortNumber)
-    const answer = { scores, outputs: outputRows(scored, from, to), epoch: manifest.epoch }
+    const answer = { scores, outputs: outputRows(scored, from, to), epoch: manifest.epoch, ...defined({ version }) }
     return `${JSON.stringify(ignored.length > 0 ? { ...answer, ignored } : answer)}\n`
   },
   text: (_, { scores }, { from, to }) =>

@@ -12,15 +12,24 @@ import { formatUserError, isUserError, UserError } from '../../base/util/index.t
 import type { UserReaderOptions } from '../../data/index.ts'
 import { type FoundExport, locateExport } from '../export/index.ts'
 import { Batcher } from './batcher.ts'
+import type { Follower } from './follow.ts'
+import { openFollowed } from './followed.ts'
 import { createHandler } from './handler.ts'
+import type { ScorerSettings } from './messages.ts'
 import { Metrics } from './metrics.ts'
 import { type PoolOptions, ScorerPool } from './pool.ts'
 import { watchExport } from './watch.ts'
 
 /** How a model is served. */
 export interface ServingOptions {
-  /** An export that may be replaced, or a folder where exports appear by epoch. */
-  readonly model: string
+  /** An export that may be replaced, or a folder where exports appear by epoch. Either this or `follow`. */
+  readonly model?: string | undefined
+  /** The folder (or address of HDFS or S3) where online training publishes: its base, then every delta, in order. */
+  readonly follow?: string | undefined
+  /** With `follow`: serve this version, `20190720/7`, and stay there. @default the newest */
+  readonly at?: string | undefined
+  /** What POST /admin/rollback must be sent, and GET /healthz to name folders. @default the variable OARFISH_ADMIN_TOKEN; without one nobody may */
+  readonly adminToken?: string | undefined
   /** The address to listen on; 0.0.0.0 for all. @default '127.0.0.1' */
   readonly host?: string | undefined
   /** Threads that score. @default one less than the cores, at least 1 */
@@ -41,7 +50,7 @@ export interface ServingOptions {
   readonly tlsKey?: string | undefined
   /** What computes: a provider that must be there, or gpu for the best of this host, else the CPU. @default 'cpu' */
   readonly device?: 'cpu' | 'webgpu' | 'cuda' | 'gpu' | undefined
-  /** How often to look for a newer export. @default 1000 */
+  /** How often to look for a newer export or version. @default 1000, and 250 with `follow` */
   readonly pollMs?: number | undefined
 }
 
@@ -62,16 +71,18 @@ const MAX_BODY_BYTES = 1024 * 1024
 const MAX_QUEUE = 10_000
 const REQUEST_MS = 30 * 1000 // to send a request, and to answer it
 const STOP_MS = 10 * 1000
+const EXPORT_MS = 1000
+const FOLLOW_MS = 250
 
 export async function serve(options: ServeOptions): Promise<Served> {
-  const { model, port, host = '127.0.0.1', batchWindowMs = 0, maxBatch = 256, pollMs = 1000, emit } = options
+  const { port, host = '127.0.0.1', batchWindowMs = 0, maxBatch = 256, emit } = options
   const tls = readServerKeys(options.tlsCert, options.tlsKey)
   const metrics = new Metrics()
-  const found = await locateExport(model)
   const notice = (message: string) => emit({ kind: 'notice', message })
   const device = openDevice({ device: options.device ?? 'cpu' }, processEnv(), notice)
-  const open = (folder: string) => openPool(options, folder, device)
-  const pool = await open(found.folder)
+  const open = (wanted: ScorerSettings['model']) => openPool(options, wanted, device)
+  const opened = await openServed(options, open)
+  const { pool } = opened
   const onBatch = metrics.histogram(
     'oarfish_batch_requests',
     'Requests scored together.',
@@ -85,7 +96,8 @@ export async function serve(options: ServeOptions): Promise<Served> {
     onBatch,
   })
   const state = { stopping: false }
-  const handle = createHandler({ batcher, metrics, state, maxBodyBytes: options.maxBodyBytes ?? MAX_BODY_BYTES })
+  const { maxBodyBytes = MAX_BODY_BYTES, adminToken = processEnv()['OARFISH_ADMIN_TOKEN'] } = options
+  const handle = createHandler({ batcher, metrics, state, maxBodyBytes, follower: opened.follower, adminToken })
   const timeouts = { requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }
   const server = tls
     ? createHttpsServer({ ...tls, ...timeouts, minVersion: 'TLSv1.2' }, handle)
@@ -95,23 +107,59 @@ export async function serve(options: ServeOptions): Promise<Served> {
   try {
     await listen(server, port, host)
   } catch (error) {
-    await pool.close()
+    await opened.close()
     throw cannotListen(error as NodeJS.ErrnoException, host, port)
   }
-  const reloads = reloader(open, options, batcher, metrics)
-  const stopWatching = watchExport({ path: model, mark: found.mark, intervalMs: pollMs, onNew: reloads })
+  const stopWatching = opened.watch(batcher, metrics)
   const address = server.address() as AddressInfo
   const url = `${tls ? 'https' : 'http'}://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`
-  emit({ kind: 'notice', message: `Serving epoch ${pool.loaded.manifest.epoch} of ${found.folder} on ${url}` })
+  emit({ kind: 'notice', message: `Serving ${opened.name} on ${url}` })
   return {
     url,
     port: address.port,
     close: async () => {
       state.stopping = true
       await Promise.all([stopWatching(), closeServer(server)])
-      await batcher.pool.close()
+      await Promise.all([batcher.pool.close(), opened.close()])
     },
   }
+}
+
+/** What is served first, and how newer ones are found. */
+interface OpenedModel {
+  readonly pool: ScorerPool
+  readonly name: string
+  readonly follower?: Follower | undefined
+  /** Begins to look for newer ones; returns how to stop. */
+  watch(batcher: Batcher, metrics: Metrics): () => Promise<void>
+  /** Ends what does not serve. */
+  close(): Promise<void>
+}
+
+type OpenPool = (model: ScorerSettings['model']) => Promise<ScorerPool>
+
+async function openServed(options: ServeOptions, open: OpenPool): Promise<OpenedModel> {
+  const { model, follow, at, pollMs, emit } = options
+  if ((model === undefined) === (follow === undefined)) throw eitherModel()
+  if (follow !== undefined) return await openFollowed({ root: follow, at, emit, open, pollMs: pollMs ?? FOLLOW_MS })
+  const found = await locateExport(model!)
+  const pool = await open({ kind: 'folder', folder: found.folder })
+  return {
+    pool,
+    name: `epoch ${pool.loaded.manifest.epoch} of ${found.folder}`,
+    watch: (batcher, metrics) => {
+      const onNew = reloader((folder) => open({ kind: 'folder', folder }), options, batcher, metrics)
+      return watchExport({ path: model!, mark: found.mark, intervalMs: pollMs ?? EXPORT_MS, onNew })
+    },
+    close: () => pool.close(),
+  }
+}
+
+function eitherModel(): UserError {
+  return new UserError('name what to serve: an export with --model, or a folder of online training with --follow', {
+    code: 'CLI_OPTION',
+    hint: 'oarfish serve --model exported --port 8080, or oarfish serve --follow output_model --port 8080',
+  })
 }
 
 /** Opens the newer model beside the one that serves, then swaps them: no request waits and none is lost. */
@@ -149,11 +197,11 @@ function reloader(
 
 function openPool(
   { threads, fillMissing = false, reader, emit }: ServeOptions,
-  folder: string,
+  model: ScorerSettings['model'],
   device: Device,
 ): Promise<ScorerPool> {
   const options: PoolOptions = {
-    folder,
+    model,
     threads: threads ?? Math.max(1, availableParallelism() - 1),
     fillMissing,
     device,

@@ -1,9 +1,10 @@
 /** @file Entry of a scoring thread: opens a model, then answers batch after batch. Running the graph blocks this thread only. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { toPlainError } from '../../base/util/index.ts'
-import { readExport, Scorer } from '../export/index.ts'
+import { type LoadedExport, readExport, Scorer } from '../export/index.ts'
+import { withDelta } from '../versions/index.ts'
 import { errorResponse } from './errors.ts'
-import type { ScoreBatch, ScoreRequest, ScorerMessage, ScorerSettings } from './messages.ts'
+import type { ScoreBatch, ScoreRequest, ScorerMessage, ScorerSettings, ScorerTask } from './messages.ts'
 import { createRequestParser } from './request.ts'
 import { scoreRequests } from './score-requests.ts'
 import { userRequestParser } from './user-request.ts'
@@ -12,26 +13,51 @@ await run(parentPort!, workerData as ScorerSettings)
 
 async function run(port: MessagePort, { model, fillMissing, device, reader }: ScorerSettings): Promise<void> {
   const send = (message: ScorerMessage) => port.postMessage(message)
-  try {
-    const loaded = model.kind === 'loaded' ? model.loaded : await readExport(model.folder)
+  const open = async (wanted: ScorerSettings['model']) => {
+    const loaded = await loadModel(wanted)
     const scorer = await Scorer.open(loaded, device)
     const { slots } = loaded.manifest
     const plain = createRequestParser(slots, fillMissing)
     const own = reader && userRequestParser(slots, reader)
     const parse = (request: ScoreRequest) => (own && request.kind === 'text' ? own(request.body) : plain(request))
-    let queue = Promise.resolve()
-    port.on('message', ({ batch, requests }: ScoreBatch) => {
-      queue = queue.then(async () => {
-        const responses = await scoreRequests(scorer, parse, requests).catch((error: unknown) => {
-          // A defect: clients get a 500, the stack goes to the server's own output.
-          console.error(error)
-          return requests.map(() => ({ ...errorResponse(error), samples: 0 }))
-        })
-        send({ kind: 'scored', batch, responses })
-      })
-    })
-    send({ kind: 'ready', loaded })
+    return { loaded, scorer, parse }
+  }
+  let opened: Awaited<ReturnType<typeof open>>
+  try {
+    opened = await open(model)
   } catch (error) {
     send({ kind: 'failed', error: toPlainError(error) })
+    return
   }
+  const score = async ({ batch, requests }: ScoreBatch) => {
+    const responses = await scoreRequests(opened, requests).catch((error: unknown) => {
+      // A defect: clients get a 500, the stack goes to the server's own output.
+      console.error(error)
+      return requests.map(() => ({ ...errorResponse(error), samples: 0 }))
+    })
+    send({ kind: 'scored', batch, responses })
+  }
+  const replace = async (wanted: ScorerSettings['model']) => {
+    const former = opened.scorer
+    try {
+      opened = await open(wanted)
+    } catch (error) {
+      send({ kind: 'failed', error: toPlainError(error) })
+      return
+    }
+    send({ kind: 'ready', loaded: opened.loaded })
+    await former.close()
+  }
+  let queue = Promise.resolve()
+  port.on('message', (task: ScorerTask) => {
+    queue = queue.then(() => (task.kind === 'score' ? score(task) : replace(task.model)))
+  })
+  send({ kind: 'ready', loaded: opened.loaded })
+}
+
+async function loadModel(wanted: ScorerSettings['model']): Promise<LoadedExport> {
+  if (wanted.kind === 'loaded') return wanted.loaded
+  const { folder, version } = wanted
+  if (wanted.kind === 'folder') return { ...(await readExport(folder)), version }
+  return { ...(await withDelta(wanted.loaded, folder, wanted.expected)), version }
 }

@@ -21,7 +21,7 @@ export async function runNodesHere({ nodes, folder, signal, ...common }: LocalOp
   const run = async (node: number) => {
     const exchange = rounds.exchange(node)
     const placement = () => rendezvous({ job: common.job, node, host: '127.0.0.1', exchange })
-    const own = { node, nodes, folder: join(folder, `node-${node}`), placement, sharesLogs: true }
+    const own = { node, nodes, folder: join(folder, `node-${node}`), placement, sharesLogs: true, sharesHost: true }
     const code = await runNode({ ...common, ...own, signal: AbortSignal.any([signal, stop.signal]) })
     if (code !== undefined && code !== 0) fail(code)
   }

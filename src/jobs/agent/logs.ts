@@ -1,6 +1,8 @@
 /** @file The logs of a job as one stream: those of one process, or all of them one after the other; followed until the job is over. */
-import { open, readdir } from 'node:fs/promises'
+import { closeSync, fstatSync, readSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { openWithin } from '../../base/runs/index.ts'
 
 export interface LogSelection {
   readonly role?: string | undefined
@@ -9,18 +11,22 @@ export interface LogSelection {
 
 const POLL_MS = 200
 
-/** Lines as they come; `isOver` ends following once everything that was written has been given. */
+/**
+ * Lines as they come; `isOver` ends following once everything that was written has been given. What a link leads to is read only `within`: the folder
+ * may be of a user whose rights are less than the reader's.
+ */
 export async function* readLogs(
   folder: string,
   selection: LogSelection,
   isOver: () => boolean,
+  within = folder,
 ): AsyncGenerator<string> {
   const positions = new Map<string, number>()
   let shown = ''
   for (;;) {
     const over = isOver()
     for (const name of await logNames(folder, selection)) {
-      const text = await readFrom(join(folder, name), positions.get(name) ?? 0)
+      const text = readFrom(within, join(folder, name), positions.get(name) ?? 0)
       if (text.length === 0) continue
       positions.set(name, (positions.get(name) ?? 0) + Buffer.byteLength(text))
       const heading = name === shown || isOne(selection) ? '' : `==> ${name.replace(/\.log$/, '')} <==\n`
@@ -35,7 +41,8 @@ export async function* readLogs(
 const isOne = ({ role, rank }: LogSelection) => role !== undefined && rank !== undefined
 
 async function logNames(folder: string, { role, rank }: LogSelection): Promise<readonly string[]> {
-  const names = await readdir(folder).catch(() => [])
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  const names = entries.filter((entry) => entry.isFile()).map(({ name }) => name)
   const wanted = (name: string) =>
     (role === undefined || name.startsWith(`${role}.`)) && (rank === undefined || name.endsWith(`.${rank}.log`))
   return names.filter((name) => name.endsWith('.log') && wanted(name)).sort()
@@ -77,15 +84,17 @@ export function untagged(line: string): { readonly log: string; readonly text: s
 }
 
 /** Whole lines only, so that no character is cut in two; the rest comes with the next look. */
-async function readFrom(path: string, position: number): Promise<string> {
-  const file = await open(path, 'r')
+function readFrom(within: string, path: string, position: number): string {
+  let fd: number | undefined
   try {
-    const { size } = await file.stat()
-    const buffer = Buffer.alloc(Math.min(size - position, 1 << 20))
-    const { bytesRead } = await file.read(buffer, 0, buffer.length, position)
+    fd = openWithin(within, path)
+    const buffer = Buffer.alloc(Math.max(0, Math.min(fstatSync(fd).size - position, 1 << 20)))
+    const bytesRead = readSync(fd, buffer, 0, buffer.length, position)
     const end = buffer.subarray(0, bytesRead).lastIndexOf(10) + 1
     return buffer.subarray(0, end > 0 ? end : bytesRead).toString('utf8')
+  } catch {
+    return '' // it is gone, or leads elsewhere: the other logs are read all the same
   } finally {
-    await file.close()
+    if (fd !== undefined) closeSync(fd)
   }
 }

@@ -74,7 +74,9 @@ async function gather(group: Group, text: string): Promise<readonly string[]> {
   })
 }
 
+export const LOOPBACK = '127.0.0.1'
+
 /** On one host nodes are reached on loopback, on several at the first address that others can reach. */
 function hostOf(hosts: readonly string[]): string {
-  return new Set(hosts).size === 1 ? '127.0.0.1' : reachableAddress()
+  return new Set(hosts).size === 1 ? LOOPBACK : reachableAddress()
 }

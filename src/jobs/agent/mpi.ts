@@ -5,7 +5,7 @@ import type { Env } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import type { Job } from '../submit/index.ts'
 import { type LogSelection, taggedLines } from './logs.ts'
-import { agreeOnEnd, openMpiNodes, reportFailure } from './mpi-nodes.ts'
+import { agreeOnEnd, LOOPBACK, openMpiNodes, reportFailure } from './mpi-nodes.ts'
 import { runNode } from './node.ts'
 import { LeftError, rendezvous } from './rendezvous.ts'
 
@@ -28,7 +28,9 @@ export async function runMpiNode({ readJob, print, ...options }: MpiNodeOptions)
   try {
     const { job, node, nodes, host, exchange } = group
     const own = nodeFolders(folder, node)
-    const place = { folder: own.work, logs: own.logs }
+    // A server beside the trainer, or all nodes on one host.
+    const sharesHost = job.roles.length > 1 || host === LOOPBACK
+    const place = { folder: own.work, logs: own.logs, sharesHost }
     let isReady = false
     const placement = async () => {
       isReady = true

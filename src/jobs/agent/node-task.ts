@@ -2,6 +2,7 @@
 import {
   checkMessage,
   fields,
+  KILOBYTE,
   list,
   MEGABYTE,
   number,
@@ -100,6 +101,8 @@ const readFields = fields<NodeTask>({
   nodes: whole(1, MOST),
   host: text(512, /^[\w.:[\]-]+$/),
   fsUgi: optional(word),
+  uid: optional(text(64, /^[\w-]+$/)),
+  places: optional(list(text(64 * KILOBYTE), MOST)),
 })
 
 export const readNodeTask: Reader<NodeTask> = (value, at) => {

@@ -7,7 +7,7 @@ import type { Env } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import { type RemoteFiles, remoteFiles } from '../../base/fs/index.ts'
 import { defined } from '../../base/util/index.ts'
-import { launchPsEnv, superviseJob } from '../launch/index.ts'
+import { checkSharedMemory, launchPsEnv, type Restart, recovering, restartEnv, superviseJob } from '../launch/index.ts'
 import { bytesOfContent, type Job } from '../submit/index.ts'
 import type { PlacedProcess, Placement } from './rendezvous.ts'
 import { newFiles, onDisk, sendFile, stageData } from './stage.ts'
@@ -19,6 +19,8 @@ export interface NodeOptions extends NodePlace {
   readonly env: Env
   readonly emit: EventSink
   readonly signal: AbortSignal
+  /** Its agent was here before, and is gone: the other nodes are there. @default false */
+  readonly isAgain?: boolean | undefined
 }
 
 /** Which node of which job, and its folders. */
@@ -32,12 +34,15 @@ export interface NodePlace {
   readonly logs: string
   /** Logs of other nodes lie there too, and somebody else collects them. @default false */
   readonly sharesLogs?: boolean
+  /** Several processes of the job are on this host, and exchange through its memory. @default false */
+  readonly sharesHost?: boolean
 }
 
 /** Resolves to the exit code of the node: 0, that of what failed first, or undefined when it was asked to stop. */
 export async function runNode(options: NodeOptions): Promise<number | undefined> {
   let failed = false
   try {
+    if (options.sharesHost) checkSharedMemory({ ...options, env: { ...options.env, ...options.job.env } })
     const hook = await prepareNode(options)
     return hook === 0 ? await runRoles(options) : hook
   } catch (error) {
@@ -117,7 +122,7 @@ async function runHook(name: HookName, options: StepOptions): Promise<number> {
   return code
 }
 
-/** One process for each that the placement has on this node. */
+/** One process for each that the placement has on this node; where they die they are started again, as those of other nodes are. */
 export async function runRoles(options: Omit<NodeOptions, 'node' | 'nodes'>) {
   const { job, folder, logs, env } = options
   const { addresses, token, own } = await options.placement()
@@ -128,13 +133,18 @@ export async function runRoles(options: Omit<NodeOptions, 'node' | 'nodes'>) {
     OARFISH_JOB_TOKEN: token,
     PATH: [join(folder, '.oarfish', 'bin'), env['PATH']].join(delimiter),
   }
-  const spec = ({ role, rank, endpoint, sockets }: PlacedProcess) => ({
+  const before = options.isAgain ? 1 : 0
+  const numbered = ({ number, resumes }: Restart): Restart => ({ number: number + before, resumes })
+  const spec = ({ role, rank, endpoint, sockets }: PlacedProcess, restart: Restart) => ({
     role,
     rank,
     endpoint,
-    sockets,
+    // Handed over once: started again a process listens at its port by itself.
+    sockets: restart.number === 0 ? sockets : [],
+    goesOn: restart.number > 0,
     env: {
       ...launchPsEnv(common, addresses, { role, rank, endpoint }),
+      ...restartEnv(restart),
       PADDLE_TRAINERS: addresses.workers.map((address) => address.replace(/:\d+$/, '')).join(','),
       PADDLE_TRAINER_ENDPOINTS: addresses.workers.join(','),
       ...(role === 'worker' ? { PADDLE_CURRENT_ENDPOINT: endpoint } : {}),
@@ -142,9 +152,20 @@ export async function runRoles(options: Omit<NodeOptions, 'node' | 'nodes'>) {
     cwd: folder,
     log: join(logs, `${role === 'server' ? 'pserver' : 'trainer'}.${rank}.log`),
   })
-  const processes = own.map(spec)
   const hasAllWorkers = own.filter(({ role }) => role === 'worker').length === addresses.workerNum
-  return await superviseJob({ command: roleCommand(job), processes, hasAllWorkers }, options).ended
+  const start = async (restart: Restart) => {
+    const processes = own.map((process) => spec(process, numbered(restart)))
+    const started = superviseJob({ command: roleCommand(job), processes, hasAllWorkers }, options)
+    return { ...started, logs: processes.map(({ log }) => log) }
+  }
+  const isSpread = own.length < addresses.servers.length + addresses.workerNum
+  const running = await recovering(start, {
+    emit: options.emit,
+    signal: options.signal,
+    isSpread,
+    isAgain: options.isAgain,
+  })
+  return await running.ended
 }
 
 /** What a node runs in its folder, in order; one process for each role it has. */

@@ -7,7 +7,7 @@ import type { Job } from '../submit/index.ts'
 import { type MpiNodeOptions, nodeFolders, printing, removeWork } from './mpi.ts'
 import { runNode } from './node.ts'
 import { readNodeTask } from './node-task.ts'
-import { rendezvous } from './rendezvous.ts'
+import { placeAgain, rendezvous } from './rendezvous.ts'
 
 /** The first line of the input. Every other answers an exchange: the texts of all nodes, in their order. */
 export interface NodeTask {
@@ -19,6 +19,10 @@ export interface NodeTask {
   readonly host: string
   /** Over the input, since command lines and files are for more eyes. */
   readonly fsUgi?: string | undefined
+  /** Of the job, over all starts of its agents: by it the job knows what it has saved itself. @default it goes on from nothing by itself */
+  readonly uid?: string | undefined
+  /** The agent was here before and is gone: what all nodes gave each other then, which the others still go by. @default the first start */
+  readonly places?: readonly string[] | undefined
 }
 
 export interface RemoteNodeOptions extends Omit<MpiNodeOptions, 'readJob'> {
@@ -36,7 +40,8 @@ export async function runRemoteNode(options: RemoteNodeOptions): Promise<number 
   const lines = options.input[Symbol.asyncIterator]()
   const first = await lines.next()
   if (first.done) return undefined
-  const { job, jobId, node, nodes, host, fsUgi } = readJson(Buffer.from(first.value), 'task', readNodeTask)
+  const task = readJson(Buffer.from(first.value), 'task', readNodeTask)
+  const { job, jobId, node, nodes, host, fsUgi, uid, places } = task
   const gone = new AbortController()
   const signal = AbortSignal.any([options.signal, gone.signal])
   const answers = answersIn(lines, () => gone.abort())
@@ -45,11 +50,12 @@ export async function runRemoteNode(options: RemoteNodeOptions): Promise<number 
     return await Promise.race([answers(), stopped(signal)])
   }
   const own = nodeFolders(join(options.folder, `oarfish-${jobId}`), node)
-  const env = { ...options.env, OARFISH_JOB_ID: jobId, ...defined({ OARFISH_FS_UGI: fsUgi }) }
-  const placement = () => rendezvous({ job, node, host, exchange })
-  const place = { folder: own.work, logs: own.logs }
+  const variables = defined({ OARFISH_FS_UGI: fsUgi, OARFISH_JOB_UID: uid })
+  const env = { ...options.env, OARFISH_JOB_ID: jobId, ...variables }
+  const placement = () => (places ? placeAgain(places, node) : rendezvous({ job, node, host, exchange }))
+  const place = { folder: own.work, logs: own.logs, sharesHost: job.roles.length > 1 }
   const code = await printing(own.logs, {}, print, () =>
-    runNode({ job, node, nodes, placement, emit, signal, env, ...place }),
+    runNode({ job, node, nodes, placement, emit, signal, env, ...place, isAgain: places !== undefined }),
   ).catch((error: unknown) => {
     if (error === signal.reason) return undefined
     throw error

@@ -1,7 +1,7 @@
 /** @file The places of a node's processes among all those of their job, and how nodes that can exchange texts agree on them. */
 import { randomBytes } from 'node:crypto'
 import { fields, readJson, text } from '../../base/net/index.ts'
-import { type BoundSocket, bindSocket, type JobAddresses, type ProcessIdentity } from '../launch/index.ts'
+import { type BoundSocket, bindSocket, type JobAddresses, type ProcessIdentity, portFree } from '../launch/index.ts'
 import type { Job } from '../submit/index.ts'
 
 export interface Placement {
@@ -45,20 +45,31 @@ export async function rendezvous({ job, node, host, exchange }: RendezvousOption
   const addressOf = (socket: BoundSocket | undefined) => (socket ? `${host}:${socket.port}` : '')
   const token = randomBytes(32).toString('hex')
   const texts = await exchange(JSON.stringify({ server: addressOf(server), trainer: addressOf(trainer), token }))
-  const all = texts.map((text, i) => readJson(Buffer.from(text), `node ${i}`, readAddresses))
   const placed = (role: PlacedProcess['role'], socket: BoundSocket): PlacedProcess => ({
     role,
     rank: node,
     endpoint: addressOf(socket),
     sockets: [socket],
   })
+  return { ...addressesIn(texts), own: [...(server ? [placed('server', server)] : []), placed('worker', trainer)] }
+}
+
+/** The place that a node had before its agent went: the others still know it by that. Its processes bind the ports themselves. */
+export async function placeAgain(texts: readonly string[], node: number): Promise<Placement> {
+  const { addresses, token } = addressesIn(texts)
+  const placed = (role: PlacedProcess['role'], endpoint: string | undefined): readonly PlacedProcess[] =>
+    endpoint ? [{ role, rank: node, endpoint, sockets: [] }] : []
+  const own = [...placed('server', addresses.servers[node]), ...placed('worker', addresses.workers[node])]
+  for (const { endpoint } of own) await portFree(endpoint)
+  return { addresses, token, own }
+}
+
+/** Of what all nodes have given. */
+function addressesIn(texts: readonly string[]): Omit<Placement, 'own'> {
+  const all = texts.map((text, i) => readJson(Buffer.from(text), `node ${i}`, readAddresses))
+  const servers = all.map((each) => each.server).filter((endpoint) => endpoint !== '')
   return {
-    addresses: {
-      servers: hasServer ? all.map((each) => each.server) : [],
-      workers: all.map((each) => each.trainer),
-      workerNum: all.length,
-    },
+    addresses: { servers, workers: all.map((each) => each.trainer), workerNum: all.length },
     token: all[0]!.token,
-    own: [...(server ? [placed('server', server)] : []), placed('worker', trainer)],
   }
 }

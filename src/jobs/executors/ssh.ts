@@ -1,13 +1,14 @@
 /** @file Jobs over ssh: one node on each host of a hostfile, driven over the connection to it. */
-import { createInterface } from 'node:readline'
+import { randomUUID } from 'node:crypto'
 import { UserError } from '../../base/util/index.ts'
-import { AGENT_COMMAND, exchanged, type NodeTask } from '../agent/index.ts'
-import { openHosts, type RemoteHost, type SshHost, sshWords } from '../ssh/index.ts'
+import { AGENT_COMMAND, type NodeTask } from '../agent/index.ts'
+import { type Hosts, openHosts, type RemoteHost, type SshHost, sshWords } from '../ssh/index.ts'
 import { type Job, jobSize } from '../submit/index.ts'
 import type { ApplyContext, Executor } from './executor.ts'
 import { hostsIn } from './hostfile.ts'
-import { jobWithContents, keepLine } from './job-folder.ts'
+import { jobWithContents } from './job-folder.ts'
 import type { HostStep } from './plan.ts'
+import { driveNode } from './ssh-node.ts'
 
 export interface SshFacts {
   /** The words that run ssh. */
@@ -39,7 +40,6 @@ export const ssh: Executor<SshFacts> = {
 }
 
 const CONNECT_SECONDS = 10
-const STOP_MS = 60_000 // of a node that is asked to stop: it collects what was written
 
 /** Resolves to the exit code of the node that failed first, 0, or undefined when the job was asked to stop. */
 async function runOnHosts(steps: readonly HostStep[], context: ApplyContext): Promise<number | undefined> {
@@ -51,10 +51,19 @@ async function runOnHosts(steps: readonly HostStep[], context: ApplyContext): Pr
   )
   let first: { readonly host: RemoteHost; readonly code: number } | undefined
   const job = jobWithContents(context.job)
+  // By which the job knows what it has saved itself, whoever has to be started again.
+  const uid = randomUUID()
+  const reopened: Hosts[] = []
   const driven = steps.map(({ words }, node) => {
     const host = hosts.all[node]!
-    const task = taskOf(job, { node, nodes: steps.length, host: host.hello.address }, context)
-    return drive(host, words, task, { folder: context.folder, onExchange: (text) => exchange(node, text) })
+    const task = { ...taskOf(job, { node, nodes: steps.length, host: host.hello.address }, context), uid }
+    const reopen = async () => {
+      const again = await openHosts([steps[node]!.host], common)
+      reopened.push(again)
+      return again.all[0]!
+    }
+    const onExchange = (text: string) => exchange(node, text)
+    return driveNode(host, { words, task, folder: context.folder, onExchange, emit, reopen })
   })
   const stopAll = () => {
     for (const { stop } of driven) stop()
@@ -80,7 +89,7 @@ async function runOnHosts(steps: readonly HostStep[], context: ApplyContext): Pr
     return first.code
   } finally {
     signal.removeEventListener('abort', stopAll)
-    await hosts.close()
+    await Promise.all([hosts, ...reopened].map((opened) => opened.close()))
   }
 }
 
@@ -113,31 +122,4 @@ function exchangeAmong(nodes: number, answer: (texts: readonly string[]) => void
     texts.clear()
     answer(all)
   }
-}
-
-interface DriveOptions {
-  /** Of the job. */
-  readonly folder: string
-  readonly onExchange: (text: string) => void
-}
-
-function drive(host: RemoteHost, words: readonly string[], task: NodeTask, { folder, onExchange }: DriveOptions) {
-  const child = host.spawn(words)
-  const send = (value: unknown) => void child.stdin!.write(`${JSON.stringify(value)}\n`)
-  send(task)
-  for (const stream of [child.stdout!, child.stderr!])
-    createInterface({ input: stream }).on('line', (line) => {
-      const given = exchanged(line)
-      if (given === undefined) keepLine(folder, line)
-      else onExchange(given)
-    })
-  const ended = new Promise<number>((done) => {
-    child.once('close', (code) => done(code ?? 1))
-  })
-  const stop = () => {
-    child.stdin!.end()
-    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS)
-    void ended.then(() => clearTimeout(timer))
-  }
-  return { ended, stop, answer: (texts: readonly string[]) => send(texts) }
 }

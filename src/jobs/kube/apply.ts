@@ -155,7 +155,8 @@ async function replaceLeftover(client: KubeClient, object: KubeObject): Promise<
     await client.create(object)
   } catch (error) {
     if (!(error instanceof KubeError) || error.code !== 'KUBE_EXISTS') throw error
-    await client.remove(resourceOf(object), object.metadata.name)
+    // The cluster's garbage collector may be faster.
+    await client.remove(resourceOf(object), object.metadata.name).catch(unlessGone)
     await client.create(object)
   }
 }

@@ -18,17 +18,36 @@ export function statusOf(framework: PodFramework, { jobs, pods, events }: Observ
   return {
     phase,
     reason,
-    processes: pods.map(processOf).sort((a, b) => (a.role === b.role ? a.rank - b.rank : a.role < b.role ? -1 : 1)),
+    processes: pods
+      .map((pod) => processOf(pod, events))
+      .sort((a, b) => (a.role === b.role ? a.rank - b.rank : a.role < b.role ? -1 : 1)),
   }
 }
 
-function processOf(pod: V1Pod): JobStatus['processes'][number] {
+function processOf(pod: V1Pod, events: readonly CoreV1Event[]): JobStatus['processes'][number] {
   const { role, rank } = podIdentity(pod)
   const host = pod.spec?.nodeName
   const exitCode = pod.status?.containerStatuses?.[0]?.state?.terminated?.exitCode
   const phase = POD_PHASES[pod.status?.phase ?? ''] ?? 'queued'
-  return { role, rank, host, phase: phase === 'queued' && host !== undefined ? 'starting' : phase, exitCode }
+  const placed = phase === 'queued' && host !== undefined ? 'starting' : phase
+  return { role, rank, host, phase: placed, exitCode, pod: pod.metadata?.name, events: eventsOf(pod, events) }
 }
+
+const MOST_EVENTS = 20
+
+/** Of one pod, oldest first: what the cluster says of where it is put, its image, its volumes, its end. */
+function eventsOf(pod: V1Pod, events: readonly CoreV1Event[]): NonNullable<JobStatus['processes'][number]['events']> {
+  return events
+    .filter(({ involvedObject }) => involvedObject.kind === 'Pod' && involvedObject.name === pod.metadata?.name)
+    .map(({ type = 'Normal', reason = '', message = '', count = 1, ...times }) => {
+      const at = times.lastTimestamp ?? times.eventTime ?? times.metadata.creationTimestamp
+      return { at: new Date(at ?? 0).getTime(), type, reason, message: message.slice(0, MOST_CHARACTERS), count }
+    })
+    .sort((a, b) => a.at - b.at)
+    .slice(-MOST_EVENTS)
+}
+
+const MOST_CHARACTERS = 1000
 
 const POD_PHASES: Readonly<Record<string, JobPhase>> = { Running: 'running', Succeeded: 'succeeded', Failed: 'failed' }
 

@@ -4,6 +4,7 @@ import { closeSync, fstatSync, openSync } from 'node:fs'
 import { constants } from 'node:os'
 import { resolve } from 'node:path'
 import type { Env } from '../../base/env/index.ts'
+import { forgetNotes } from '../../base/event/index.ts'
 import { LIFELINE } from './lifeline.ts'
 import type { JobRole } from './process-env.ts'
 import type { BoundSocket } from './sockets.ts'
@@ -50,6 +51,7 @@ const LEFTOVER_MS = 500
 /** Starts `command` without waiting; a command that cannot be started ends at once. */
 export function startChild(spec: ProcessSpec, command: readonly string[]): Child {
   const log = openSync(spec.log, spec.goesOn ? 'a' : 'w')
+  if (!spec.goesOn) forgetNotes([spec.log]) // those of an earlier launch
   const { size } = fstatSync(log)
   // Beside it go Paddle's side files, and what the launcher's terminal shows of the process.
   const env: NodeJS.ProcessEnv = { ...spec.env, OARFISH_LOG_FILE: resolve(spec.log) }

@@ -8,6 +8,8 @@ export interface JobFile {
   readonly token?: string | undefined
   readonly servers: readonly string[]
   readonly workerNum: number
+  /** The socket of its launcher, where its number of workers may change. */
+  readonly joins?: string | undefined
 }
 
 const NAME = 'job.json'

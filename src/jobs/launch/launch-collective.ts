@@ -8,11 +8,13 @@ import { splitEndpoint } from '../../base/net/index.ts'
 import { isUserError, makeOwnFolder } from '../../base/util/index.ts'
 import type { ProcessSpec } from './child.ts'
 import type { CollectiveLayout } from './collective-layout.ts'
+import { elasticJob, type Meeting, type Run } from './elastic-hosts.ts'
 import { commandOf, jobVariables, type LaunchOptions, launchSecrets } from './launch.ts'
 import { localHosts, reachableAddress, thisHost } from './local-host.ts'
 import { holdLogFolder } from './log-folder.ts'
 import { collectiveEnv, type JobNode } from './process-env.ts'
-import { recovering, restartEnv, type StartedJob } from './recover.ts'
+import { asOneRun } from './record-launch.ts'
+import { type Restart, recovering, restartEnv, resumes, type StartedJob } from './recover.ts'
 import { addressTowards, type Rendezvous, rendezvous } from './rendezvous.ts'
 import { checkSharedMemory } from './shared-memory-room.ts'
 import { type BoundSocket, bindSocket } from './sockets.ts'
@@ -32,7 +34,7 @@ interface Local {
 }
 
 /** Where the ranks of this launch stand in the job. */
-interface JobPlacement {
+export interface JobPlacement {
   readonly nodes: readonly JobNode[]
   /** Places in `nodes` that are of this launch. */
   readonly own: readonly { readonly index: number; readonly local: Local }[]
@@ -43,11 +45,12 @@ interface JobPlacement {
 
 const FIND_MS = 15 * 60 * 1000
 const FIND_AGAIN_MS = 30 * 1000
-const RESTART_MS = 3000 // what is not saved by then is trained again
 const LOOPBACK = '127.0.0.1'
 
 /** Starts the ranks of this host. Nothing is started when anything about the launch is wrong. */
-export async function launchCollective(options: LaunchCollectiveOptions): Promise<RunningJob> {
+export async function launchCollective(given: LaunchCollectiveOptions): Promise<RunningJob> {
+  // Hosts that find each other have the job's name alone in common.
+  const options = Math.max(given.layout.hosts.length, given.layout.nodes.max) > 1 ? given : asOneRun(given)
   const { layout } = options
   const command = commandOf(options)
   checkSharedMemory(options)
@@ -58,23 +61,33 @@ export async function launchCollective(options: LaunchCollectiveOptions): Promis
     onWait: (message) => options.emit({ kind: 'notice', message }),
   })
   const isElastic = layout.nodes.min < layout.nodes.max
-  const place = (timeoutMs: number) => (layout.hosts.length > 0 ? byList(options) : atMaster(options, timeoutMs))
+  const place = (timeoutMs: number) =>
+    layout.hosts.length > 0
+      ? byList(options)
+      : atMaster(options, { timeoutMs, number: 0, processes: layout.devices.length })
   const glooFolder = makeOwnFolder('gloo')
-  const begin = (placement: JobPlacement, restart: number): Run => {
+  const begin = (placement: JobPlacement, restart: Restart, ownSignal?: AbortSignal): Run => {
     const stop = new AbortController()
+    let stopMs = typeof options.stopMs === 'function' ? options.stopMs() : options.stopMs
     const processes = processesOf(options, placement, glooFolder, restart)
-    const signal = AbortSignal.any([options.signal, stop.signal])
-    const stopMs = isElastic ? RESTART_MS : options.stopMs
-    const job = superviseJob({ command, processes, hasAllWorkers: true }, { ...options, signal, stopMs })
+    const signal = AbortSignal.any([ownSignal ?? options.signal, stop.signal])
+    const own = { ...options, signal, stopMs: () => stopMs }
+    const job = superviseJob({ command, processes, hasAllWorkers: true }, own)
     writeEndpoints(options.logDir, placement.nodes)
-    return { ...job, stop: async () => [stop.abort(), await job.ended] }
+    const end = async (waitMs: number) => {
+      stopMs = waitMs
+      stop.abort()
+      await job.ended
+    }
+    return { ...job, logs: logsOf(options, placement), stop: end }
   }
   const clean = () => {
     rmSync(glooFolder, { recursive: true, force: true })
     lock.release()
   }
   try {
-    const job = await (isElastic ? elasticJob(options, place, begin) : steadyJob(options, place, begin))
+    const meet = (meeting: Meeting) => atMaster(options, meeting)
+    const job = await (isElastic ? elasticJob(options, { meet, begin }) : steadyJob(options, place, begin))
     return { ended: job.ended.finally(clean), kill: () => [job.kill(), clean()] }
   } catch (error) {
     clean()
@@ -83,70 +96,20 @@ export async function launchCollective(options: LaunchCollectiveOptions): Promis
 }
 
 type Place = (timeoutMs: number) => Promise<JobPlacement>
-type Begin = (placement: JobPlacement, restart: number) => Run
+type Begin = (placement: JobPlacement, restart: Restart, signal: AbortSignal) => Run
 
 /** Of hosts that stay. */
 async function steadyJob(options: LaunchCollectiveOptions, place: Place, begin: Begin): Promise<RunningJob> {
   const { hosts, nodes, maxRestart } = options.layout
   let placement: JobPlacement
-  const start = async (restart: number): Promise<StartedJob> => {
+  const start = async (restart: Restart, signal: AbortSignal): Promise<StartedJob> => {
     placement?.found?.leave()
-    placement = await place(restart > 0 ? FIND_AGAIN_MS : FIND_MS)
-    const job = begin(placement, restart)
-    return { ...job, logs: logsOf(options, placement) }
+    placement = await place(restart.number > 0 ? FIND_AGAIN_MS : FIND_MS)
+    return begin(placement, restart, signal)
   }
-  // Of a job on several hosts each would have to start its ranks again at once.
-  const isWhole = Math.max(hosts.length, nodes.max) <= 1
-  const job = await recovering(start, { ...options, maxRestart: isWhole ? maxRestart : 0 })
+  const isSpread = Math.max(hosts.length, nodes.max) > 1
+  const job = await recovering(start, { ...options, maxRestart, isSpread, resumes: resumes(options.script) })
   return { ...job, ended: job.ended.finally(() => placement.found?.leave()) }
-}
-
-async function elasticJob(options: LaunchCollectiveOptions, place: Place, begin: Begin): Promise<RunningJob> {
-  const placement = await place(FIND_MS)
-  let job = begin(placement, 0)
-  const ended = elastic(options, { placement, place, begin, onJob: (next) => (job = next) }, job)
-  return { ended, kill: () => job.kill() }
-}
-
-/** Processes between two changes of the job. */
-interface Run extends RunningJob {
-  stop(): Promise<unknown>
-}
-
-interface ElasticOptions {
-  readonly placement: JobPlacement
-  readonly place: Place
-  readonly begin: Begin
-  readonly onJob: (job: Run) => void
-}
-
-/** Starts again, from the last checkpoint, whenever a host comes or goes, or a rank of this host fails. */
-async function elastic(
-  { layout, emit, signal }: LaunchCollectiveOptions,
-  { placement: first, place, begin, onJob }: ElasticOptions,
-  firstJob: Run,
-): Promise<number | undefined> {
-  let [placement, job] = [first, firstJob]
-  for (let restart = 1; ; restart++) {
-    const event = await Promise.race([
-      placement.found!.changed.then((why) => ({ kind: 'changed', why, code: undefined }) as const),
-      job.ended.then((code) => ({ kind: 'ended', code }) as const),
-    ])
-    const { code } = event
-    const isOver = event.kind === 'ended' && (code === 0 || code === undefined)
-    if (isOver || restart > layout.maxRestart || signal.aborted) {
-      placement.found!.leave(code === 0 ? undefined : 'it starts no more')
-      if (event.kind === 'changed') await job.stop()
-      return code
-    }
-    const why = event.kind === 'changed' ? event.why : `a rank of this host failed (exit code ${code})`
-    emit({ kind: 'notice', message: `Starting again, ${restart} of ${layout.maxRestart} times: ${why}.` })
-    placement.found!.leave(why)
-    await job.stop()
-    placement = await place(Math.max(layout.elasticTimeoutMs, FIND_AGAIN_MS))
-    job = begin(placement, restart)
-    onJob(job)
-  }
 }
 
 /** Hosts that are listed: each knows the whole job by itself. */
@@ -165,10 +128,13 @@ async function byList(options: LaunchCollectiveOptions): Promise<JobPlacement> {
 }
 
 /** Hosts that do not know each other find each other at the master. */
-async function atMaster(options: LaunchCollectiveOptions, timeoutMs: number): Promise<JobPlacement> {
-  const { layout, env, jobId = 'default', emit, signal } = options
+async function atMaster(options: LaunchCollectiveOptions, meeting: Meeting): Promise<JobPlacement> {
+  const { layout: whole, env, jobId = 'default', emit, signal } = options
+  const { timeoutMs, number, expected, processes, resumes: knows } = meeting
+  const layout = { ...whole, devices: whole.devices.slice(0, processes) }
   const notice = (message: string) => emit({ kind: 'notice', message })
-  const secrets = launchSecrets(env, layout.nodes.max === 1, { emit, namesHosts: jobHosts(env) !== undefined })
+  const say = number === 0 ? emit : () => undefined // once
+  const secrets = launchSecrets(env, layout.nodes.max === 1, { emit: say, namesHosts: jobHosts(env) !== undefined })
   const master = layout.master ?? (await freeEndpoint(layout))
   const { host, port } = splitEndpoint(master)
   const isMasterHere = await localHosts([host], thisHost(layout.host)).then(
@@ -178,14 +144,17 @@ async function atMaster(options: LaunchCollectiveOptions, timeoutMs: number): Pr
   const address = layout.host ?? (isMasterHere ? host : ((await addressTowards(host, port)) ?? LOOPBACK))
   for (;;) {
     const local = await localNode(layout, address)
-    if (isMasterHere && (layout.nodeRank ?? 0) === 0)
+    if (isMasterHere && (layout.nodeRank ?? 0) === 0 && number === 0)
       notice(`Copy the following command to other nodes to run.\n${RULE}\n${options.commandFor(master)}\n${RULE}`)
     try {
       const shared = { tls: tlsSetting(env), hosts: jobHosts(env), silenceMs: silenceSetting(env) }
       const job = { id: jobId, token: secrets.token, ...shared }
       const own = local.node
-      const found = await rendezvous({ master, isMasterHere, layout, own, job, timeoutMs, notice, signal })
-      const variables = { OARFISH_JOB_ID: jobId, ...secrets.variables }
+      const meets = { layout, own, number, expected, resumes: knows, job, timeoutMs, notice, signal }
+      const found = await rendezvous({ master, isMasterHere, ...meets })
+      const isElastic = layout.nodes.min < layout.nodes.max
+      const numbered = isElastic ? { OARFISH_MEMBERSHIP: String(found.number) } : {}
+      const variables = { OARFISH_JOB_ID: jobId, ...numbered, ...secrets.variables }
       return { nodes: found.nodes, own: [{ index: found.own, local }], variables, found }
     } catch (error) {
       for (const socket of local.sockets) socket?.close()
@@ -221,7 +190,7 @@ function processesOf(
   { env, logDir, layout }: LaunchCollectiveOptions,
   { nodes, own, variables }: JobPlacement,
   glooFolder: string,
-  restart: number,
+  restart: Restart,
 ): readonly ProcessSpec[] {
   const endpoints = nodes.flatMap((node) => node.endpoints)
   const podName = randomBytes(6)
@@ -243,7 +212,7 @@ function processesOf(
       }
     }),
   )
-  return specs.map((spec, i) => ({ ...spec, log: logOf(logDir, i), goesOn: restart > 0 }))
+  return specs.map((spec, i) => ({ ...spec, log: logOf(logDir, i), goesOn: restart.number > 0 }))
 }
 
 const logOf = (logDir: string, index: number) => join(logDir, `workerlog.${index}`)

@@ -7,11 +7,13 @@ import { makeOwnFolder, suggest } from '../../base/util/index.ts'
 import type { ProcessSpec } from './child.ts'
 import { scriptMissing } from './errors.ts'
 import { type JobFile, writeJobFile } from './job-file.ts'
+import { openJoins } from './join.ts'
 import { endpointText, type Layout, type ProcessAddress } from './layout.ts'
 import { localHosts, type ThisHost, thisHost } from './local-host.ts'
 import { holdLogFolder, makeLogFolder } from './log-folder.ts'
 import { fleetrunEnv, type JobRole, launchPsEnv } from './process-env.ts'
-import { type RecoverOptions, recovering, restartEnv, type StartedJob } from './recover.ts'
+import { asOneRun } from './record-launch.ts'
+import { type RecoverOptions, type Restart, recovering, restartEnv, resumes, type StartedJob } from './recover.ts'
 import { checkSharedMemory } from './shared-memory-room.ts'
 import { type BoundSocket, bindSocket } from './sockets.ts'
 import { type RunningJob, type SuperviseOptions, superviseJob } from './supervise.ts'
@@ -32,7 +34,8 @@ export interface LaunchOptions extends SuperviseOptions, RecoverOptions {
 }
 
 /** Starts the processes of this host. Nothing is started when anything about the launch is wrong. */
-export async function launch(options: LaunchOptions): Promise<RunningJob> {
+export async function launch(given: LaunchOptions): Promise<RunningJob> {
+  const options = asOneRun(given)
   const { layout, env, here = thisHost(env['POD_IP']) } = options
   const command = commandOf(options)
   if (isPaddleCloud(env)) {
@@ -51,24 +54,34 @@ export async function launch(options: LaunchOptions): Promise<RunningJob> {
   })
   if (!layout.workersListen) for (const { host } of layout.workers) local.add(host)
   const glooFolder = makeOwnFolder('gloo')
+  const { leastWorkers: min, workers: all } = layout
+  const joins = min === undefined ? undefined : await openJoins()
   let forget: (() => void) | undefined
   const clean = () => {
     rmSync(glooFolder, { recursive: true, force: true })
     forget?.()
+    joins?.close()
     lock.release()
   }
-  const start = async (restart: number): Promise<StartedJob> => {
-    const bound = await bindAutomatic(layout, local)
-    const processes = processesOf(options, { bound, local, glooFolder, restart })
-    const hasAllWorkers = layout.workers.every(({ host }) => local.has(host))
-    const job = superviseJob({ command, processes, hasAllWorkers }, options)
+  const start = async (restart: Restart, signal: AbortSignal): Promise<StartedJob> => {
+    const { workers: count = all.length } = restart
+    const now = { ...layout, workers: all.slice(0, count) }
+    const bound = await bindAutomatic(now, local)
+    const processes = processesOf({ ...options, layout: now }, { bound, local, glooFolder, restart })
+    const hasAllWorkers = all.every(({ host }) => local.has(host))
+    const job = superviseJob({ command, processes, hasAllWorkers }, { ...options, signal })
     forget?.()
-    forget = writeJobFile(options.logDir, jobFile(processes, bound, env))
-    return { ...job, logs: processes.map(({ log }) => log) }
+    forget = writeJobFile(options.logDir, {
+      ...jobFile(processes, bound, env),
+      ...(joins ? { joins: joins.path } : {}),
+    })
+    const logs = (some: readonly ProcessSpec[]) => some.map(({ log }) => log)
+    return { ...job, logs: logs(processes), workerLogs: logs(processes.filter(({ role }) => role === 'worker')) }
   }
   try {
-    // Of a job on several hosts each would have to start its processes again at once.
-    const job = await recovering(start, isWhole ? options : { ...options, maxRestart: 0 })
+    const workers = min === undefined ? undefined : { min, max: all.length }
+    const own = { isSpread: !isWhole, resumes: resumes(options.script), workers, joins }
+    const job = await recovering(start, { ...options, ...own })
     return { ended: job.ended.finally(clean), kill: () => [job.kill(), clean()] }
   } catch (error) {
     clean()
@@ -148,7 +161,7 @@ interface ProcessesOptions {
   readonly bound: Bound
   readonly local: ReadonlySet<string>
   readonly glooFolder: string
-  readonly restart: number
+  readonly restart: Restart
 }
 
 /** Rank r is entry r of the list on every host; logs are numbered by host, as the original numbers them. */
@@ -177,7 +190,7 @@ function processesOf(
           ...own,
           env: gloo ? fleetrunEnv(env, job, own, gloo) : launchPsEnv(env, job, own),
           log: join(logDir, logName(role, i)),
-          goesOn: restart > 0,
+          goesOn: restart.number > 0,
           sockets: sockets.filter((each) => each !== undefined),
         }
       })

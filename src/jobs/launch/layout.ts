@@ -5,8 +5,8 @@ import { launchFlagError, notInBuild } from './errors.ts'
 /** The flags that say what runs where, by their own names. */
 export type FleetrunFlags = Flags<
   'workers' | 'servers' | 'trainers' | 'run_mode' | 'job_id' | 'elastic_server' | 'np',
-  'worker_num' | 'server_num' | 'trainer_num' | 'http_port'
->
+  'server_num' | 'trainer_num' | 'http_port'
+> & { readonly worker_num?: number | string }
 
 export type LaunchPsFlags = Flags<'endpoints', 'worker_num' | 'server_num' | 'start_port'>
 
@@ -28,6 +28,8 @@ export interface Layout {
   readonly gloo: ProcessAddress | undefined
   /** Paddle 1.x gives workers no endpoint. */
   readonly workersListen: boolean
+  /** So many workers at least, where some may leave and join; `workers` are all there may be. @default as many as `workers` */
+  readonly leastWorkers?: number | undefined
 }
 
 const LOOPBACK = '127.0.0.1'
@@ -35,6 +37,7 @@ const FIXED_PORT = 6170 // Paddle's first port where it cannot choose a free one
 
 export function fleetrunLayout(flags: FleetrunFlags, env: Env): Layout {
   checkMode(flags)
+  const range = flags.worker_num === undefined ? undefined : workerRange(String(flags.worker_num))
   const startPort = portIn(env, 'FLAGS_START_PORT')
   const automatic = (count: number, offset: number): readonly ProcessAddress[] =>
     Array.from({ length: count }, (_, i) => ({
@@ -43,12 +46,20 @@ export function fleetrunLayout(flags: FleetrunFlags, env: Env): Layout {
     }))
   const servers =
     listed('server', flags.server_num, flags.servers, withPort) ?? automatic(count('server', flags.server_num), 0)
-  const workerNum = flags.worker_num ?? flags.trainer_num
+  const workerNum = range?.max ?? flags.trainer_num
+  const lists = flags.workers ?? flags.trainers
+  const isElastic = range !== undefined && range.min < range.max
+  if (isElastic && (lists ?? flags.servers) !== undefined)
+    throw launchFlagError(
+      `--worker_num ${flags.worker_num} is of jobs on one host: it cannot stand beside lists of hosts.`,
+      'Give one number, or leave out --workers and --servers.',
+    )
   const workers =
-    listed('worker', workerNum, flags.workers ?? flags.trainers, (entries) => withPorts(entries, servers.length)) ??
+    listed('worker', workerNum, lists, (entries) => withPorts(entries, servers.length)) ??
     automatic(count('worker', workerNum), servers.length)
   checkDistinct([...servers, ...workers])
-  return { servers, workers, gloo: glooAddress(flags, servers, workers, automatic), workersListen: true }
+  const layout = { servers, workers, gloo: glooAddress(flags, servers, workers, automatic), workersListen: true }
+  return isElastic ? { ...layout, leastWorkers: range.min } : layout
 }
 
 /** Server i listens on start_port + i unless `endpoints` says otherwise; workers have no port. */
@@ -84,6 +95,18 @@ function checkMode(flags: FleetrunFlags): void {
   if (run_mode !== undefined && run_mode !== 'ps' && run_mode !== 'collective')
     throw launchFlagError(`--run_mode: expected ps or collective, got "${run_mode}".`)
   if (flags.elastic_server && flags.job_id && flags.np) throw notInBuild('Elastic jobs are not in this build.')
+}
+
+/** `4`, or `2:4`: from so many to so many. */
+export function workerRange(text: string): { readonly min: number; readonly max: number } {
+  const [, least, most = least] = /^(\d{1,6})(?::(\d{1,6}))?$/.exec(text) ?? []
+  const [min, max] = [Number(least), Number(most)]
+  if (least === undefined || min > max || (min === 0 && max > 0))
+    throw launchFlagError(
+      `--worker_num: expected a number of workers or min:max, got "${text}".`,
+      'Write --worker_num 2 or 2:4.',
+    )
+  return { min, max }
 }
 
 /** The port that a variable names. */

@@ -1,5 +1,7 @@
 /** @file Automatic ports: bound here with port 0 and handed to the process as an open socket, so that nobody can take them in between. */
 import { createServer, type Server } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import { splitEndpoint } from '../../base/net/index.ts'
 import { portTaken } from './errors.ts'
 
 export interface BoundSocket {
@@ -21,6 +23,22 @@ export async function bindSocket(host: string): Promise<BoundSocket> {
   const address = server.address()
   if (address === null || typeof address === 'string') throw new Error('internal: a TCP server without a port')
   return { port: address.port, fd: descriptorOf(server), close: () => server.close() }
+}
+
+const FREE_MS = 20_000
+const LOOK_MS = 100
+
+/** Resolves when nobody listens there any more, or after a while: processes end a moment after whoever started them was killed. */
+export async function portFree(endpoint: string): Promise<void> {
+  const { host, port } = splitEndpoint(endpoint)
+  const isFree = () =>
+    new Promise<boolean>((done) => {
+      const server = createServer()
+      server.once('error', () => done(false))
+      server.listen({ host, port }, () => server.close(() => done(true)))
+    })
+  for (const until = performance.now() + FREE_MS; performance.now() < until; await setTimeout(LOOK_MS))
+    if (await isFree()) return
 }
 
 /** Node has no public name for a listening socket's descriptor; `_handle.fd` has been it since 0.x on POSIX. */

@@ -1,9 +1,10 @@
 /** @file A job's processes on this host, from start to end: who failed first, when servers may go, and that nobody stays behind. */
-import type { EventSink, ProcessState } from '../../base/event/index.ts'
+import { type EventSink, type ProcessState, readNotes } from '../../base/event/index.ts'
 import { within } from '../../base/util/index.ts'
 import { type Child, type Exit, type ProcessSpec, startChild } from './child.ts'
 import { follow, lastLines } from './log-lines.ts'
 import { type MemoryWatch, watchMemory } from './out-of-memory.ts'
+import { recordLaunch } from './record-launch.ts'
 
 export interface JobSpec {
   readonly command: readonly string[]
@@ -20,7 +21,7 @@ export interface SuperviseOptions {
   /** Also emit the newest line of processes that are not echoed. */
   readonly sampleOutput?: boolean | undefined
   /** How long processes may take to end in good order when the job is asked to stop, until they are killed. */
-  readonly stopMs?: number | undefined
+  readonly stopMs?: number | (() => number | undefined) | undefined
 }
 
 export interface RunningJob {
@@ -28,36 +29,56 @@ export interface RunningJob {
   readonly ended: Promise<number | undefined>
   /** SIGKILL to everybody, now. */
   kill(): void
+  /** Of the process that failed first, or was asked to stop by somebody else, once one has or was. */
+  failedLog?(): string | undefined
 }
 
 const STOP_MS = 30_000 // time to save; a second Ctrl+C does not wait for it
 const FAILURE_MS = 3000 // after a failure there is nothing to wait for
 const SERVERS_LEAVE_MS = 500 // by themselves, once all workers are gone
 const SERVERS_GRACE_MS = 700
+/** How oarfish ends after SIGINT and SIGTERM. */
+const STOPPED = 143
+const STOP_CODES: ReadonlySet<number> = new Set([130, STOPPED])
 const KILLED_MS = 5000 // a killed process is gone unless the kernel holds it
 
 export function superviseJob(job: JobSpec, options: SuperviseOptions): RunningJob {
   // All in one turn of the event loop: sockets are handed over before anybody can connect to them here.
   const memory = watchMemory()
   const children = job.processes.map((spec) => startChild(spec, job.command))
-  return { ended: run(children, job, { ...options, memory }), kill: () => signalAll(children, 'SIGKILL') }
+  let failed: Child | undefined
+  const onFailed = (child: Child) => {
+    failed = child
+  }
+  return {
+    ended: run(children, job, { ...options, memory, onFailed }),
+    kill: () => signalAll(children, 'SIGKILL'),
+    failedLog: () => failed?.spec.log,
+  }
 }
 
 interface RunOptions extends SuperviseOptions {
   readonly memory: MemoryWatch
+  readonly onFailed: (child: Child) => void
 }
 
 async function run(children: readonly Child[], { hasAllWorkers }: JobSpec, options: RunOptions) {
-  const { emit, signal, memory, stopMs = STOP_MS } = options
+  const { signal, memory, onFailed } = options
+  const stopMs = () => (typeof options.stopMs === 'function' ? options.stopMs() : options.stopMs) ?? STOP_MS
+  const recorded = recordLaunch(
+    children.map(({ spec }) => spec.log),
+    options.emit,
+  )
+  const { emit } = recorded
   const stopping = new Set<Child>()
   const report = (child: Child, state: ProcessState) => emit(processEvent(child, state))
-  const follower = follow(children, options)
+  const follower = follow(children, { ...options, emit })
   for (const child of children) report(child, 'running')
 
   const ends = children.map(async (child) => {
     const exit = await child.exited
     follower.drain(child)
-    report(child, stopping.has(child) ? 'stopped' : exit.code === 0 ? 'done' : 'failed')
+    report(child, stopping.has(child) || hasStopped(child) ? 'stopped' : exit.code === 0 ? 'done' : 'failed')
   })
   const stop = async (some: readonly Child[], wait: number) => {
     for (const child of some.filter(({ exit }) => !exit)) {
@@ -70,22 +91,39 @@ async function run(children: readonly Child[], { hasAllWorkers }: JobSpec, optio
     if (!(await within(KILLED_MS, allEnded(some)))) emit(lingeringEvent(some))
   }
 
+  // A job that is started again and again would leave a listener of each start behind.
+  const over = new AbortController()
   try {
     const [workers, servers] = [byRole(children, 'worker'), byRole(children, 'server')]
     const finished = finish({ workers, servers, hasAllWorkers, emit, stop })
     const failed = firstFailure(children, stopping).then((first) => causeOf(first, children))
-    const outcome = await Promise.race([failed, aborted(signal), finished])
-    if (outcome === 'finished') return 0
+    const outcome = await Promise.race([failed, aborted(signal, over.signal), finished])
+    // All stopped with a process that was asked to: that of another host, or one that ends after them.
+    if (outcome === 'finished') return hasAllWorkers && workers.some(isStopped) ? STOPPED : 0
+    if (outcome !== 'aborted') onFailed(outcome)
+    if (outcome !== 'aborted' && hasStopped(outcome)) {
+      // It has saved with all others, who are about to end.
+      emit({
+        kind: 'notice',
+        message: `${whoIs(outcome)} was asked to stop (${outcome.exit!.text}), saved with all others and has left.`,
+      })
+      await within(stopMs(), allEnded(workers))
+      await stop(workers, FAILURE_MS)
+      await stop(servers, SERVERS_GRACE_MS)
+      return outcome.exit!.code
+    }
     // Asked at once: what the others do while they are stopped may need memory too.
     const why = outcome !== 'aborted' && outcome.exit!.text === 'signal SIGKILL' ? memory.explain() : undefined
     if (outcome !== 'aborted') emit(why === undefined ? failureEvent(outcome) : outOfMemoryEvent(outcome, why))
     // Workers first: to finish a step or to save they need their servers.
-    await stop(workers, outcome === 'aborted' ? stopMs : FAILURE_MS)
+    await stop(workers, outcome === 'aborted' ? stopMs() : FAILURE_MS)
     await stop(servers, SERVERS_GRACE_MS)
     return outcome === 'aborted' ? undefined : why === undefined ? outcome.exit!.code : USER_ERROR
   } finally {
+    over.abort()
     await within(KILLED_MS, Promise.all(ends)) // what the kernel holds is not waited for
     follower.close()
+    recorded.close()
   }
 }
 
@@ -136,13 +174,22 @@ export async function causeOf(first: Child, children: readonly Child[]): Promise
   return others.find(isKilled) ?? first
 }
 
+/** Before all was trained. */
+const isStopped = ({ spec: { log } }: Child) => readNotes([log]).isStopped
+
+/** Asked to stop by somebody else than this launcher, and ended in good order. */
+const hasStopped = (child: Child) =>
+  STOP_CODES.has(child.exit!.code) &&
+  child.exit!.text.startsWith('exit code') &&
+  (child.spec.role === 'server' || isStopped(child))
+
 const isKilled = ({ exit }: Child) => exit?.text.startsWith('signal ') ?? false
 
-/** Resolves when the signal has come. */
-export function aborted(signal: AbortSignal): Promise<'aborted'> {
+/** Resolves when the signal has come; `over`: nobody waits for it any longer. */
+export function aborted(signal: AbortSignal, over?: AbortSignal): Promise<'aborted'> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve('aborted')
-    else signal.addEventListener('abort', () => resolve('aborted'), { once: true })
+    else signal.addEventListener('abort', () => resolve('aborted'), { once: true, ...(over ? { signal: over } : {}) })
   })
 }
 

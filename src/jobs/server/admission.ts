@@ -112,10 +112,7 @@ export function startable(
   const take = ({ request }: CloudJob) => held.set(request.group, (held.get(request.group) ?? 0) + jobSize(request))
   active.forEach(take)
   const blocked = new Set<string>()
-  const waiting = all
-    .filter(({ phase }) => phase === 'queued')
-    .sort((a, b) => rank(a) - rank(b) || a.submittedAt - b.submittedAt || (a.id < b.id ? -1 : 1))
-  return waiting
+  return waitingOf(all)
     .filter((job) => {
       const { group } = job.request
       const fits = (held.get(group) ?? 0) + jobSize(job.request) <= (accounts.groups[group]?.quota ?? 0)
@@ -127,5 +124,17 @@ export function startable(
     })
     .slice(0, Math.max(0, atOnce - active.length))
 }
+
+/** Those that wait, in the order in which they are looked at. */
+export const waitingOf = (jobs: Iterable<CloudJob>): readonly CloudJob[] =>
+  [...jobs]
+    .filter(({ phase }) => phase === 'queued')
+    .sort((a, b) => rank(a) - rank(b) || a.submittedAt - b.submittedAt || (a.id < b.id ? -1 : 1))
+
+/** Nodes that jobs of a group hold now. */
+export const heldBy = (group: string, jobs: Iterable<CloudJob>): number =>
+  [...jobs]
+    .filter(({ phase, request }) => isActive(phase) && request.group === group)
+    .reduce((sum, { request }) => sum + jobSize(request), 0)
 
 const rank = ({ request }: CloudJob) => PRIORITY_ORDER.indexOf(request.priority)

@@ -1,35 +1,20 @@
 /** @file The job server: HTTP in front of store and dispatcher. Requests are signed; one table says what they may ask. */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
-import type { TlsKeys } from '../../base/net/index.ts'
 import { readLogs } from '../agent/index.ts'
-import { type JobRequest, jobFolder, readStatus } from '../executors/index.ts'
-import { groupOf, isOver } from '../submit/index.ts'
+import { jobFolder } from '../executors/index.ts'
+import { isOver } from '../submit/index.ts'
+import { admitted, jobFor, readable, type ServerOptions } from './access.ts'
 import type { Accounts } from './accounts.ts'
-import { type ExecutorTraits, type Limits, rejectionOf } from './admission.ts'
-import type { Dispatcher } from './dispatch.ts'
+import { readBody } from './http-body.ts'
 import { HttpError } from './http-error.ts'
+import { createJobPage, type JobPage } from './job-page.ts'
+import { describeUser, detailed, summary } from './job-views.ts'
 import { asksForOthers, isVisible, isWanted, readFilter } from './listing.ts'
-import type { Nonces } from './nonces.ts'
-import { jobRequestSchema, openApi } from './openapi.ts'
-import { createVerifier, HEADERS, hashOf, type Keys, type Verifier } from './sign.ts'
+import { openApi } from './openapi.ts'
+import { createVerifier, HEADERS, type Verifier } from './sign.ts'
 import type { CloudJob, Store } from './store.ts'
 import { missingFiles, receivedBytes, receiveFile } from './upload.ts'
-
-export interface ServerOptions {
-  readonly store: Store
-  readonly dispatcher: Dispatcher
-  /** Throws while they cannot be read. */
-  readonly accounts: () => Accounts
-  readonly nonces: Nonces
-  readonly executor: ExecutorTraits
-  readonly limits: Limits
-  readonly version: string
-  /** Gives a user new keys, and returns them. */
-  readonly rotate: (user: string) => Promise<Keys>
-  /** Serves HTTPS. @default HTTP */
-  readonly tls?: Omit<TlsKeys, 'ca'> | undefined
-}
 
 interface Call {
   readonly user: string
@@ -69,27 +54,29 @@ const ROUTES: Readonly<Record<string, Handler>> = {
   'GET /v1/jobs/:id/logs': sendLogs,
 }
 
-const MAX_BODY = 1 << 20
-
 export function createJobServer(options: ServerOptions): Server {
   const { nonces, tls } = options
   const secretOf = (ak: string) => Object.values(options.accounts().users).find((user) => user.ak === ak)?.sk
   const verifier = createVerifier(secretOf, Date.now, nonces)
+  const page = createJobPage(options, verifier)
   const handle = (request: IncomingMessage, response: ServerResponse) => {
-    answer(request, response, { options, verifier }).catch((error: unknown) => fail(response, error))
+    answer(request, response, { options, verifier, page }).catch((error: unknown) => fail(response, error))
   }
-  return tls ? createHttpsServer({ ...tls, minVersion: 'TLSv1.2' }, handle) : createServer(handle)
+  const server = tls ? createHttpsServer({ ...tls, minVersion: 'TLSv1.2' }, handle) : createServer(handle)
+  return server.once('close', page.close)
 }
 
 interface Context {
   readonly options: ServerOptions
+  readonly page: JobPage
   readonly verifier: Verifier
 }
 
-async function answer(request: IncomingMessage, response: ServerResponse, { options, verifier }: Context) {
+async function answer(request: IncomingMessage, response: ServerResponse, { options, verifier, page }: Context) {
   const { method = 'GET', url: path = '/' } = request
   const url = parsed(path)
   if (method === 'GET' && url.pathname === '/openapi.json') return send(response, 200, openApi(options.version))
+  if (page.isIts(url.pathname)) return await page.answer(request, response, url)
   const { route, id, name } = routeOf(method, url.pathname)
   const accounts = readable(options.accounts)
   const headers = request.headers as Readonly<Record<string, string | undefined>>
@@ -130,15 +117,6 @@ function parsed(path: string): URL {
   }
 }
 
-/** Why they cannot be read is in the server's log, and nobody else's concern. */
-function readable(accounts: () => Accounts): Accounts {
-  try {
-    return accounts()
-  } catch {
-    throw new HttpError(503, 'The server cannot read its accounts.', 'Tell its administrator: its log says why.')
-  }
-}
-
 function routeOf(
   method: string,
   pathname: string,
@@ -153,45 +131,12 @@ function routeOf(
   return { route, id, name: name === undefined ? undefined : decodeURIComponent(name) }
 }
 
-/** Jobs of others are as if they were not there, unless they are open to a group and the request only looks. */
-function jobFor(
-  id: string,
-  method: string,
-  user: string,
-  { store, accounts }: { store: Store; accounts: Accounts },
-): CloudJob {
-  const job = store.jobs.get(id)
-  if (job?.user === user) return job
-  if (!job || !isVisible(job, user, accounts))
-    throw new HttpError(404, `There is no job ${id}.`, 'List yours with: oarfish jobs')
-  if (method === 'GET' || accounts.users[user]?.admin) return job
-  throw new HttpError(403, `Job ${id} is ${job.user}'s, who alone may stop or change it.`, 'Ask them.')
-}
-
 async function createJob(call: Call, options: ServerOptions) {
   const { user, accounts, body } = call
   const { fsUgi } = body as { fsUgi?: unknown }
   const request = admitted(call, options)
   const job = await options.store.create(user, request, typeof fsUgi === 'string' ? fsUgi : undefined)
   return { groupName: request.group, jobId: job.id, userId: accounts.users[user]!.id }
-}
-
-/** The job that is asked for; throws where it may not come in. */
-function admitted({ user, accounts, body }: Call, { executor, limits }: ServerOptions): JobRequest {
-  const { fsUgi: _secret, ...rest } = body as { fsUgi?: unknown; group?: unknown }
-  const parsed = jobRequestSchema.safeParse({ ...rest, group: rest.group === '' ? groupOf('') : rest.group })
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    throw new HttpError(
-      400,
-      `The job is not described well: ${issue?.path.join('.')}: ${issue?.message}.`,
-      'See /openapi.json.',
-    )
-  }
-  const request = parsed.data as JobRequest
-  const rejection = rejectionOf(request, user, accounts, { limits, executor })
-  if (rejection) throw new HttpError(rejection.status, rejection.message, rejection.hint)
-  return request
 }
 
 function announced(job: CloudJob, name: string) {
@@ -216,7 +161,8 @@ async function sendLogs({ job, query, response }: Call, { store }: ServerOptions
   const follow = query.get('follow') === '1'
   const over = () => !follow || response.destroyed || isOver(store.jobs.get(job.id)!.phase)
   response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' })
-  for await (const text of readLogs(jobFolder(store.folderOf(job.id)).logs, selection, over)) {
+  const folder = store.folderOf(job.id)
+  for await (const text of readLogs(jobFolder(folder).logs, selection, over, folder)) {
     if (response.destroyed) return
     if (!response.write(text)) await new Promise((done) => response.once('drain', done).once('close', done))
   }
@@ -236,50 +182,6 @@ function listed({ user, accounts, query }: Call, store: Store) {
     .filter((job) => isWanted(job, filter))
     .reverse()
   return { total: found.length, jobs: found.slice(0, limit) }
-}
-
-/** With what its supervisor sees, where it can see more than that the job runs. */
-function detailed(job: CloudJob, store: Store) {
-  const status = readStatus(store.folderOf(job.id))
-  return { ...summary(job), ...(isOver(job.phase) ? { restarts: status?.restarts } : status) }
-}
-
-function summary({ id, user, request, phase, reason, submittedAt, changedAt }: CloudJob) {
-  const { name, group, priority, kind, roles, permission, wallSeconds, version, remark } = request
-  const described = { name, group, priority, kind, roles, permission, wallSeconds, version, remark }
-  return { jobId: id, user, ...described, phase, reason, submittedAt, changedAt }
-}
-
-/** Without the secret key, which nobody is shown twice. */
-function describeUser(name: string, { users, groups }: Accounts) {
-  const { ak, groups: own, uid, admin = false } = users[name]!
-  return { name, ak, admin, uid, groups: own.map((group) => ({ name: group, ...groups[group] })) }
-}
-
-async function readBody(request: IncomingMessage, hash: string): Promise<unknown> {
-  const pieces: Buffer[] = []
-  let bytes = 0
-  for await (const piece of request) {
-    bytes += piece.length
-    if (bytes > MAX_BODY) throw new HttpError(413, 'The request is too large.', 'Files are uploaded one by one.')
-    pieces.push(piece as Buffer)
-  }
-  const body = Buffer.concat(pieces)
-  if (hashOf(body) !== hash)
-    throw new HttpError(401, 'The request was refused: its body is not what was signed.', REFUSED['wrong signature'])
-  if (body.length === 0) return {}
-  const value = fromJson(body.toString('utf8'))
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw new HttpError(400, 'The body is not a JSON object.', 'See /openapi.json.')
-  return value
-}
-
-function fromJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    throw new HttpError(400, 'The body is not JSON.', 'See /openapi.json.')
-  }
 }
 
 function send(response: ServerResponse, status: number, value: unknown): void {

@@ -72,7 +72,7 @@ export async function openStore(folder: string, clock: () => number = Date.now):
       await mkdir(join(folderOf(id), 'files'), { recursive: true, mode: 0o755 })
       // Before the job is promised: a server that is killed in between finds a secret without a job, and removes it.
       if (fsUgi !== undefined) await secrets.put(id, fsUgi)
-      await put({ t: 'job', id, at: clock(), user, request })
+      await put({ t: 'job', id, at: clock(), user, request, ...(fsUgi === undefined ? {} : { hadUgi: true }) })
       return jobs.get(id)!
     },
     setPhase,
@@ -90,6 +90,8 @@ export interface CloudJob {
   readonly phase: JobPhase | 'uploading'
   readonly changedAt: number
   readonly reason?: string | undefined
+  /** It was given an `fs_ugi`, which is forgotten with its end. */
+  readonly hadUgi?: boolean | undefined
 }
 
 /** What the journal holds. `fsUgi` is kept apart and reaches processes through their environment. */
@@ -100,6 +102,7 @@ export type JobRecord =
       readonly at: number
       readonly user: string
       readonly request: JobRequest
+      readonly hadUgi?: boolean | undefined
       /** Written by earlier versions; moved out when such a journal is opened. */
       readonly fsUgi?: string | undefined
     }
@@ -119,8 +122,8 @@ export function jobsOf(records: readonly JobRecord[]): Map<string, CloudJob> {
 
 function applyRecord(jobs: Map<string, CloudJob>, record: JobRecord): void {
   if (record.t === 'job') {
-    const { id, user, request, at } = record
-    jobs.set(id, { id, user, request, submittedAt: at, phase: 'uploading', changedAt: at })
+    const { id, user, request, at, hadUgi } = record
+    jobs.set(id, { id, user, request, submittedAt: at, phase: 'uploading', changedAt: at, hadUgi })
     return
   }
   const { id, phase, at, reason } = record

@@ -35,6 +35,8 @@ const ANSWER_MS = 60_000 // a server that does not listen by then never will
 const FAILURE_MS = 3000 // after a failure there is nothing to wait for
 const SERVERS_LEAVE_MS = 2000 // by themselves, once all workers are done
 const SERVERS_GRACE_MS = 2000
+const KILLED_TOO_MS = 500 // what a kill brings about on other hosts may be heard of before the kill itself
+const SIGNALS = 128
 
 /** Resolves to 0, to the exit code of the process that failed first, or to undefined when the job was asked to stop. */
 export async function runJob(options: RunJobOptions): Promise<number | undefined> {
@@ -67,6 +69,8 @@ export async function runJob(options: RunJobOptions): Promise<number | undefined
     await stop('worker', FAILURE_MS)
     await stop('server', SERVERS_GRACE_MS)
     throw error
+  } finally {
+    table.close()
   }
 }
 
@@ -147,6 +151,7 @@ class ProcessTable {
   readonly #asked = new Set<JobProcess>()
   readonly #waiting: (() => void)[] = []
   #fail!: (failure: Failure) => void
+  #isClosed = false
 
   constructor(options: RunJobOptions, hosts: readonly RemoteHost[]) {
     this.#options = options
@@ -160,6 +165,11 @@ class ProcessTable {
       host.onNote((note) => this.#hear(host, note))
       void host.lost.then((error) => this.#lose(error as UserError))
     }
+  }
+
+  /** Another start of the same processes is somebody else's to hear of. */
+  close(): void {
+    this.#isClosed = true
   }
 
   started(process: JobProcess, pid: number): void {
@@ -186,6 +196,7 @@ class ProcessTable {
   }
 
   #hear(host: RemoteHost, note: Note): void {
+    if (this.#isClosed) return
     const { role, rank } = note
     const process = this.#options.processes.find(
       (each) => each.host === host && each.role === role && each.rank === rank,
@@ -199,8 +210,11 @@ class ProcessTable {
     const wasAsked = this.#asked.has(process)
     this.#ends.set(process, note)
     this.#report(process, wasAsked ? 'stopped' : note.code === 0 ? 'done' : 'failed', note.text)
-    if (note.code !== 0 && !wasAsked)
-      this.#fail(failureOf(process, note, this.#options.folder, this.#pids.get(process) ?? 0))
+    if (note.code !== 0 && !wasAsked) {
+      const failure = failureOf(process, note, this.#options.folder, this.#pids.get(process) ?? 0)
+      if (note.code > SIGNALS) this.#fail(failure)
+      else setTimeout(() => this.#fail(failure), KILLED_TOO_MS)
+    }
     for (const look of this.#waiting) look()
   }
 

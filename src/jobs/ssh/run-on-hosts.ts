@@ -1,12 +1,13 @@
 /** @file What all jobs over ssh have in common: hosts opened and checked, a name, the files, the processes, and a note of it while it runs. */
+import { randomUUID } from 'node:crypto'
 import type { EventSink } from '../../base/event/index.ts'
-import { aborted } from '../launch/index.ts'
+import { aborted, MAX_RESTART } from '../launch/index.ts'
 import { dispatch, type Manifest, manifestOf } from './dispatch.ts'
 import type { SshHost } from './host.ts'
 import { everyHost, type OpenHostsOptions, openHosts } from './open-hosts.ts'
 import { claimName, endRecord, type JobEnd, writeRecord } from './record.ts'
 import type { RemoteHost } from './remote-host.ts'
-import { type JobProcess, runJob } from './run-job.ts'
+import { type JobProcess, type RunJobOptions, runJob } from './run-job.ts'
 
 /** Exactly one of two ways to the files: dispatched from a folder here, or there already. */
 export type Workspace = { readonly kind: 'dispatch' | 'there'; readonly folder: string }
@@ -68,7 +69,8 @@ export async function runOnHosts(
       }
       const processes = await unlessAborted(signal, prepare())
       if (processes === undefined) return undefined
-      const code = await runJob({ ...options, emit, job: name, folder, libraryPath: job.libraryPath, processes })
+      const common = { ...options, emit, job: name, folder, libraryPath: job.libraryPath }
+      const code = await runStarts(common, processes, () => lost)
       end = endOf(code, failure())
       const place = [folder, job.output].filter(Boolean).join('/')
       if (code === 0)
@@ -83,6 +85,31 @@ export async function runOnHosts(
     }
   } finally {
     await close()
+  }
+}
+
+const SIGNALS = 128
+/** Training that saves itself inside epochs, and goes on from there when it is started again under its name. */
+const MAKES_CUTS = /\boarfish (train|tool (static_|static_ps_)?trainer)\b/
+
+/** The job over all its starts: one of its processes was killed, which it would not do by itself again. */
+async function runStarts(
+  options: Omit<RunJobOptions, 'processes'>,
+  processes: readonly JobProcess[],
+  isLost: () => boolean,
+): Promise<number | undefined> {
+  const uid = randomUUID()
+  const start = (number: number) => {
+    const env = { OARFISH_JOB_UID: uid, ...(number > 0 ? { OARFISH_RESTART: String(number) } : {}) }
+    return runJob({ ...options, processes: processes.map((each) => ({ ...each, env: { ...each.env, ...env } })) })
+  }
+  const goesOn = processes.every(({ command }) => MAKES_CUTS.test(command.join(' ')))
+  for (let restart = 0; ; restart++) {
+    const code = await start(restart)
+    const isKilled = code !== undefined && code > SIGNALS
+    if (!isKilled || !goesOn || isLost() || options.signal.aborted || restart === MAX_RESTART) return code
+    const message = `Starting again from the last cut, or the beginning where there is none: ${restart + 1} of ${MAX_RESTART} times.`
+    options.emit({ kind: 'notice', message })
   }
 }
 

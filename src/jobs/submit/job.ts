@@ -125,9 +125,21 @@ export interface JobStatus {
     readonly host?: string | undefined
     readonly phase: JobPhase
     readonly exitCode?: number | undefined
+    /** On Kubernetes: its pod, and what the cluster said of it. */
+    readonly pod?: string | undefined
+    readonly events?: readonly PodEvent[] | undefined
   }[]
   /** When all pods were started again, and why. */
   readonly restarts?: readonly Restart[] | undefined
+}
+
+export interface PodEvent {
+  /** In milliseconds. */
+  readonly at: number
+  readonly type: string
+  readonly reason: string
+  readonly message: string
+  readonly count: number
 }
 
 export interface Restart {

@@ -243,7 +243,10 @@ export class ConnectedWorker implements FleetWorker {
   /** What the job has settled wins over what a runtime's configuration says. */
   #configured(config: JobConfig): JobConfig {
     const { program, strategy } = this.#job
-    const own = { seed: program.seed, table_segments: this.#segments, geo_step: strategy.geoStep }
+    const { geoStep } = strategy
+    // As a program's own steps do it: by Paddle's rule, rows and dense weights alike.
+    const geo = { geo_step: geoStep, geo_dense_step: geoStep, geo_delta: 'share' as const }
+    const own = { seed: program.seed, table_segments: this.#segments, ...geo }
     return { ...config, table_parameters: strategy.tableParameters, runner: { ...config.runner, ...own } }
   }
 

@@ -1,12 +1,6 @@
 /** @file Weights of a program's own steps: in geo a copy to train, exchanged with the servers every so many steps; and Params that take part in training from their first push on. */
-import { type Call, GeoExchange, type RowBlock, TouchedParams } from '../../training/ps/index.ts'
-import {
-  type BatchParams,
-  createLocalParams,
-  LocalParams,
-  type Params,
-  type Slice,
-} from '../../weights/params/index.ts'
+import { type Call, createCopy, GeoExchange, type RowBlock, TouchedParams } from '../../training/ps/index.ts'
+import { type BatchParams, LocalParams, type Params, type Slice } from '../../weights/params/index.ts'
 import type { Placement } from '../../weights/table/index.ts'
 import type { TrainingProgram } from './training-program.ts'
 
@@ -26,9 +20,9 @@ export function openGeoParams({ program, segments, geoStep, rows, ...options }: 
   const { train, optimizer, tableOptimizers } = program.model
   const { seed } = program
   // This thread's, and the two that the exchange uses.
-  const local = createLocalParams({ program: train, optimizer, tableOptimizers, seed, segments, threads: 3 })
+  const local = createCopy({ program: train, optimizer, tableOptimizers, seed, segments, threads: 3 }, 'share')
   // Programs written for Paddle, by its rule: dense weights too wait for hundreds of steps, too long for the larger ones of `whole`.
-  const exchange = new GeoExchange({ ...options, program: train, seed, segments, local, thread: 1, delta: 'share' })
+  const exchange = new GeoExchange({ ...options, segments, local, thread: 1, delta: 'share' })
   const params = new TouchedParams(new LocalParams(local, 0))
   let steps = 0
   let begun: Promise<void> | undefined

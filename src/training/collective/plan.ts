@@ -17,6 +17,8 @@ export interface RingPlan {
   readonly warning?: string | undefined
   /** The listening socket of this rank's port, inherited from the launcher. */
   readonly descriptor?: number | undefined
+  /** The number of the start, where hosts come and go: ranks of another one are refused. */
+  readonly membership?: string | undefined
   /** How long the other ranks may take to come up. @default 5 minutes */
   readonly startTimeoutMs?: number | undefined
   /** How long a rank may be silent until it counts as gone. @default as identity and those of the other ranks say */
@@ -54,7 +56,7 @@ export function groupPlan(env: Env, collective: Collective = 'auto', keys: Group
   const identity = credentialsOf({ ...job, tls: job.tls ?? tls, silenceMs }, endpoints)
   const isToWarn = derivedToken && !isTokenWarned && rank === 0
   const warning = isToWarn ? derivedTokenWarning(true) : undefined
-  return { kind: 'ring', rank, endpoints, identity, descriptor, warning }
+  return { kind: 'ring', rank, endpoints, identity, descriptor, warning, membership: job.membership }
 }
 
 /** The ring of a job's workers, where they also have servers. */

@@ -1,8 +1,9 @@
 /** @file A job of one process: weights, readers and threads are its own, and there is nobody to agree with. */
 
+import type { JobConfig } from '../../base/config/index.ts'
 import { shown } from '../../base/util/index.ts'
 import { loadModelAs, type TracedModel } from '../../model/index.ts'
-import { isPaddleFolder, type LocalParams, loadPaddleModel } from '../../weights/params/index.ts'
+import { isPaddleFolder, type LocalParams, loadPaddleModel, openTiers, tierFolder } from '../../weights/params/index.ts'
 import {
   type EpochsFile,
   loadSnapshot,
@@ -20,13 +21,18 @@ import {
   type PassResult,
   type PassStart,
   type Phase,
+  RowTiers,
   Runtime,
 } from '../threads/index.ts'
+import { forgetChanges, rowsHere } from './changed-rows.ts'
 import { optimizersOf, saveInterrupted } from './checkpoint.ts'
 import {
+  type Agree,
   type EvaluationJob,
+  epochFiles,
   type JobContext,
   type JobCuts,
+  readersOf,
   runtimeOptions,
   type SavedInside,
   type SavedModel,
@@ -35,6 +41,7 @@ import {
   type TrainingStart,
 } from './job.ts'
 import { configCheckpoints, type JobCheckpoints } from './job-checkpoints.ts'
+import { epochAnew } from './places.ts'
 
 export function alone(context: TrainingContext): TrainingJob {
   return new LocalTraining(context)
@@ -51,6 +58,8 @@ export class LocalTraining implements TrainingJob {
   protected model!: TracedModel
   protected params!: LocalParams
   protected runtime: Runtime | undefined
+  /** Tables with a memory limit. */
+  protected tiers: RowTiers | undefined
   #checkpoints: JobCheckpoints | undefined
 
   constructor(context: TrainingContext) {
@@ -60,7 +69,10 @@ export class LocalTraining implements TrainingJob {
   /** `strategy` is given to the model's createOptimizer. */
   async prepare(strategy?: unknown): Promise<void> {
     const { config, mode, rules } = this.context
-    this.files = rules.files ?? (await findDataFiles(config.config, ['train', 'infer']))
+    this.files =
+      (await rules.schedule?.find(this.agree)) ??
+      rules.files ??
+      (await findDataFiles(config.config, ['train', 'infer']))
     this.model = await loadModelAs(mode, config, strategy)
     rules.onModel?.(this.model)
     await checkData(config, this.model, this.files)
@@ -72,25 +84,41 @@ export class LocalTraining implements TrainingJob {
     const checkpoints = this.#checkpoints
     await checkpoints.prepare()
     this.params = createParams(config.config, this.model, this.model, config.config.runner.thread_num)
-    return (await checkpoints.load?.({ params: this.params })) ?? beginningOf(0)
+    this.tiers = tiersOf(config.config, this.params, this.model)
+    const start: TrainingStart = (await checkpoints.load?.({ params: this.params })) ?? beginningOf(0)
+    await forgetChanges(this.params)
+    await checkpoints.started?.({ params: this.params })
+    const many = start.ranks ?? start.workers
+    if (!many) return start
+    const { epoch } = start.position
+    this.context.emit({ kind: 'warning', message: epochAnew(epoch, many.length, start.ranks ? 'ranks' : 'workers') })
+    return { ...beginningOf(epoch), history: start.history, from: start.from }
   }
 
   async open(): Promise<void> {
     const [model, files] = [this.model, this.files]
-    const trainers = { params: this.params.handle, threads: this.context.config.config.runner.thread_num }
-    this.runtime = await Runtime.open({ ...runtimeOptions(this.context), model, files, trainers })
+    const { tiers } = this
+    const trainers = { params: this.params.handle, threads: this.context.config.config.runner.thread_num, tiers }
+    const input = readersOf(this.context)
+    this.runtime = await Runtime.open({ ...runtimeOptions(this.context), model, files, trainers, input })
   }
 
   pass(phase: Phase, epoch: number, from?: PassStart, pauses?: PassOptions['pauses']): Promise<PassResult> {
-    const { filesOf } = this.context.rules
-    const input = { files: phase === 'train' ? filesOf?.(epoch) : undefined }
+    const input = { files: epochFiles(this.context.rules, phase, epoch) }
     return this.runtime!.pass(phase, epoch, { from, input, pauses })
   }
 
+  readonly agree: Agree = (work) => work()
+
+  prefetch(epoch: number): void {
+    this.runtime!.prefetch(epoch, { files: epochFiles(this.context.rules, 'train', epoch) })
+  }
+
   get cuts(): JobCuts | undefined {
-    const save = this.#checkpoints?.saveCut
-    if (!save || this.context.config.config.runner.model_save_path === '') return undefined
-    return { inStep: false, save: (trained) => save({ params: this.params }, trained) }
+    const begin = this.#checkpoints?.beginCut
+    if (!begin || this.context.config.config.runner.model_save_path === '') return undefined
+    const { params } = this
+    return { inStep: false, save: (trained) => begin({ params, ...rowsHere(params) }, trained) }
   }
 
   get evaluates(): boolean {
@@ -99,7 +127,8 @@ export class LocalTraining implements TrainingJob {
 
   async save(epoch: number, trained: PassResult): Promise<string | undefined> {
     if (!this.#checkpoints?.saves(epoch)) return undefined
-    return this.#checkpoints.save({ params: this.params }, epoch, trained)
+    const { params } = this
+    return this.#checkpoints.save({ params, forgetChanges: () => forgetChanges(params) }, epoch, trained)
   }
 
   async note(epochs: EpochsFile): Promise<void> {
@@ -116,7 +145,8 @@ export class LocalTraining implements TrainingJob {
 
   async close(): Promise<void> {
     await this.runtime?.close()
-    this.#checkpoints?.close?.()
+    await this.#checkpoints?.close?.()
+    await this.tiers?.close()
   }
 }
 
@@ -126,6 +156,7 @@ export class LocalEvaluation implements EvaluationJob {
   protected files!: DataFiles
   protected model!: TracedModel
   #params: LocalParams | undefined
+  #tiers: RowTiers | undefined
   #runtime: Runtime | undefined
 
   constructor(context: JobContext) {
@@ -149,7 +180,7 @@ export class LocalEvaluation implements EvaluationJob {
     const params = isPaddle ? await this.#read(folder) : await this.#fill(await openSnapshot(folder, key))
     emit({ kind: 'loaded', path: shown(folder), epoch })
     const { model, files } = this
-    const trainers = { params: params.handle, threads: config.config.runner.infer_thread_num }
+    const trainers = { params: params.handle, threads: config.config.runner.infer_thread_num, tiers: this.#tiers }
     this.#runtime ??= await Runtime.open({ ...runtimeOptions(this.context), model, files, trainers })
   }
 
@@ -168,7 +199,9 @@ export class LocalEvaluation implements EvaluationJob {
 
   async close(): Promise<void> {
     await this.#runtime?.close()
+    await this.#tiers?.close()
     this.#runtime = undefined
+    this.#tiers = undefined
     this.#params = undefined
   }
 
@@ -185,20 +218,29 @@ export class LocalEvaluation implements EvaluationJob {
     const { emit } = this.context
     const { manifest } = snapshot
     if (this.#params && !sameOptimizers(this.#params, manifest)) await this.close()
+    const isNew = this.#params === undefined
     this.#params ??= this.#create(optimizersOf(manifest))
     await loadSnapshot({ snapshot, params: this.#params, emit })
     const leftOver = this.#params.tables.some(
       ({ name, rowCount }) => rowCount !== manifest.tables.find((table) => table.name === name)?.rows,
     )
-    if (!leftOver) return this.#params
+    // With a memory_limit new ones may hold fewer rows than were saved.
+    if (isNew || !leftOver) return this.#params
     await this.close()
     return this.#fill(snapshot)
   }
 
   #create(optimizers: ReturnType<typeof optimizersOf>): LocalParams {
     const { config } = this.context.config
-    return createParams(config, this.model, optimizers, config.runner.infer_thread_num)
+    const params = createParams(config, this.model, optimizers, config.runner.infer_thread_num)
+    this.#tiers = tiersOf(config, params, this.model)
+    return params
   }
+}
+
+/** Their files lie where checkpoints are saved, unless the configuration says otherwise. */
+function tiersOf({ runner, table_parameters: parameters }: JobConfig, params: LocalParams, model: TracedModel) {
+  return RowTiers.of(params, openTiers({ tables: params.tables, parameters, folder: tierFolder(runner) }), model)
 }
 
 function sameOptimizers({ handle }: LocalParams, manifest: Manifest): boolean {

@@ -6,6 +6,7 @@ import { setRank } from '../../data/index.ts'
 import { programHash } from '../../graph/program/index.ts'
 import { INFERENCE_FOLDER } from '../../inference/export/index.ts'
 import type { TracedModel } from '../../model/index.ts'
+import { refuseLimits } from '../../weights/params/index.ts'
 import type { EpochsFile } from '../../weights/snapshot/index.ts'
 import { allGatherJson, type Group } from '../collective/index.ts'
 import { largeStepText, scaledModel } from '../ps/index.ts'
@@ -23,9 +24,13 @@ import { LocalEvaluation, LocalTraining } from './alone.ts'
 import { noteEpochs, noticeInterrupted } from './checkpoint.ts'
 import { exportCheckpoint, exportedModel, inferenceSaver, type SaveInference } from './inference-model.ts'
 import {
+  type Agree,
+  CUTS_TOGETHER,
   type EvaluationJob,
+  epochFiles,
   type JobContext,
   type JobCuts,
+  readersOf,
   runtimeOptions,
   type SavedInside,
   type TrainingContext,
@@ -34,8 +39,10 @@ import {
 } from './job.ts'
 import { PassRecord } from './pass-report.ts'
 import { agreeOnRanks, groupExchange, type RankInputs, rankPass } from './rank-input.ts'
-import { RankModel } from './rank-model.ts'
+import { type OwnList, RankModel } from './rank-model.ts'
+import { placeRank, type RankList, readAs } from './rank-places.ts'
 import { planTables, type TablePlan } from './table-plan.ts'
+import { byFirst } from './worker-model.ts'
 
 /** Trains as a rank of `group`, which stays the caller's to close: with the error, where training rejects. */
 export function amongRanks(group: Group, strategy?: unknown): (context: TrainingContext) => TrainingJob {
@@ -56,6 +63,8 @@ class Training extends LocalTraining {
   #saveInference: SaveInference | undefined
   /** Of the pass that has paused. */
   #paused: PassRecord | undefined
+  /** Of the epoch that the job goes on inside, where it was begun with another number of ranks. */
+  #list: RankList | undefined
 
   constructor(group: Group, strategy: unknown, context: TrainingContext) {
     super(context)
@@ -64,6 +73,7 @@ class Training extends LocalTraining {
   }
 
   override async prepare(): Promise<void> {
+    refuseLimits(this.context.config.config.table_parameters, 'on ranks')
     setRank(this.#group.rank, this.#group.size)
     await super.prepare(this.#strategy)
     this.model = scaledModel(this.model, this.context.config.config, this.#group.size)
@@ -99,15 +109,36 @@ class Training extends LocalTraining {
     const checkpoints = { config, params, program, files: files.train!, resume, emit }
     this.#whole = new RankModel(group, checkpoints, plan!.sharded)
     const own = rules.checkpoints
-    return own ? ((await own.load?.({ params })) ?? beginningOf(0)) : this.#whole.start()
+    if (!own) {
+      const input = { isShared: this.#inputs.train.part !== undefined, files: files.train! }
+      const { start, list } = placeRank(await this.#whole.start(), { group, config, emit, ...input })
+      this.#list = list
+      return start
+    }
+    if (rules.schedule) {
+      if (plan!.sharded.includes(true)) throw dividedOnline()
+      if (group.rank === 0) await own.prepare()
+      await group.barrier()
+    }
+    const start = (await own.load?.({ params })) ?? beginningOf(0)
+    if (group.rank === 0) await own.started?.({ params })
+    return start
   }
 
   override async open(): Promise<void> {
     const [model, files] = [this.model, this.files]
     const seed = rankSeed(this.context.config.config.runner.seed, this.#group.rank)
     const trainers = { params: () => this.#handle(), threads: 1, seed }
-    const input = { exchange: groupExchange(this.#group) }
+    const input = { ...readersOf(this.context), exchange: groupExchange(this.#group) }
     this.runtime = await Runtime.open({ ...runtimeOptions(this.context), model, files, trainers, input })
+  }
+
+  override readonly agree: Agree = (work) =>
+    byFirst(this.#group.rank, (outcome) => allGatherJson(this.#group, outcome), work)
+
+  override prefetch(epoch: number): void {
+    const files = epochFiles(this.context.rules, 'train', epoch)
+    this.runtime!.prefetch(epoch, { ...this.#inputs.train, files })
   }
 
   override async pass(
@@ -117,9 +148,8 @@ class Training extends LocalTraining {
     pauses?: PassOptions['pauses'],
   ): Promise<PassResult> {
     const { emit, stop, rules } = this.context
-    const ordered = phase === 'train' ? rules.filesOf?.(epoch) : undefined
-    const files = ordered ?? this.files[phase] ?? []
-    const input = { ...this.#inputs[phase], files }
+    const files = epochFiles(rules, phase, epoch) ?? this.files[phase] ?? []
+    const input = { ...this.#inputs[phase], ...(phase === 'train' && readAs(this.#listIn(epoch))), files }
     const record = this.#paused ?? new PassRecord(from === undefined || from.position.batch === 0)
     const options = { group: this.#group, runtime: this.runtime!, input, stop, emit, pauses, record }
     const result = await rankPass(options, phase, epoch, from)
@@ -131,7 +161,15 @@ class Training extends LocalTraining {
     const { runner } = this.context.config.config
     // Who has which samples after a global shuffle follows from all shuffles before it.
     if (runner.model_save_path === '' || runner.global_shuffle || this.context.rules.checkpoints) return undefined
-    return { inStep: true, save: (trained) => this.#whole!.saveCut(trained) }
+    return {
+      inStep: true,
+      byDefault: CUTS_TOGETHER,
+      save: (trained) => this.#whole!.saveCut(trained, this.#listIn(trained.position.epoch)),
+    }
+  }
+
+  #listIn(epoch: number): OwnList {
+    return this.#list?.epoch === epoch ? this.#list.own : {}
   }
 
   override async save(epoch: number, trained: PassResult): Promise<string | undefined> {
@@ -142,7 +180,9 @@ class Training extends LocalTraining {
       if (rank === 0) await this.#saveInference?.(this.params, epoch)
       return path
     }
-    if (rank === 0 && own.saves(epoch)) await own.save({ params: this.params }, epoch, trained)
+    if (!own.saves(epoch)) return undefined
+    if (rank === 0) await own.save({ params: this.params }, epoch, trained)
+    else await own.follow?.({ params: this.params }, epoch)
     await this.#group.barrier()
     return undefined
   }
@@ -153,7 +193,7 @@ class Training extends LocalTraining {
   }
 
   override async saveInterrupted(trained: PassResult): Promise<SavedInside> {
-    const path = await this.#whole!.saveInterrupted(trained)
+    const path = await this.#whole!.saveInterrupted(trained, this.#listIn(trained.position.epoch))
     const { global_shuffle } = this.context.config.config.runner
     return { path, notice: global_shuffle ? noticeInterrupted(trained.position.epoch, path) : undefined }
   }
@@ -168,7 +208,8 @@ class Training extends LocalTraining {
 
   override async close(): Promise<void> {
     await super.close()
-    this.#whole?.close()
+    await this.context.rules.checkpoints?.close?.()
+    await this.#whole?.close()
   }
 
   /** Of divided tables no rank has all rows: the checkpoint that was just saved does. */
@@ -247,6 +288,13 @@ async function agreeOnSettings(group: Group, { config }: TrainingContext, model:
     const different = [...keys].find((key) => JSON.stringify(first[key]) !== JSON.stringify(other[key]))
     if (different !== undefined) throw differs(different, first[different], i + 1, other[different])
   }
+}
+
+function dividedOnline(): UserError {
+  return new UserError('Online training among ranks needs whole tables on each, and these are divided among them.', {
+    code: 'ONLINE_DIVIDED',
+    hint: 'raise runner.replicated_table_mb, or train with parameter servers: fleetrun --server_num=2 --worker_num=2 ...',
+  })
 }
 
 function differs(key: string, first: unknown, rank: number, other: unknown): UserError {

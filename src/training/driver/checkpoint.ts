@@ -2,17 +2,15 @@
 import { constants } from 'node:fs'
 import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { performance } from 'node:perf_hooks'
 import type { JobConfig } from '../../base/config/index.ts'
-import { processEnv } from '../../base/env/index.ts'
-import { type EventSink, noteCut } from '../../base/event/index.ts'
+import { jobUid, processEnv, startedAgain } from '../../base/env/index.ts'
+import { type EventSink, noteForLauncher } from '../../base/event/index.ts'
 import { type FolderLock, holdFolder, makeFolder } from '../../base/fs/index.ts'
 import { formatUserError, isUserError, shown, UserError } from '../../base/util/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
 import {
   cannotWrite,
-  cutName,
   type EpochsFile,
   INTERRUPTED,
   inputChanged,
@@ -22,13 +20,16 @@ import {
   loadSnapshot,
   type Manifest,
   markInput,
+  newestFence,
   newestSnapshot,
   openSnapshot,
+  otherRun,
   pruneSnapshots,
   type RankPlace,
-  type RowSource,
+  type Rows,
   readEpochs,
   refuseToLose,
+  removeBegunCuts,
   removeCuts,
   removeEpochs,
   runDifferences,
@@ -38,17 +39,31 @@ import {
   saveSnapshot,
   type WorkerPlace,
   writeEpochs,
+  writeSnapshot,
 } from '../../weights/snapshot/index.ts'
-import { beginningOf, type PassResult, type PassStart } from '../threads/index.ts'
+import { beginningOf, type PassResult } from '../threads/index.ts'
+import { settingDifferences } from './cut-settings.ts'
 import { keepsHistory } from './history.ts'
 import type { TrainingStart } from './job.ts'
+import { goesOnByItself } from './own-job.ts'
+import type { TableWork } from './table-work.ts'
 
 /** The model of a job as the process that saves it sees it. */
 export interface WholeModel {
   readonly params: LocalParams
-  /** Where rows are, if not in `params`: how they are saved and where loaded ones go. */
-  readonly rows?: RowSource | undefined
+  /** See SaveOptions; and where loaded rows go. @default `params` has all of them */
+  readonly rows?: SaveOptions['rows']
+  readonly rowCounts?: SaveOptions['rowCounts']
   readonly storeRows?: LoadOptions['storeRows']
+  readonly loadRows?: LoadOptions['loadRows']
+  /** Rows as they are now are kept: cuts hold what changes from here on. @default changes are not followed */
+  readonly forgetChanges?: (() => Promise<void>) | undefined
+  /** Where rows are, if not in `params`: those of a table, all of them or those that changed. */
+  readonly readRows?: ((table: number, changed: boolean) => AsyncIterable<Rows>) | undefined
+  /** Rows have gone since changes were forgotten last. Asked where `readRows` is. */
+  readonly lostRows?: (() => Promise<boolean>) | undefined
+  /** Where tables are, if not in `params`: what is done to them there. */
+  readonly work?: TableWork | undefined
 }
 
 export interface CheckpointOptions extends WholeModel {
@@ -60,14 +75,8 @@ export interface CheckpointOptions extends WholeModel {
   /** Go on from the newest checkpoint in model_save_path. */
   readonly resume: boolean
   readonly emit: EventSink
-  /** Which of how many ranks this is, where they train together. */
-  readonly ranks?: { readonly rank: number; readonly size: number } | undefined
-  /** How many workers there are, where servers keep the weights. */
-  readonly workers?: number | undefined
   /** Of model_save_path, at the process that saves. */
   readonly lock?: FolderLock | undefined
-  /** See SaveOptions: where tables are divided among ranks. */
-  readonly others?: SaveOptions['others']
 }
 
 /** Loads what the run is to start from, if anything; returns where it starts. */
@@ -84,12 +93,15 @@ const goesOn = ({ config, resume }: Pick<CheckpointOptions, 'config' | 'resume'>
 async function loadStart(options: CheckpointOptions): Promise<TrainingStart> {
   const { config, resume, emit } = options
   const { model_save_path, warmup_model_path, model_init_path = warmup_model_path, last_epoch } = config.runner
-  if (last_epoch < 0 && resume) {
+  const env = processEnv()
+  // Who starts the job again means its last cut, whatever the first start was told to begin with.
+  if (resume && (last_epoch < 0 || startedAgain(env) || (await goesOnByItself(config)))) {
     if (model_save_path === '') throw nowhereToResume()
-    const newest = await newestSnapshot(model_save_path, (error) => {
+    const passedOver = (error: Error) => {
       const text = isUserError(error) ? formatUserError(error) : error.message
       emit({ kind: 'warning', message: `This checkpoint is passed over: ${text}` })
-    })
+    }
+    const newest = await newestSnapshot(model_save_path, passedOver, jobUid(env))
     if (newest) return resumeFrom(newest, options)
     emit({
       kind: 'notice',
@@ -102,7 +114,9 @@ async function loadStart(options: CheckpointOptions): Promise<TrainingStart> {
     await load(snapshot, options, 'weights')
   } else if (last_epoch >= 0) {
     if (model_save_path === '') throw nowhereToResume()
-    await resumeFrom(await openSnapshot(join(model_save_path, String(last_epoch)), 'runner.last_epoch'), options)
+    const snapshot = await openSnapshot(join(model_save_path, String(last_epoch)), 'runner.last_epoch')
+    await resumeFrom(snapshot, options)
+    return { ...beginningOf(last_epoch + 1), from: snapshot }
   }
   return beginningOf(last_epoch + 1)
 }
@@ -124,32 +138,37 @@ export async function prepareSaving(
       job,
       kind: 'model',
       key: 'runner.model_save_path',
+      after: await newestFence(model_save_path),
       hint: 'Wait for its end, stop it, or save elsewhere with -o runner.model_save_path=FOLDER.',
       onWait: (message) => emit({ kind: 'notice', message }),
     })
-    if (!goesOn(own)) await Promise.all([removeEpochs(model_save_path), removeCuts(model_save_path)])
+    await removeBegunCuts(model_save_path) // whoever began them had the lock before
+    if (!own.resume) await removeCuts(model_save_path)
+    if (!goesOn(own)) await removeEpochs(model_save_path)
     return lock
   } catch (error) {
     throw isUserError(error) ? error : cannotWrite(error as NodeJS.ErrnoException, model_save_path)
   }
 }
 
-/** Saves `<epoch>/` after an epoch; returns its path, undefined where nothing is saved. */
+/** Saves `<epoch>/` after an epoch; undefined where nothing is saved. */
 export async function saveEpoch(
   options: CheckpointOptions,
   epoch: number,
   trained: PassResult,
-): Promise<string | undefined> {
+): Promise<Snapshot | undefined> {
   const { config, emit } = options
   const { model_save_path, keep_checkpoints, keep_best } = config.runner
   if (model_save_path === '') return undefined
   const folder = join(model_save_path, String(epoch))
   const { position } = beginningOf(epoch + 1)
-  const took = await saveSnapshot({ ...options, folder, state: { ...stateOf(options, trained), position } })
+  const state = { ...stateOf(options, trained), position }
+  const { snapshot, bytes, seconds } = await writeSnapshot({ ...options, folder, state })
   const best = keep_best === undefined ? undefined : (await readEpochs(model_save_path))?.best?.epoch
   await pruneSnapshots(model_save_path, epoch, keep_checkpoints, best)
-  emit({ kind: 'saved', path: shown(folder), epoch, ...took })
-  return shown(folder)
+  emit({ kind: 'saved', path: shown(folder), epoch, bytes, seconds })
+  noteForLauncher(processEnv()['OARFISH_LOG_FILE'], 'saved')
+  return snapshot
 }
 
 /** Keeps what all epochs have measured, where the config asks for it. */
@@ -159,24 +178,30 @@ export async function noteEpochs(config: JobConfig, epochs: EpochsFile): Promise
 }
 
 /** Saves `interrupted/`, which holds the run as it is inside an epoch; returns its path, undefined where nothing is saved. */
-export function saveInterrupted(
-  options: CheckpointOptions,
-  trained: PassResult,
-  name = INTERRUPTED,
-): Promise<string | undefined> {
-  const { position, meter } = trained
-  return saveInside(options, trained, { position, meter, input: markInput(options.files) }, name)
+export function saveInterrupted(options: CheckpointOptions, trained: PassResult): Promise<string | undefined> {
+  return saveInside(options, trained, placeOf(options, trained))
 }
+
+/** Where one process is. */
+export const placeOf = ({ files }: Pick<CheckpointOptions, 'files'>, { position, meter }: PassResult) => ({
+  position,
+  meter,
+  input: markInput(files),
+})
+
+/** Where several are, each in its own data: `ranks` or `workers`. */
+export const placesOf = <P extends Pick<SnapshotState, 'ranks' | 'workers'>>(
+  { position, meter }: PassResult,
+  places: P,
+) => ({ ...beginningOf(position.epoch), meter, ...places })
 
 /** The same for ranks, each of which has its place; this is rank 0. */
 export function saveRanks(
   options: CheckpointOptions,
   trained: PassResult,
   ranks: readonly RankPlace[],
-  name = INTERRUPTED,
 ): Promise<string | undefined> {
-  const { meter } = trained
-  return saveInside(options, trained, { ...beginningOf(trained.position.epoch), meter, ranks: [...ranks] }, name)
+  return saveInside(options, trained, placesOf(trained, { ranks: [...ranks] }))
 }
 
 /** The same for workers; this is worker 0. */
@@ -184,58 +209,25 @@ export function saveWorkers(
   options: CheckpointOptions,
   trained: PassResult,
   workers: readonly WorkerPlace[],
-  name = INTERRUPTED,
 ): Promise<string | undefined> {
-  const { meter } = trained
-  return saveInside(options, trained, { ...beginningOf(trained.position.epoch), meter, workers: [...workers] }, name)
+  return saveInside(options, trained, placesOf(trained, { workers: [...workers] }))
 }
 
 /** The same where places of several processes are not kept: weights alone. */
 export function saveWeights(options: CheckpointOptions, trained: PassResult): Promise<string | undefined> {
-  return saveInside(options, trained, beginningOf(trained.position.epoch), INTERRUPTED)
-}
-
-/**
- * A cut: `save` writes it under a name of its own; the one before stays, in case this one is damaged later. Where there is no room for
- * it, training goes on.
- */
-export async function saveCut(
-  {
-    config,
-    emit,
-    mustSucceed = false,
-  }: Pick<CheckpointOptions, 'config' | 'emit'> & { readonly mustSucceed?: boolean },
-  { position: { epoch, batch } }: PassResult,
-  before: string | undefined,
-  save: (name: string) => Promise<string | undefined>,
-): Promise<string | undefined> {
-  const name = cutName(epoch, batch)
-  const started = performance.now()
-  try {
-    const path = await save(name)
-    if (path === undefined) return undefined
-    await removeCuts(config.runner.model_save_path, before === undefined ? [name] : [before, name])
-    emit({ kind: 'saved', path, epoch, batch: batch - 1, seconds: (performance.now() - started) / 1000 })
-    const { OARFISH_LOG_FILE: log } = processEnv()
-    if (log) noteCut(log, path)
-    return name
-  } catch (error) {
-    if (mustSucceed || !isUserError(error)) throw error
-    emit({ kind: 'warning', message: `This cut is not saved, training goes on: ${formatUserError(error)}` })
-    return before
-  }
+  return saveInside(options, trained, beginningOf(trained.position.epoch))
 }
 
 async function saveInside(
   options: CheckpointOptions,
   trained: PassResult,
   place: Pick<SnapshotState, 'position' | 'meter' | 'input' | 'ranks' | 'workers'>,
-  name: string,
 ): Promise<string | undefined> {
   const { model_save_path } = options.config.runner
   if (model_save_path === '') return undefined
-  const folder = join(model_save_path, name)
+  const folder = join(model_save_path, INTERRUPTED)
   await saveSnapshot({ ...options, folder, state: { ...stateOf(options, trained), ...place } })
+  noteForLauncher(processEnv()['OARFISH_LOG_FILE'], 'saved')
   return shown(folder)
 }
 
@@ -250,60 +242,39 @@ function stateOf({ config, program }: CheckpointOptions, { metrics }: PassResult
   return { program, seed: config.runner.seed, metrics }
 }
 
-async function resumeFrom(snapshot: Snapshot, options: CheckpointOptions): Promise<TrainingStart> {
+/** Loads a checkpoint to go on from; says what differs from the run that saved it. */
+export async function resumeFrom(snapshot: Snapshot, options: CheckpointOptions): Promise<TrainingStart> {
   const { config, params, program, files, emit } = options
   const { manifest, folder } = snapshot
   const { position, input, ranks, workers } = manifest
   if (input && JSON.stringify(input) !== JSON.stringify(markInput(files))) throw inputChanged(folder)
-  await load(snapshot, options, 'refuse')
   const differences = runDifferences(manifest, params, program, config.runner.seed)
+  const others = settingDifferences(config, manifest)
+  if (manifest.settings && others.length + differences.length > 0)
+    throw otherRun(folder, [...new Set([...others, ...differences])])
+  await load(snapshot, options, 'refuse')
   if (differences.length > 0) {
     const message = `This run goes on otherwise than the one that saved ${shown(folder)}:\n  ${differences.join('\n  ')}`
     emit({ kind: 'warning', message })
   }
-  if (ranks) return rankStart(snapshot, ranks, options)
-  if (workers) return workersStart(snapshot, workers, options)
-  return { position, meter: await loadMeter(snapshot) }
+  if (ranks || workers) return { ...(await placedStart(snapshot, { ranks, workers })), from: snapshot }
+  return { position, meter: await loadMeter(snapshot), from: snapshot }
 }
 
-/** Each of as many ranks goes on where it was; for another number of processes the epoch begins anew. What was measured goes on at rank 0. */
-async function rankStart(
+/** Of ranks or workers: each finds its place among them, also where there is another number of them now. What was measured goes on at the first. */
+async function placedStart(
   snapshot: Snapshot,
-  ranks: readonly RankPlace[],
-  { ranks: own, files, emit }: CheckpointOptions,
-): Promise<PassStart> {
-  if (own?.size !== ranks.length) return epochAnew(snapshot, `${ranks.length} ranks`, emit)
-  const { position, input } = ranks[own.rank]!
-  if (JSON.stringify(input) !== JSON.stringify(markInput(files))) throw inputChanged(snapshot.folder)
-  const meter = await loadMeter(snapshot)
-  if (!meter) return { position }
-  return { position, before: meter, meter: own.rank === 0 ? { ...meter, batches: position.batch } : undefined }
-}
-
-/** All of them go on where they were; worker 0, which loads, tells the others. What was measured goes on there. */
-async function workersStart(
-  snapshot: Snapshot,
-  workers: readonly WorkerPlace[],
-  { workers: own, emit }: CheckpointOptions,
+  places: Pick<TrainingStart, 'ranks' | 'workers'>,
 ): Promise<TrainingStart> {
-  if (own !== workers.length) return epochAnew(snapshot, `${workers.length} workers`, emit)
-  const [{ position }] = workers as [WorkerPlace]
-  const before = await loadMeter(snapshot)
-  return { position, before, meter: before && { ...before, batches: position.batch }, workers }
-}
-
-function epochAnew({ manifest: { position } }: Snapshot, who: string, emit: EventSink): PassStart {
-  const message = `${who} were stopped inside epoch ${position.epoch}; with another number of processes it is trained from its beginning.`
-  emit({ kind: 'warning', message })
-  return { position }
+  return { ...beginningOf(snapshot.manifest.position.epoch), before: await loadMeter(snapshot), ...places }
 }
 
 async function load(
   snapshot: Snapshot,
-  { params, storeRows, emit }: CheckpointOptions,
+  { params, storeRows, loadRows, emit }: CheckpointOptions,
   otherOptimizer: 'refuse' | 'weights',
 ): Promise<void> {
-  await loadSnapshot({ snapshot, params, emit, otherOptimizer, storeRows })
+  await loadSnapshot({ snapshot, params, emit, otherOptimizer, storeRows, loadRows })
   emit({ kind: 'loaded', path: shown(snapshot.folder), epoch: snapshot.manifest.position.epoch - 1 })
 }
 

@@ -9,7 +9,14 @@ import { encodeModel, toOnnxModel } from '../../graph/onnx/index.ts'
 import { programHash } from '../../graph/program/index.ts'
 import { planExport, refuseToReplace } from '../../inference/export/index.ts'
 import { loadModel, type TracedModel } from '../../model/index.ts'
-import { type LocalParams, loadPaddleModel, savePaddleModel, varName, writePlugin } from '../../weights/params/index.ts'
+import {
+  type LocalParams,
+  loadPaddleModel,
+  savePaddleModel,
+  throughTiers,
+  varName,
+  writePlugin,
+} from '../../weights/params/index.ts'
 import {
   loadSnapshot,
   openSnapshot,
@@ -48,15 +55,17 @@ export async function convertModel(options: ConvertOptions): Promise<number> {
   const model = await loadModel(loaded)
   const snapshot = await openSource(from)
   const params = createParams(loaded.config, model, snapshot ? optimizersOf(snapshot.manifest) : model, 1)
-  const started = performance.now()
-  if (snapshot) await loadSnapshot({ snapshot, params, emit })
-  else await loadPaddleModel(params, { folder: from, onRows: progress(emit, 'load') })
-  const seconds = (performance.now() - started) / 1000
-  emit({ kind: 'loaded', path: shown(from), epoch: snapshot ? snapshot.manifest.position.epoch - 1 : -1, seconds })
-  const all = params.tables.reduce((sum, { rowCount }) => sum + rowCount, 0)
-  const rows = (await WRITERS[as](options, model, params)) ?? all
-  emit({ kind: 'notice', message: `${rows.toLocaleString('en-US')} rows are in ${shown(to)} as ${as}` })
-  return rows
+  return throughTiers(params, loaded.config, async () => {
+    const started = performance.now()
+    if (snapshot) await loadSnapshot({ snapshot, params, emit })
+    else await loadPaddleModel(params, { folder: from, onRows: progress(emit, 'load') })
+    const seconds = (performance.now() - started) / 1000
+    emit({ kind: 'loaded', path: shown(from), epoch: snapshot ? snapshot.manifest.position.epoch - 1 : -1, seconds })
+    const all = params.tables.reduce((sum, { rowCount }) => sum + rowCount, 0)
+    const rows = (await WRITERS[as](options, model, params)) ?? all
+    emit({ kind: 'notice', message: `${rows.toLocaleString('en-US')} rows are in ${shown(to)} as ${as}` })
+    return rows
+  })
 }
 
 /** What takes the place of its folder must not take other things with it. Files of Paddle are written beside what is there. */

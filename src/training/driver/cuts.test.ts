@@ -20,6 +20,8 @@ function run(pace: number, batches: number, interval: number | string, threads?:
 
 test('no interval, no cuts', () => {
   expect(cutSchedule(undefined, { inStep: true })).toBeUndefined()
+  expect(cutSchedule(0, { inStep: true, byDefault: '60s' })).toBeUndefined()
+  expect(cutSchedule(undefined, { inStep: true, byDefault: '60s' })).toBeDefined()
 })
 
 test('a number of batches is met, or the next that all threads have had as often', () => {

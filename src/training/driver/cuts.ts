@@ -15,10 +15,11 @@ export interface CutSchedule {
 
 /** By runner.snapshot_interval. Undefined: there are no cuts. */
 export function cutSchedule(
-  interval: JobConfig['runner']['snapshot_interval'],
-  { inStep, threads = 1 }: Pick<JobCuts, 'inStep' | 'threads'>,
+  set: JobConfig['runner']['snapshot_interval'],
+  { inStep, threads = 1, byDefault }: Pick<JobCuts, 'inStep' | 'threads' | 'byDefault'>,
 ): CutSchedule | undefined {
-  if (interval === undefined) return undefined
+  const interval = set ?? byDefault
+  if (!interval) return undefined
   if (typeof interval === 'number') return byBatches(inTurns(interval, threads))
   const seconds = Number.parseFloat(interval)
   return inStep ? byPace(seconds, threads) : byClock(seconds)

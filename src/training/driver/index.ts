@@ -5,22 +5,34 @@
 
 export { alone } from './alone.ts'
 export { amongRanks, evaluateAmongRanks } from './among-ranks.ts'
-export { optimizersOf } from './checkpoint.ts'
+export { optimizersOf, resumeFrom, type WholeModel } from './checkpoint.ts'
 export { type ConvertOptions, convertModel, MODEL_FORMS, type ModelForm, writePaddlePlugin } from './convert.ts'
 export { type DiffOptions, type DiffResult, diff } from './diff.ts'
 export { rankOf } from './history.ts'
+export { type Importance, importance, type SlotImportance } from './importance.ts'
 export { type FindModels, type InferOptions, type InferResult, infer, offlineInfer } from './infer.ts'
 export {
   type ExportCheckpointOptions,
   type ExportParamsOptions,
   exportCheckpoint,
   exportParams,
+  firstSamples,
 } from './inference-model.ts'
-export type { SavedModel, TrainingContext, TrainingJob, TrainingRules } from './job.ts'
+export type {
+  Agree,
+  EpochSchedule,
+  SavedModel,
+  TrainingContext,
+  TrainingJob,
+  TrainingRules,
+  TrainingStart,
+} from './job.ts'
 export type { JobCheckpoints } from './job-checkpoints.ts'
 export { keepPort } from './keep-port.ts'
 export { overPasses, type PassesOptions } from './over-passes.ts'
 export { checkSplit, PassRecord, sumReports } from './pass-report.ts'
+export { forecastTables, forecastText, type TableForecast } from './table-forecast.ts'
+export { loadPaddleTables, localTableWork, type TableWork } from './table-work.ts'
 export { type TrainOptions, type TrainResult, train } from './train.ts'
 export { evaluateWithServers, withServers } from './with-servers.ts'
 export { type FileReport, fileReports, firstDifference } from './worker-input.ts'

@@ -5,7 +5,7 @@ import type { JobConfig, LoadedConfig } from '../../base/config/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import type { FolderLock } from '../../base/fs/index.ts'
 import { shown, UserError } from '../../base/util/index.ts'
-import { batchColumns, type Columns, joinColumns, openReader } from '../../data/index.ts'
+import { batchColumns, joinColumns, openReader, readRawRecords } from '../../data/index.ts'
 import {
   type ExportManifest,
   type ExportPlan,
@@ -15,7 +15,7 @@ import {
   writeExport,
 } from '../../inference/export/index.ts'
 import { loadModel, type TracedModel } from '../../model/index.ts'
-import type { LocalParams } from '../../weights/params/index.ts'
+import { type LocalParams, throughTiers } from '../../weights/params/index.ts'
 import { type LoadOptions, loadSnapshot, openSnapshot, readEpochs, savedEpochs } from '../../weights/snapshot/index.ts'
 import { createParams, type DataFiles, findDataFiles, inputOf } from '../threads/index.ts'
 import { optimizersOf } from './checkpoint.ts'
@@ -37,11 +37,11 @@ export function inferenceSaver(
   const { use_inference, model_save_path } = config.runner
   if (!use_inference || model_save_path === '') return undefined
   const plan = planOf(config, model)
-  let samples: Promise<Columns> | undefined
+  let first: Promise<FirstSamples> | undefined
   return async (params, epoch) => {
-    samples ??= firstSamples(config, model, files)
+    first ??= firstSamples(config, model, files)
     const folder = join(model_save_path, String(epoch), INFERENCE_FOLDER)
-    await put({ config, plan, params, samples: await samples, folder, epoch, emit })
+    await put({ config, plan, params, ...(await first), folder, epoch, emit })
   }
 }
 
@@ -66,8 +66,7 @@ export interface ExportParamsOptions {
 
 /** Exports weights as they are; no thread may train meanwhile. */
 export async function exportParams({ config, model, files, ...options }: ExportParamsOptions): Promise<ExportManifest> {
-  const samples = await firstSamples(config, model, files)
-  return put({ config, plan: planOf(config, model), samples, ...options })
+  return put({ config, plan: planOf(config, model), ...(await firstSamples(config, model, files)), ...options })
 }
 
 export interface ExportCheckpointOptions {
@@ -94,14 +93,16 @@ export async function exportCheckpoint(options: ExportCheckpointOptions): Promis
   const epoch = options.epoch ?? (await bestEpoch(config, emit)) ?? (await lastEpoch(config))
   const snapshot = await openSnapshot(join(config.runner.model_save_path, String(epoch)), '--epoch')
   const params = createParams(config, model, optimizersOf(snapshot.manifest), 1)
-  const storeRows: LoadOptions['storeRows'] = async (table, { signs, rows }) => {
+  const storeRows: LoadOptions['storeRows'] = async (table, { signs, rows }, areNew) => {
     signal?.throwIfAborted()
-    params.tables[table]!.load(signs, rows)
+    params.tables[table]!.load(signs, rows, areNew)
   }
-  await loadSnapshot({ snapshot, params, emit, storeRows })
-  const files = await findDataFiles(config, ['infer', 'train']).catch((): DataFiles => ({}))
-  const samples = await firstSamples(config, model, files)
-  return put({ config, plan, params, samples, folder: out, epoch, fold, emit, signal })
+  return throughTiers(params, config, async () => {
+    await loadSnapshot({ snapshot, params, emit, storeRows })
+    const files = await findDataFiles(config, ['infer', 'train']).catch((): DataFiles => ({}))
+    const first = await firstSamples(config, model, files)
+    return put({ config, plan, params, ...first, folder: out, epoch, fold, emit, signal })
+  })
 }
 
 function planOf({ runner }: JobConfig, model: TracedModel): ExportPlan {
@@ -145,13 +146,18 @@ async function lastEpoch({ runner }: JobConfig): Promise<number> {
   })
 }
 
+type FirstSamples = Pick<Parameters<typeof writeExport>[0], 'samples' | 'records'>
+
 /** The first samples of the test data, else of the training data; none where there is no data. */
-async function firstSamples(config: JobConfig, { slots }: TracedModel, files: DataFiles): Promise<Columns> {
+export async function firstSamples(config: JobConfig, { slots }: TracedModel, files: DataFiles): Promise<FirstSamples> {
   const phase = files.infer ? 'infer' : 'train'
   const own = files[phase] ?? []
-  if (own.length === 0) return joinColumns(slots, [])
+  const none = { samples: joinColumns(slots, []) }
+  if (own.length === 0) return none
   const { reader: options, format } = inputOf(config, phase, own)
+  if (slots.some(({ feature }) => feature))
+    return { ...none, records: await readRawRecords({ ...options, slots, file: own[0]!, rows: SAMPLES }) }
   const reader = openReader({ ...options, slots, threads: 1, files: own, format, batchSize: SAMPLES, epoch: 0 })
-  for await (const batch of reader) return batchColumns(slots, batch)
-  return joinColumns(slots, [])
+  for await (const batch of reader) return { samples: batchColumns(slots, batch) }
+  return none
 }

@@ -6,6 +6,7 @@ import { openDevice } from '../../base/device/index.ts'
 import { processEnv } from '../../base/env/index.ts'
 import { isUserError, sizeOf, UserError } from '../../base/util/index.ts'
 import { countPieces, type InputKind, measureFiles, openReaderPool, type ReaderPoolOptions } from '../../data/index.ts'
+import { refuseLimits } from '../../weights/params/index.ts'
 import type { Position } from '../../weights/snapshot/index.ts'
 import {
   createSides,
@@ -32,7 +33,7 @@ import {
   slotsInData,
 } from '../threads/index.ts'
 import { LocalTraining } from './alone.ts'
-import { runtimeOptions, type TrainingContext, type TrainingJob } from './job.ts'
+import { epochFiles, runtimeOptions, type TrainingContext, type TrainingJob } from './job.ts'
 import { noticeExamples, noticeTotal } from './worker-input.ts'
 
 /** Dense weights as they were at the end of a pass. */
@@ -77,6 +78,7 @@ class PassTraining extends LocalTraining {
 
   override async prepare(): Promise<void> {
     if (this.context.mode === 'dygraph') throw dynamic()
+    refuseLimits(this.context.config.config.table_parameters, 'under passes')
     await super.prepare()
   }
 
@@ -111,8 +113,12 @@ class PassTraining extends LocalTraining {
     const cycle = new PassCycle({ host: params.tables, sides, threads, trainers: this.runtime, thread: devices })
     this.#reader.attach(cycle)
     const { epoch, chunk } = this.#start!.position
-    if (epoch < context.config.config.runner.epochs) this.#reader.prepare(epoch, chunk)
+    // Data that come in while the job runs are not there yet.
+    if (!context.rules.schedule && epoch < context.config.config.runner.epochs) this.#reader.prepare(epoch, chunk)
   }
+
+  /** The reader of passes loads the next one itself. */
+  override prefetch(): void {}
 
   override async pass(phase: Phase, epoch: number, from?: PassStart): Promise<PassResult> {
     if (phase === 'infer') return super.pass(phase, epoch, from)
@@ -176,7 +182,7 @@ class PassTraining extends LocalTraining {
   }
 
   #filesOf(epoch: number): readonly string[] {
-    return this.context.rules.filesOf?.(epoch) ?? this.files.train!
+    return epochFiles(this.context.rules, 'train', epoch) ?? this.files.train!
   }
 
   /** As static_gpubox_trainer says what it read. */
@@ -248,7 +254,8 @@ class PassTraining extends LocalTraining {
       shuffle: shuffleOf(runner) !== undefined,
       passes: (await this.#plan({ ...reader, slots, threads: 1 }, inputKind(input), format)) ?? 1,
       counts: runner.pass_memory === undefined ? { tables: this.params.tables, devices: this.#devices } : undefined,
-      epochs: runner.epochs,
+      epochs: this.context.rules.schedule?.epochs ?? runner.epochs,
+      isReady: async (epoch) => (await this.context.rules.schedule?.isReady(epoch)) ?? true,
       filesOf: (epoch) => this.#filesOf(epoch),
       emit: (event) => {
         if (event.kind === 'forecast' && !event.estimated && !this.#isCounted) noticeTotal(event.samples, emit)

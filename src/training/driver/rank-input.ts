@@ -43,7 +43,7 @@ export async function agreeOnRanks(options: RankInputOptions): Promise<RankInput
     const list = files[phase] ?? []
     if (ownSplit && isUsers(inputKind(inputOf(config, phase, list)))) return { allFiles: true }
     if (firstDifference(all.map((one) => one.files[phase]))) return {}
-    return { part: { index, count }, chunkBytes: chunkBytes(list, count) }
+    return { part: { index, count }, chunkBytes: chunkBytesOf(list, count) }
   }
   const inputs = { train: inputFor('train'), infer: inputFor('infer') }
   const phase = firstPhase(files)
@@ -59,7 +59,7 @@ const LEAST_BYTES = 4 * 1024
 const MOST_BYTES = 1024 * 1024
 
 /** Small enough that every rank gets about the same. */
-function chunkBytes(files: readonly string[], ranks: number): number {
+export function chunkBytesOf(files: readonly string[], ranks: number): number {
   const total = measureFiles(files).reduce((sum, { bytes }) => sum + bytes, 0)
   return Math.min(MOST_BYTES, Math.max(LEAST_BYTES, Math.ceil(total / (16 * ranks))))
 }

@@ -1,30 +1,64 @@
 /** @file The model of a collective job as a whole: loaded by every rank, saved by rank 0 with the parts of the others, compared by its digest. */
 import { createHash } from 'node:crypto'
 import { resolve } from 'node:path'
+import { processEnv } from '../../base/env/index.ts'
+import { noteForLauncher } from '../../base/event/index.ts'
 import type { FolderLock } from '../../base/fs/index.ts'
-import { markInput, type RankPlace, type Rows, type SavedPart, saveParts } from '../../weights/snapshot/index.ts'
-import { copyRows, digestRows } from '../../weights/table/index.ts'
+import { fromPlainError, type PlainError, shown } from '../../base/util/index.ts'
+import {
+  markInput,
+  type RankPlace,
+  type Rows,
+  type SavedPart,
+  type SaveRows,
+  saveParts,
+} from '../../weights/snapshot/index.ts'
+import { RowsDigest } from '../../weights/table/index.ts'
 import { allGatherJson, type Group } from '../collective/index.ts'
 import { beginningOf, type PassResult } from '../threads/index.ts'
+import { forgetChanges, rowsHere } from './changed-rows.ts'
 import {
   type CheckpointOptions,
   findStart,
+  placesOf,
   prepareSaving,
-  saveCut,
   saveEpoch,
   saveRanks,
   saveWeights,
 } from './checkpoint.ts'
+import { type Cut, CutWriter } from './cut-writer.ts'
 import type { TrainingStart } from './job.ts'
+import { finishAside, partsOfOthers, plainSaveError } from './rank-cuts.ts'
 import { ownerOf } from './table-plan.ts'
+
+/** What this rank reads of the epoch, where the number of ranks does not say it. */
+export type OwnList = Pick<RankPlace, 'claimed' | 'begun' | 'chunkBytes'>
+
+/** Where other ranks write their parts of a cut, and what of them. */
+interface CutAsked {
+  readonly aside: string
+  readonly changed: boolean
+}
+
+/** What ranks know of each other when they make a cut. */
+interface Brought extends RankPlace {
+  readonly hasLostRows: boolean
+  readonly unsaid: PlainError | null
+}
 
 export class RankModel {
   readonly #group: Group
-  readonly #checkpoints: CheckpointOptions
+  #checkpoints: CheckpointOptions
   readonly #sharded: readonly number[]
   #lock: FolderLock | undefined
-  /** The name of the last one. */
-  #cut: string | undefined
+  readonly #cuts = new CutWriter()
+  /** What this rank writes of a cut, where it is not the first. */
+  #aside: Promise<void> | undefined
+  /** Why it could not leave its answer in the folder: the others hear it when they next meet. */
+  #unsaid: PlainError | undefined
+  /** Ends rank 0's wait for the parts of the others. */
+  #givesUp = new AbortController()
+  readonly #closing = new AbortController()
 
   constructor(group: Group, checkpoints: CheckpointOptions, sharded: readonly boolean[]) {
     const { rank, size } = group
@@ -40,7 +74,6 @@ export class RankModel {
     }
     this.#checkpoints = {
       ...checkpoints,
-      ranks: { rank, size },
       storeRows: this.#sharded.length > 0 ? storeRows : undefined,
     }
   }
@@ -48,56 +81,129 @@ export class RankModel {
   /** Loads what the job starts from; returns where this rank begins. */
   async start(): Promise<TrainingStart> {
     const { emit } = this.#checkpoints
+    // A launcher of another host may not know that there is something to go on from.
+    const [resume = false] = await allGatherJson(this.#group, this.#checkpoints.resume)
+    this.#checkpoints = { ...this.#checkpoints, resume }
     if (this.#group.rank === 0) this.#lock = await prepareSaving(this.#checkpoints)
     await this.#group.barrier()
     const start = await findStart(this.#checkpoints)
-    const { position, before } = start
-    if (position.batch === 0 || before) return start
+    await forgetChanges(this.#checkpoints.params)
+    this.#cuts.startFrom(start.from, this.#checkpoints.config.runner.model_save_path)
+    const { position, ranks } = start
+    if (ranks) return this.#group.rank === 0 ? { ...start, meter: start.before } : start
+    if (position.batch === 0) return start
     const message = `The checkpoint was made inside epoch ${position.epoch}: ranks train that epoch from its beginning.`
     emit({ kind: 'warning', message })
     return { ...beginningOf(position.epoch), history: start.history }
   }
 
-  save(epoch: number, trained: PassResult): Promise<string | undefined> {
-    return this.#saveTogether((own) => saveEpoch(own, epoch, trained))
+  async save(epoch: number, trained: PassResult): Promise<string | undefined> {
+    const { params, config } = this.#checkpoints
+    const path = await this.#saveTogether(async (own) => {
+      const snapshot = await saveEpoch(own, epoch, trained)
+      this.#cuts.startFrom(snapshot, config.runner.model_save_path)
+      return snapshot && shown(snapshot.folder)
+    })
+    await forgetChanges(params)
+    return path
   }
 
   /** What ranks that were stopped inside an epoch have learned; returns where it is, on every rank. */
-  async saveInterrupted(trained: PassResult): Promise<string | undefined> {
+  async saveInterrupted(trained: PassResult, own: OwnList = {}): Promise<string | undefined> {
     const { config, files } = this.#checkpoints
     // Who has which samples after a global shuffle follows from all shuffles before it.
     if (config.runner.global_shuffle) return this.#saveTogether((own) => saveWeights(own, trained))
-    const places = await allGatherJson<RankPlace>(this.#group, { position: trained.position, input: markInput(files) })
+    const places = await allGatherJson<RankPlace>(this.#group, {
+      position: trained.position,
+      input: markInput(files),
+      ...own,
+    })
     return this.#saveTogether((own) => saveRanks(own, trained, places))
   }
 
   /** The job inside an epoch, where all ranks have paused; not after a global shuffle. */
-  async saveCut(trained: PassResult): Promise<void> {
-    const { files } = this.#checkpoints
-    const places = await allGatherJson<RankPlace>(this.#group, { position: trained.position, input: markInput(files) })
-    // Other ranks that write their parts cannot be told that there is no room for this one's.
-    const mustSucceed = this.#sharded.length > 0
-    await this.#saveTogether(async (own) => {
-      const save = (name: string) => saveRanks(own, trained, places, name)
-      this.#cut = await saveCut({ ...own, mustSucceed }, trained, this.#cut, save)
-      return this.#cut
+  async saveCut(trained: PassResult, list: OwnList = {}): Promise<void> {
+    const { files, params, config } = this.#checkpoints
+    const { rank } = this.#group
+    const own = rowsHere(params, rank, rank === 0 ? undefined : this.#sharded)
+    // Where batches are counted, rank 0 waits for the cut before; how that ended must be known by now.
+    if (typeof config.runner.snapshot_interval === 'number') await this.#aside
+    const place = { position: trained.position, input: markInput(files), ...list }
+    const brought = { ...place, hasLostRows: own.hasLostRows }
+    const all = await allGatherJson<Brought>(this.#group, { ...brought, unsaid: this.#takeUnsaid() })
+    this.#giveUpFor(all.map(({ unsaid }) => unsaid))
+    let failed: PlainError | undefined
+    if (rank === 0) {
+      const ranks = all.map(({ hasLostRows: _, unsaid: __, ...known }): RankPlace => known)
+      const hasLostRows = all.some((other) => other.hasLostRows)
+      await this.#beginCut(own.begin, { trained, place: placesOf(trained, { ranks }), hasLostRows })
+    } else if (this.#sharded.length > 0) failed = await this.#joinCut(own.begin)
+    this.#giveUpFor(await allGatherJson<PlainError | null>(this.#group, failed ?? null))
+    if (rank !== 0) noteForLauncher(processEnv()['OARFISH_LOG_FILE'], 'taken')
+  }
+
+  /** Rank 0 tells the others where their parts go, or that there is no cut. */
+  async #beginCut(beginOwn: Cut['begin'], cut: Omit<Cut, 'options' | 'begin'>): Promise<void> {
+    let isTold = this.#sharded.length === 0
+    const tell = async (asked: CutAsked | null) => {
+      if (!isTold) await allGatherJson<CutAsked | null>(this.#group, asked)
+      isTold = true
+    }
+    const begin: Cut['begin'] = async (aside, changed) => {
+      await tell({ aside: resolve(aside), changed })
+      const parts = await beginOwn(aside, changed)
+      if (this.#sharded.length === 0) return parts
+      this.#givesUp = new AbortController()
+      const signal = AbortSignal.any([this.#closing.signal, this.#givesUp.signal])
+      const others = () => partsOfOthers(aside, this.#group.size, signal)
+      return { finish: async () => [...(await parts.finish()), ...(await others())] }
+    }
+    await this.#cuts.begin({ options: { ...this.#checkpoints, lock: this.#lock }, begin, ...cut })
+    await tell(null)
+  }
+
+  /** Another rank takes its rows, and writes them while it trains; returns why it could not take them. */
+  async #joinCut(beginOwn: Cut['begin']): Promise<PlainError | undefined> {
+    const [asked] = await allGatherJson<CutAsked | null>(this.#group, null)
+    if (!asked) return undefined
+    const { aside, changed } = asked
+    const begun = beginOwn(aside, changed)
+    this.#aside = finishAside(aside, this.#group.rank, () => begun).then((unsaid) => {
+      this.#unsaid = unsaid
     })
+    return begun.then(
+      () => undefined,
+      (error) => plainSaveError(error, aside),
+    )
+  }
+
+  #takeUnsaid(): PlainError | null {
+    const unsaid = this.#unsaid ?? null
+    this.#unsaid = undefined
+    return unsaid
+  }
+
+  /** A rank that cannot write its part cannot say so in the folder: without this, rank 0 would wait for it for ever. */
+  #giveUpFor(errors: readonly (PlainError | null)[]): void {
+    const error = errors.find((other) => other !== null)
+    if (error) this.#givesUp.abort(fromPlainError(error))
   }
 
   async #saveTogether(save: (options: CheckpointOptions) => Promise<string | undefined>): Promise<string | undefined> {
     if (this.#checkpoints.config.runner.model_save_path === '') return undefined
     const group = this.#group
     let path: string | undefined
+    await this.#aside
+    this.#giveUpFor(await allGatherJson<PlainError | null>(group, this.#takeUnsaid()))
+    await this.#cuts.settle()
     if (group.rank === 0) {
-      const others = async (aside: string): Promise<readonly SavedPart[]> => {
+      const { params } = this.#checkpoints
+      const rows: SaveRows = async (aside) => {
         await allGatherJson(group, resolve(aside))
-        return (await allGatherJson<readonly SavedPart[]>(group, [])).flat()
+        const own = await saveParts(aside, 0, params.tables.keys(), this.#checkpoints)
+        return (await allGatherJson<readonly SavedPart[]>(group, own)).flat()
       }
-      path = await save({
-        ...this.#checkpoints,
-        lock: this.#lock,
-        others: this.#sharded.length > 0 ? others : undefined,
-      })
+      path = await save({ ...this.#checkpoints, lock: this.#lock, rows: this.#sharded.length > 0 ? rows : undefined })
     } else if (this.#sharded.length > 0) {
       const [aside = ''] = await allGatherJson(group, '')
       await allGatherJson(group, await saveParts(aside, group.rank, this.#sharded, this.#checkpoints))
@@ -107,7 +213,9 @@ export class RankModel {
   }
 
   /** Nothing more is saved. */
-  close(): void {
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await Promise.all([this.#cuts.settle().catch(() => undefined), this.#aside])
     this.#lock?.release()
   }
 
@@ -117,20 +225,20 @@ export class RankModel {
     if (this.#sharded.length === 0) return params.digest()
     const hash = createHash('sha256').update(params.dense.bytes())
     for (const [t, { name }] of params.tables.entries()) {
-      hash.update(name)
-      digestRows(await this.#rowsOf(t), hash)
+      hash.update(name).update(await this.#rowsDigest(t))
     }
     return hash.digest('hex')
   }
 
-  /** A table's rows, those of all ranks where it is divided. */
-  async #rowsOf(t: number): Promise<readonly Rows[]> {
-    const blocks = copyRows(this.#checkpoints.params.tables[t]!)
-    if (!this.#sharded.includes(t)) return blocks
-    const own = new Uint8Array(Buffer.concat(blocks.map(({ signs }) => new Uint8Array(signs.buffer))))
-    const signs = (await this.#group.allGather(new BigInt64Array(own.buffer))).values.slice()
-    const rows = new Uint8Array(Buffer.concat(blocks.map((block) => block.rows)))
-    return [{ signs: new BigUint64Array(signs.buffer), rows: (await this.#group.allGather(rows)).values.slice() }]
+  /** Of a table's rows, those of all ranks where it is divided. */
+  async #rowsDigest(t: number): Promise<Uint8Array> {
+    const own = new RowsDigest()
+    for (const block of this.#checkpoints.params.tables[t]!.scan()) own.add(block)
+    if (!this.#sharded.includes(t)) return own.bytes
+    const { values } = await this.#group.allGather(own.bytes)
+    const [all, each] = [new RowsDigest(), own.bytes.length]
+    for (let at = 0; at < values.length; at += each) all.join(values.slice(at, at + each))
+    return all.bytes
   }
 }
 

@@ -1,15 +1,25 @@
 /** @file Training from the first line to the last, whether this process works alone, with servers or among ranks. */
 import { performance } from 'node:perf_hooks'
 import { explain, type LoadedConfig } from '../../base/config/index.ts'
-import type { EpochRecord, EventSink, Metrics } from '../../base/event/index.ts'
+import { processEnv } from '../../base/env/index.ts'
+import { type EpochRecord, type EventSink, type Metrics, noteForLauncher } from '../../base/event/index.ts'
 import { defined } from '../../base/util/index.ts'
 import type { GraphMode } from '../../model/index.ts'
 import type { Best } from '../../weights/snapshot/index.ts'
-import { beginningOf, type EngineName, goOn, type PassResult, type PassStart } from '../threads/index.ts'
+import {
+  beginningOf,
+  type EngineName,
+  goOn,
+  nothingTrained,
+  type PassResult,
+  type PassStart,
+} from '../threads/index.ts'
 import { alone } from './alone.ts'
 import { cutSchedule } from './cuts.ts'
+import { watchForHangs } from './hang-watch.ts'
 import { History } from './history.ts'
-import type { SavedInside, TrainingContext, TrainingJob, TrainingRules } from './job.ts'
+import type { EpochSchedule, SavedInside, TrainingContext, TrainingJob, TrainingRules } from './job.ts'
+import { goesOnByItself } from './own-job.ts'
 
 export interface TrainOptions {
   readonly config: LoadedConfig
@@ -50,13 +60,21 @@ export async function train(
   openJob: (context: TrainingContext) => TrainingJob = alone,
 ): Promise<TrainResult> {
   const started = performance.now()
-  const { config: loaded, emit, engine = 'ort', mode = 'static', resume = false, rules = {} } = options
+  const { config: loaded, engine = 'ort', mode = 'static', rules = {} } = options
+  const hangs = watchForHangs({ emit: options.emit, waitingFor: () => job.waitingFor?.() ?? [] })
+  const { emit } = hangs
   const { config } = loaded
-  const { epochs } = config.runner
+  const { schedule } = rules
+  const { epochs } = schedule ?? config.runner
   const notice = (message: string) => emit({ kind: 'notice', message })
   for (const message of loaded.notices) notice(message)
+  const isFurther = !options.resume && (await goesOnByItself(config))
+  if (isFurther)
+    notice(`This job was started before: it goes on from what it has saved in ${config.runner.model_save_path}.`)
+  const resume = options.resume === true || isFurther
   const job = openJob({ config: loaded, emit, stop: stopOf(options.signal), engine, mode, resume, rules })
   try {
+    hangs.begin('start')
     // The model and its data: what is wrong with them is found before anything is compiled.
     await job.prepare()
     const settings = rules.settings ?? explain(config)
@@ -76,8 +94,9 @@ export async function train(
     const history = new History(loaded, job, start.history)
     const { snapshot_interval } = config.runner
     const cuts = job.cuts && cutSchedule(snapshot_interval, job.cuts)
-    if (snapshot_interval !== undefined && !cuts)
+    if (snapshot_interval && !cuts)
       notice('runner.snapshot_interval has no effect here: this job is saved after each epoch alone.')
+    if (cuts) noteForLauncher(processEnv()['OARFISH_LOG_FILE'], 'begun')
     // Killed between an epoch and its evaluation: the record misses it.
     if (!isInside(start) && history.lacks(first - 1)) {
       const { metrics: test, interrupted } = await job.pass('infer', first - 1)
@@ -85,24 +104,45 @@ export async function train(
       if (!interrupted) await history.add({ epoch: first - 1, train: {}, test })
     }
     for (let epoch = first; epoch < epochs && !result.interrupted && !history.isOver; epoch++) {
+      // Data that come in while the job runs are waited for, and judge the model before it trains on them.
+      if (schedule) hangs.begin(undefined) // what is waited for comes when it comes
+      const begun = schedule ? await beginEpoch(job, schedule, epoch) : 'train'
+      if (begun === 'done') break
+      if (begun === 'end') {
+        result = { ...result, interrupted: true }
+        break
+      }
+      if (begun === 'skip') {
+        await job.save(epoch, nothingTrained(epoch))
+        continue
+      }
+
       // Every batch of the data: pull rows and weights, compute, push gradients; now and then a cut, to go on from if a process dies.
       const from = epoch === first ? start : undefined
       cuts?.begin(from ?? beginningOf(epoch))
+      hangs.begin('steps')
       let trained = await job.pass('train', epoch, from, cuts?.pauses)
       while (cuts && trained.paused && !trained.interrupted) {
         result = added(result, trained)
-        if (cuts.isDue(trained)) await job.cuts?.save(trained)
+        if (cuts.isDue(trained)) {
+          hangs.begin('save')
+          await job.cuts?.save(trained)
+        }
+        hangs.begin('steps')
         trained = await job.pass('train', epoch, goOn(trained), cuts.pauses)
       }
       result = added(result, trained)
+      if (!trained.interrupted) await schedule?.onTrained?.(epoch, trained)
 
+      hangs.begin('save')
       // A checkpoint; stopped inside the epoch, one that --resume goes on from.
       const saved: SavedInside = trained.interrupted
         ? await job.saveInterrupted(trained)
         : { path: await job.save(epoch, trained) }
 
       // The test data.
-      if (!trained.interrupted && job.evaluates) {
+      hangs.begin('evaluation')
+      if (!trained.interrupted && job.evaluates && !schedule) {
         const { metrics: evaluation, interrupted } = await job.pass('infer', epoch)
         result = { ...result, evaluation, interrupted }
         if (!interrupted) await history.add({ epoch, train: trained.metrics, test: evaluation })
@@ -115,19 +155,39 @@ export async function train(
       }
     }
 
+    hangs.begin(undefined)
     for (const event of history.end()) emit(event)
     result = { ...result, ...history.summary }
     if (options.digest) result = { ...result, digest: await job.digest() }
     const { interrupted: _, ...summary } = result
     emit({ kind: 'done', ...summary, samplesPerSecond: result.seconds > 0 ? result.samples / result.seconds : 0 })
     await job.finish?.()
+    noteForLauncher(processEnv()['OARFISH_LOG_FILE'], result.interrupted ? 'stopped' : 'done')
     return result
   } catch (error) {
     await job.abort?.(error as Error)
     throw error
   } finally {
+    hangs.close()
     await job.close()
   }
+}
+
+/** Waits for an epoch's data and judges the model by them; the data of the next one are loaded from here on. */
+async function beginEpoch(
+  job: TrainingJob,
+  schedule: EpochSchedule,
+  epoch: number,
+): ReturnType<EpochSchedule['begin']> {
+  const begun = await schedule.begin(epoch, job.agree ?? ((work) => work()))
+  if (begun !== 'train') return begun
+  if (schedule.judges) {
+    const judged = await job.pass('infer', epoch)
+    if (judged.interrupted) return 'end'
+    await schedule.onJudged?.(epoch, judged)
+  }
+  if (epoch + 1 < schedule.epochs && (await schedule.isReady(epoch + 1))) job.prefetch?.(epoch + 1)
+  return begun
 }
 
 /** A process that goes on inside an epoch may not have trained a batch of it, where others have. */

@@ -16,19 +16,25 @@ import {
   warnOfToken,
   withRunner,
 } from '../ps/index.ts'
-import { beginningOf, checkData, findDataFiles, type PassResult } from '../threads/index.ts'
+import { beginningOf, checkData, findDataFiles, inputOf, type PassResult, type Phase } from '../threads/index.ts'
 import { noticeInterrupted, saveWeights } from './checkpoint.ts'
-import type {
-  EvaluationJob,
-  JobContext,
-  JobCuts,
-  SavedInside,
-  SavedModel,
-  TrainingContext,
-  TrainingJob,
-  TrainingStart,
+import { cutSchedule } from './cuts.ts'
+import {
+  type Agree,
+  CUTS_TOGETHER,
+  type EvaluationJob,
+  epochFiles,
+  type JobContext,
+  type JobCuts,
+  readersOf,
+  type SavedInside,
+  type SavedModel,
+  type TrainingContext,
+  type TrainingJob,
+  type TrainingStart,
 } from './job.ts'
 import { configCheckpoints } from './job-checkpoints.ts'
+import { chunksIn, epochAnew, isDealt, placed, resizedText } from './places.ts'
 import { agreeOnInput } from './worker-input.ts'
 import { type ServersOptions, WorkerJob } from './worker-job.ts'
 import { hybridMode, openWorkerMode, openWorkers } from './worker-mode.ts'
@@ -48,6 +54,8 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
   #whole: WorkerModel | undefined
   /** Hybrid: rows are on servers, dense weights are stepped by the workers together. */
   #workers: Group | undefined
+  /** So many were made. */
+  #agreements = 0
 
   constructor(options: ServersOptions, context: TrainingContext) {
     const { config } = context.config
@@ -77,7 +85,8 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
       this.#workers = await openWorkers(withRunner(cluster, config), config.runner.thread_num, (message) =>
         this.#notice(message),
       )
-    this.files = rules.files ?? (await findDataFiles(config, ['train', 'infer']))
+    this.files =
+      (await rules.schedule?.find(this.agree)) ?? rules.files ?? (await findDataFiles(config, ['train', 'infer']))
     this.input = await agreeOnInput({ servers: this.servers, cluster, config, files: this.files, emit })
     this.uncounted = !this.input.isCounted
   }
@@ -90,32 +99,38 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
     const { model, mode, servers, context } = this
     const checkpoints =
       context.rules.checkpoints ??
-      configCheckpoints(context, model, this.files, saveWeights, {
-        id: this.cluster.jobId,
-        workers: this.cluster.workerNum,
-      })
-    this.#whole = new WorkerModel({ config, model, mode, servers, rank: this.cluster.rank, checkpoints })
+      configCheckpoints(context, model, this.files, saveWeights, { id: this.cluster.jobId })
+    const { emit } = context
+    const { rank } = this.cluster
+    const makesCuts = this.cuts !== undefined && cutSchedule(config.runner.snapshot_interval, this.cuts) !== undefined
+    this.#whole = new WorkerModel({ config, model, mode, servers, rank, checkpoints, makesCuts, emit })
     const start = await this.#whole.start()
     await mode.begin()
     return this.#placed(start)
   }
 
-  /** Inside an epoch, where this worker was: what it reads must be what it read then, in the same way. */
+  /** Inside an epoch, where this worker was, or what it is given of what the others have not read: from the same files, in the same way. */
   #placed(start: TrainingStart): TrainingStart {
-    const own = start.workers?.[this.cluster.rank]
-    if (!own) return start
-    if (JSON.stringify(own.input) !== JSON.stringify(markInput(this.files.train!)))
-      throw inputChanged('the cut that the job goes on from')
+    const { workers: places, meter } = start
+    if (!places) return start
+    const { rank: index, workerNum: count } = this.cluster
+    const { config } = this.context.config
+    const files = this.files.train!
+    const input = inputOf(config, 'train', files)
+    const chunks = chunksIn(files, input)
     const claims = this.input.train !== undefined && this.mode.takesOver
-    if (claims !== (own.claimed !== undefined)) {
-      const { epoch } = start.position
-      this.#notice(
-        `Workers share the data otherwise than at the cut inside epoch ${epoch}: it is trained from its beginning.`,
-      )
-      return { ...beginningOf(epoch), history: start.history }
+    const canResize = isDealt(input) && (this.input.train !== undefined || count === 1)
+    const now = placed(places, { count, chunks, claims, canResize })
+    if (!now) {
+      this.context.emit({ kind: 'warning', message: epochAnew(start.position.epoch, places.length, 'workers') })
+      return { ...beginningOf(start.position.epoch), history: start.history }
     }
-    this.restored = start.workers
-    return start
+    const { position, input: mark } = now[index]!
+    if (JSON.stringify(mark) !== JSON.stringify(markInput(files)))
+      throw inputChanged('the cut that the job goes on from')
+    if (now !== places && index === 0) this.#notice(resizedText(places.length, count, 'workers', position.epoch))
+    this.restored = now
+    return { ...start, position, meter: meter && { ...meter, batches: position.batch } }
   }
 
   get cuts(): JobCuts | undefined {
@@ -124,6 +139,7 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
     const inStep = this.#workers !== undefined || psMode(this.context.config.config) === 'sync'
     return {
       inStep,
+      byDefault: CUTS_TOGETHER,
       threads: this.role.threads,
       save: (trained) => this.#whole!.saveCut(trained, this.#place(trained)),
     }
@@ -131,17 +147,32 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
 
   /** Where this worker is; samples that it has taken and not trained are among those it reads again. */
   #place({ position }: PassResult): WorkerPlace {
-    const place = { position, input: markInput(this.files.train!) }
-    const claimed = this.lastPass?.claimed
-    return claimed ? { ...place, claimed: runsOfPlaces(claimed) } : place
+    const { claimed, begun } = this.lastPass ?? {}
+    return {
+      position,
+      input: markInput(this.files.train!),
+      ...(claimed ? { claimed: runsOfPlaces(claimed) } : {}),
+      ...(begun ? { begun: [...begun] } : {}),
+    }
   }
 
   async open(): Promise<void> {
-    await this.openRuntime(true)
+    await this.openRuntime(true, readersOf(this.context))
   }
 
-  protected override filesOf(epoch: number): readonly string[] | undefined {
-    return this.context.rules.filesOf?.(epoch)
+  protected override filesOf(phase: Phase, epoch: number): readonly string[] | undefined {
+    return epochFiles(this.context.rules, phase, epoch)
+  }
+
+  readonly agree: Agree = (work) =>
+    byFirst(
+      this.cluster.rank,
+      (outcome) => this.servers.allGatherJson(`agreement ${this.#agreements++}`, outcome),
+      work,
+    )
+
+  prefetch(epoch: number): void {
+    this.runtime!.prefetch(epoch, { files: this.filesOf('train', epoch), part: this.input.train })
   }
 
   get evaluates(): boolean {
@@ -170,7 +201,7 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
 
   override async close(): Promise<void> {
     await super.close()
-    this.#whole?.close()
+    await this.#whole?.close()
   }
 
   override async finish(): Promise<void> {

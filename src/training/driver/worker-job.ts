@@ -8,6 +8,7 @@ import type { TracedModel } from '../../model/index.ts'
 import type { WorkerPlace } from '../../weights/snapshot/index.ts'
 import {
   type Claim,
+  encodeTurn,
   jobIdentity,
   METHODS,
   type PlaceRun,
@@ -38,12 +39,18 @@ export interface ServersOptions {
   readonly requestTimeoutMs?: number | undefined
   /** How long a server may take to come up. @default 5 minutes */
   readonly startTimeoutMs?: number | undefined
+  /** Sends a request again when so long nothing came: for transports that lose frames. @default never */
+  readonly retryMs?: number | undefined
 }
 
 /** A pass of which a part is over. */
 interface OpenPass {
-  /** Chunks that this worker has taken, in its order; undefined where it reads its own block. */
+  /** Chunks that this worker has taken, in its order, or all it is to read; undefined where it reads its own block. */
   readonly claimed: number[] | undefined
+  /** It takes more of them, one by one. */
+  readonly claims: boolean
+  /** Of its chunks, those whose first samples others have trained. */
+  readonly begun: WorkerPlace['begun']
   /** What all workers had taken before the cut that the pass goes on from. */
   readonly taken: readonly PlaceRun[] | undefined
   readonly record: PassRecord
@@ -68,6 +75,8 @@ export abstract class WorkerJob<Context extends JobContext> {
   protected restored: readonly WorkerPlace[] | undefined
   protected lastPass: OpenPass | undefined
   #isPaused = false
+  /** Of its joins and leaves. */
+  #turns = 0
   readonly #options: ServersOptions
 
   constructor(options: ServersOptions, context: Context, threads: number) {
@@ -80,17 +89,23 @@ export abstract class WorkerJob<Context extends JobContext> {
   /** Connects to all servers. A process of the job that is gone ends the pass under way. */
   protected async connect(): Promise<void> {
     const { emit, stop } = this.context
-    const { transport, requestTimeoutMs, startTimeoutMs } = this.#options
+    const { transport, requestTimeoutMs, startTimeoutMs, retryMs } = this.#options
     const options = {
       servers: this.cluster.servers,
       identity: this.identity,
       transport,
       requestTimeoutMs,
       startTimeoutMs,
+      retryMs,
       onNotice: (message: string) => emit({ kind: 'notice', message }),
       onLost: (error: Error) => this.runtime?.fail(error),
+      onHalt: () => stop.abort(),
     }
     this.servers = await openServers(options, stop.signal)
+    // What they have learned is saved together, so all stop when one is asked to.
+    const halt = () => this.servers.halt()
+    stop.signal.addEventListener('abort', halt, { once: true })
+    if (stop.signal.aborted) halt()
   }
 
   protected get modeOptions(): WorkerModeOptions {
@@ -104,12 +119,13 @@ export abstract class WorkerJob<Context extends JobContext> {
     return jobIdentity(this.cluster, this.context.config.config, this.model)
   }
 
-  protected async openRuntime(shuffles: boolean): Promise<void> {
+  /** `own`: how readers differ from what the config says. */
+  protected async openRuntime(shuffles: boolean, own: { readonly together?: boolean } = {}): Promise<void> {
     const { model, files, servers } = this
     const { rank, workerNum } = this.cluster
     const { params, pool, seed } = this.mode
     const trainers = { params, pool, seed, threads: this.role.threads }
-    const input = { exchange: shuffles ? serverExchange(servers, rank, workerNum) : undefined }
+    const input = { ...own, exchange: shuffles ? serverExchange(servers, rank, workerNum) : undefined }
     this.runtime = await Runtime.open({ ...runtimeOptions(this.context), model, files, trainers, input })
   }
 
@@ -128,10 +144,13 @@ export abstract class WorkerJob<Context extends JobContext> {
     const places = phase === 'train' ? this.restored : undefined
     if (places) this.restored = undefined
     const claims = this.input[phase] !== undefined && phase === 'train' && this.mode.takesOver
-    const claimed = placesOfRuns(places?.[this.cluster.rank]?.claimed ?? [])
+    const own = places?.[this.cluster.rank]
+    const claimed = placesOfRuns(own?.claimed ?? [])
     const read = claimed.slice(0, from?.position.chunk)
     return {
-      claimed: claims ? claimed : undefined,
+      claimed: claims || own?.claimed ? claimed : undefined,
+      claims,
+      begun: own?.begun,
       taken: places?.flatMap((place) => place.claimed ?? []),
       record: new PassRecord(places === undefined || claims, read),
       parts: 0,
@@ -139,7 +158,7 @@ export abstract class WorkerJob<Context extends JobContext> {
   }
 
   async #passPart(
-    { record, claimed, taken, parts }: OpenPass,
+    { record, claimed, claims, begun, taken, parts }: OpenPass,
     phase: Phase,
     epoch: number,
     changes: Pick<PassChanges, 'from' | 'pauses'>,
@@ -150,7 +169,7 @@ export abstract class WorkerJob<Context extends JobContext> {
     const runtime = this.runtime!
     const { stop, emit } = this.context
     const part = this.input[phase]
-    await servers.requestAll(METHODS.join, [], `join(${name})`)
+    await servers.requestAll(METHODS.join, [encodeTurn(++this.#turns)], `join(${name})`)
     await servers.allGatherJson(`begin of ${name}`, null)
     const { afterBatch, settle } = phase === 'train' ? mode.hooks(runtime) : {}
     const pace = phase === 'train' ? this.#pace() : undefined
@@ -158,10 +177,11 @@ export abstract class WorkerJob<Context extends JobContext> {
       ...changes,
       input: {
         part,
-        files: phase === 'train' ? this.filesOf(epoch) : undefined,
+        files: this.filesOf(phase, epoch),
         onChunk: part && record.onChunk,
         claimed: claimed?.slice(),
-        claim: claimed && claimChunks(servers, { pass, taken }, claimed),
+        begun,
+        claim: claimed && claims ? claimChunks(servers, { pass, taken }, claimed) : undefined,
       },
       hooks: {
         beforeBatch: pace?.beforeBatch,
@@ -173,14 +193,14 @@ export abstract class WorkerJob<Context extends JobContext> {
         settle: async () => {
           await settle?.()
           // Steps of the others go on without this worker.
-          await servers.requestAll(METHODS.leave, [], `leave(${name})`)
+          await servers.requestAll(METHODS.leave, [encodeTurn(++this.#turns)], `leave(${name})`)
         },
         sumUp: async (own, paused) => {
           const reports = await servers.allGatherJson(`end of ${name}`, record.report(own, stop.signal.aborted, paused))
           const sum = sumReports(reports)
           if (sum.paused) return sum
           if (!sum.interrupted && record.isWhole) checkSplit(pass, reports)
-          const message = part && takenOver(pass, part, record.read)
+          const message = part && claims && takenOver(pass, part, record.read)
           if (message) emit({ kind: 'notice', message })
           if (this.uncounted && !sum.interrupted) noticeTotal(part ? sum.meter.samples : own.samples, emit)
           this.uncounted = false
@@ -199,8 +219,12 @@ export abstract class WorkerJob<Context extends JobContext> {
   }
 
   /** In the order of this epoch; undefined: as they are. */
-  protected filesOf(_epoch: number): readonly string[] | undefined {
+  protected filesOf(_phase: Phase, _epoch: number): readonly string[] | undefined {
     return undefined
+  }
+
+  waitingFor(): readonly string[] {
+    return this.servers?.waitingFor() ?? []
   }
 
   async finish(): Promise<void> {

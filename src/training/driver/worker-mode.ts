@@ -4,24 +4,17 @@ import type { JobConfig } from '../../base/config/index.ts'
 import type { Cluster } from '../../base/env/index.ts'
 import { type Identity, REQUEST_TIMEOUT_MS } from '../../base/net/index.ts'
 import type { TracedModel } from '../../model/index.ts'
-import {
-  createLocalParams,
-  type DenseLayout,
-  denseLayout,
-  denseSlices,
-  type LocalParams,
-  type Slice,
-} from '../../weights/params/index.ts'
+import { type DenseLayout, denseLayout, denseSlices, type LocalParams, type Slice } from '../../weights/params/index.ts'
 import { type Placement, refuseAccessors } from '../../weights/table/index.ts'
 import { type Group, openGroup, workersRing } from '../collective/index.ts'
 import {
-  ADDING,
+  createCopy,
   type DenseState,
   GeoExchange,
   type GeoParamsHandle,
   gatherDense,
   gatherRows,
-  geoOptimizers,
+  geoServerRules,
   type PsMode,
   type RemoteParamsHandle,
   type ServerGroup,
@@ -144,15 +137,14 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
     geo_delta,
     wire_precision,
   } = config.runner
-  const { train: program, optimizer, tableOptimizers } = model
-  const remote = remoteMode(options, 0)
+  const { train, optimizer, tableOptimizers } = model
+  // Dense weights come back with every push of their gradients.
+  const remote = remoteMode(options, geo_delta === 'share' ? 0 : 1)
   const { placement, slices } = remote
-  refuseAccessors(program.tables, config.table_parameters)
-  const rules = geoOptimizers({ program, optimizer, tableOptimizers }, geo_delta, workers)
-  const local = createLocalParams({ program, ...rules, plainTables: true, seed, segments, threads: threads + 2 })
+  refuseAccessors(train.tables, config.table_parameters)
+  const rules = { program: train, optimizer, tableOptimizers }
+  const local = createCopy({ ...rules, seed, segments, threads: threads + 2 }, geo_delta)
   const exchange = new GeoExchange({
-    program,
-    seed,
     segments,
     local,
     thread: threads,
@@ -164,25 +156,24 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
     call: (...asked) => servers.ask(...asked),
   })
   let begun: Promise<void> | undefined
-  const run = async (runtime: Runtime, rows?: 'often') => {
-    await exchange.run(await runtime.touched(), rows)
+  const run = async (runtime: Runtime, rows: 'all' | 'often' | 'none') => {
+    await (rows === 'none' ? exchange.run([]) : exchange.run(await runtime.touched(), rows))
     runtime.noteDrift(exchange.drift, workers)
   }
+  const between = geo_delta === 'share' ? 'none' : 'often'
   return {
     ...remote,
-    // Servers hold weights only: the optimizers' state lives with each worker.
-    serverRules: { optimizer: ADDING, tableOptimizers: {} },
-    params: (thread) => ({ kind: 'geo', local, remote: remote.params(thread) }),
+    serverRules: geoServerRules(rules, geo_delta),
+    params: (thread) => ({ kind: 'geo', local, remote: remote.params(thread), delta: geo_delta }),
     begin: () => {
       begun ??= exchange.begin((table) => gatherRows(servers, table))
       return begun
     },
     hooks: (runtime) => ({
       afterBatch: (index) => {
-        if ((index + 1) % geo_step === 0) return () => run(runtime)
-        if ((index + 1) % geo_dense_step !== 0) return undefined
-        // Dense weights, which every batch changes, drift apart sooner than rows, and with them rows that most batches change.
-        return geo_delta === 'share' ? () => exchange.run([]) : () => run(runtime, 'often')
+        if ((index + 1) % geo_step === 0) return () => run(runtime, 'all')
+        // Copies of what most batches change drift apart sooner than those of rows that come seldom.
+        return (index + 1) % geo_dense_step === 0 ? () => run(runtime, between) : undefined
       },
       settle: async () => exchange.settle(await runtime.touched()),
     }),

@@ -1,6 +1,7 @@
 /** @file The model of a parameter-server job as a whole: loaded by worker 0 and given to the servers, gathered and saved after an epoch. */
 import type { JobConfig } from '../../base/config/index.ts'
-import type { EventSink } from '../../base/event/index.ts'
+import { processEnv } from '../../base/env/index.ts'
+import { type EventSink, noteForLauncher } from '../../base/event/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../../base/util/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import { isPaddleFolder, type LocalParams, loadPaddleModel } from '../../weights/params/index.ts'
@@ -9,6 +10,7 @@ import {
   loadSnapshot,
   openSnapshot,
   type Rows,
+  type Snapshot,
   type WorkerPlace,
 } from '../../weights/snapshot/index.ts'
 import {
@@ -20,12 +22,20 @@ import {
   scatterParams,
   scatterRows,
   scatterTables,
-  serverRows,
 } from '../ps/index.ts'
 import { beginningOf, createParams, type PassResult, type PassStart } from '../threads/index.ts'
 import type { WholeModel } from './checkpoint.ts'
 import type { SavedModel, TrainingStart } from './job.ts'
-import type { JobCheckpoints } from './job-checkpoints.ts'
+import type { CutModel, JobCheckpoints } from './job-checkpoints.ts'
+import {
+  allServerRows,
+  beginServerRows,
+  forgetChanges,
+  hasLostRows,
+  loadServerRows,
+  saveServerRows,
+} from './server-rows.ts'
+import { serverTableWork } from './table-work.ts'
 import type { WorkerMode } from './worker-mode.ts'
 
 /** A model on servers. */
@@ -44,6 +54,8 @@ interface SharedStart extends Pick<TrainingStart, 'history' | 'workers' | 'befor
 export interface WorkerModelOptions extends ServedModel {
   readonly rank: number
   readonly checkpoints: JobCheckpoints
+  readonly makesCuts: boolean
+  readonly emit: EventSink
 }
 
 export class WorkerModel {
@@ -61,24 +73,30 @@ export class WorkerModel {
   async start(): Promise<TrainingStart> {
     const { servers, rank, mode, checkpoints } = this.#options
     let own: SharedStart = { epoch: 0 }
-    let meter: PassStart['meter']
+    let measured: PassStart['meter']
     if (rank === 0) {
       await checkpoints.prepare()
       if (checkpoints.load) {
         const storeRows = checkpoints.streams ? this.#storeRows : undefined
-        const start = await checkpoints.load({ params: this.#whole(), storeRows })
+        const loadRows = checkpoints.streams
+          ? (snapshot: Snapshot) => loadServerRows(this.#saving, snapshot)
+          : undefined
+        const start = await checkpoints.load({ params: this.#whole(), storeRows, loadRows })
         const { position, history, workers, before } = start
-        meter = start.meter
+        measured = start.before
         const counts = before && { ...before, sums: {}, histograms: {}, groups: undefined }
         own = { epoch: position.epoch, history, workers, before: counts }
         await this.#scatter()
       }
+      if (checkpoints.started) await checkpoints.started(await this.#gather())
+      // Rows are as they are kept; and servers learn that there will be cuts.
+      if (checkpoints.beginCut) await forgetChanges(servers, this.#options.makesCuts)
     }
     const [first = own] = await servers.allGatherJson('start', own)
     await mode.dense.spread()
     const { epoch, history, workers, before } = first
-    const position = workers ? workers[rank]!.position : beginningOf(epoch).position
-    return { position, history, workers, before, meter: workers && meter }
+    // What was measured before goes on at the first.
+    return { ...beginningOf(epoch), history, workers, before, meter: measured }
   }
 
   /** Worker 0 saves what the servers hold; the others wait, so that nobody trains meanwhile. Returns where it is, on every worker. */
@@ -107,13 +125,23 @@ export class WorkerModel {
     const { rank, servers, checkpoints } = this.#options
     const { epoch, batch } = trained.position
     const places = await servers.allGatherJson(`a cut of epoch ${epoch}, part ${this.#cuts++}`, place)
-    if (rank === 0) await checkpoints.saveCut!(await this.#gather(), trained, places)
-    await servers.allGatherJson(`a cut of epoch ${epoch} is saved, part ${this.#cuts}`, batch)
+    if (rank === 0) {
+      const params = await this.#gatherDense()
+      const begin: CutModel['begin'] = (aside, changed) => beginServerRows(this.#saving, aside, changed)
+      await checkpoints.beginCut!({ params, begin, hasLostRows: await hasLostRows(servers) }, trained, places)
+    }
+    await servers.allGatherJson(`a cut of epoch ${epoch} is taken, part ${this.#cuts}`, batch)
+    if (rank !== 0) noteForLauncher(processEnv()['OARFISH_LOG_FILE'], 'taken')
+  }
+
+  get #saving() {
+    const { servers, model, emit } = this.#options
+    return { servers, tables: model.train.tables, emit }
   }
 
   /** Nothing more is saved. */
-  close(): void {
-    this.#options.checkpoints.close?.()
+  async close(): Promise<void> {
+    await this.#options.checkpoints.close?.()
   }
 
   async #everywhere(name: string, path: string | undefined): Promise<string | undefined> {
@@ -123,18 +151,30 @@ export class WorkerModel {
 
   /** What the servers hold: all of it, or dense weights and a way to the rows. */
   async #gather(): Promise<WholeModel> {
-    const { servers, mode } = this.#options
-    const params = this.#whole()
-    const { bytes, steps } = await mode.dense.read()
-    params.dense.bytes().set(bytes)
-    params.dense.restoreSteps(steps)
+    const { servers } = this.#options
+    const params = await this.#gatherDense()
     if (!this.#options.checkpoints.streams) {
       await gatherTables(servers, params)
-      return { params }
+      return { params, work: serverTableWork(this.#options.config, servers, params) }
     }
-    const ranks = Array.from({ length: servers.size }, (_, server) => server)
-    const parts = (table: number) => ranks.map((server) => serverRows(servers, server, table))
-    return { params, rows: { counts: await gatherCounts(servers), parts } }
+    const rowCounts = await gatherCounts(servers)
+    return {
+      params,
+      rowCounts,
+      rows: (aside) => saveServerRows(this.#saving, aside, rowCounts),
+      forgetChanges: () => forgetChanges(servers),
+      readRows: (table, changed) => allServerRows(servers, table, changed),
+      lostRows: () => hasLostRows(servers),
+      work: serverTableWork(this.#options.config, servers, params),
+    }
+  }
+
+  async #gatherDense(): Promise<LocalParams> {
+    const params = this.#whole()
+    const { bytes, steps } = await this.#options.mode.dense.read()
+    params.dense.bytes().set(bytes)
+    params.dense.restoreSteps(steps)
+    return params
   }
 
   async #scatter(): Promise<void> {

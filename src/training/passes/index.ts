@@ -16,4 +16,4 @@ export {
 export { PassReader } from './pass-reader.ts'
 export { hostPassRows, type Moved, type PassHandle, type PassRows, type Side } from './pass-rows.ts'
 export { PrepareThreads } from './prepare-threads.ts'
-export { slotTables } from './sign-collector.ts'
+export { SignCollector, slotTables } from './sign-collector.ts'

@@ -12,6 +12,8 @@ export interface PassReaderOptions {
   readonly passes: number
   readonly epochs: number
   readonly filesOf: (epoch: number) => readonly string[]
+  /** Whether the data of an epoch are there. @default they are */
+  readonly isReady?: ((epoch: number) => Promise<boolean>) | undefined
   readonly emit: EventSink
   /** The first pass is counted, which nobody has forecast. @default false */
   readonly counts?: { readonly tables: readonly SizedTable[]; readonly devices: number } | undefined
@@ -90,7 +92,7 @@ export class PassReader implements ReaderPool {
   }
 
   async #begin(epoch: number, pass: number): Promise<{ readonly loaded: LoadedSamples }> {
-    const { passes, epochs, emit, counts } = this.#options
+    const { passes, epochs, emit, counts, isReady } = this.#options
     if (this.#next?.epoch !== epoch || this.#next.pass !== pass) this.prepare(epoch, pass)
     this.#place = { epoch, pass }
     this.#lastBatch = -1
@@ -102,7 +104,8 @@ export class PassReader implements ReaderPool {
     const spent = { loadSeconds, collectSeconds, waitedSeconds, seconds }
     emit({ kind: 'passBegin', epoch, pass, passes, samples, rows, ...spent })
     const next = pass + 1 < passes ? { epoch, pass: pass + 1 } : { epoch: epoch + 1, pass: 0 }
-    if (next.epoch < epochs) this.prepare(next.epoch, next.pass)
+    const isThere = next.epoch === epoch || ((await isReady?.(next.epoch)) ?? true)
+    if (next.epoch < epochs && isThere) this.prepare(next.epoch, next.pass)
     return begun
   }
 

@@ -1,6 +1,6 @@
 /** @file How far a geo worker's dense weights have gone from those of all between two exchanges. */
 import type { Slice } from '../../weights/params/index.ts'
-import type { GeoMessage } from './protocol.ts'
+import type { GeoMessage } from './geo-protocol.ts'
 
 /** The distance of `own` weights from those that each server answers with, of the length of these; 0 where there are none. */
 export function driftFrom(

@@ -1,7 +1,7 @@
 /** @file The whole model off its servers and onto them: what saving, loading and digests need. No worker may train meanwhile. */
 import { createHash } from 'node:crypto'
 import type { LocalParams, Slice } from '../../weights/params/index.ts'
-import { digestRows, type Placement, serverOf } from '../../weights/table/index.ts'
+import { type Placement, RowsDigest, serverOf } from '../../weights/table/index.ts'
 import { METHODS } from './protocol.ts'
 import type { ServerGroup } from './server-group.ts'
 import { decodeDense, decodeRows, encodeRows } from './state-service.ts'
@@ -12,13 +12,18 @@ export async function* gatherRows(servers: ServerGroup, table: number): AsyncGen
   for (let server = 0; server < servers.size; server++) yield* serverRows(servers, server, table)
 }
 
-/** One server's rows of a table. The next block is on its way while one is looked at. */
-export async function* serverRows(servers: ServerGroup, server: number, table: number): AsyncGenerator<RowBlock> {
-  const ask = async (begin: 0 | 1) => {
+/** One server's rows of a table, or those that changed. The next block is on its way while one is looked at. */
+export async function* serverRows(
+  servers: ServerGroup,
+  server: number,
+  table: number,
+  changed = false,
+): AsyncGenerator<RowBlock> {
+  const ask = async (begin: 0 | 1 | 2) => {
     const asked = new Uint8Array(Uint32Array.of(table, begin).buffer)
     return decodeRows(await servers.request(server, METHODS.scan, [asked], `scan(table ${table})`))
   }
-  let coming = ask(1)
+  let coming = ask(changed ? 2 : 1)
   for (;;) {
     const block = await coming
     if (block.signs.length === 0) return
@@ -28,14 +33,15 @@ export async function* serverRows(servers: ServerGroup, server: number, table: n
   }
 }
 
+/** Rows of each table on a server. */
+export async function countsOf(servers: ServerGroup, server: number): Promise<Float64Array> {
+  const { buffer, byteOffset, byteLength } = await servers.request(server, METHODS.counts, [], 'counts()')
+  return new Float64Array(buffer, byteOffset, byteLength / 8)
+}
+
 /** Rows of each table on all servers. */
 export async function gatherCounts(servers: ServerGroup): Promise<readonly number[]> {
-  const each = await Promise.all(
-    Array.from({ length: servers.size }, async (_, server) => {
-      const { buffer, byteOffset, byteLength } = await servers.request(server, METHODS.counts, [], 'counts()')
-      return new Float64Array(buffer, byteOffset, byteLength / 8)
-    }),
-  )
+  const each = await Promise.all(Array.from({ length: servers.size }, (_, server) => countsOf(servers, server)))
   return Array.from(each[0]!, (_, table) => each.reduce((sum, counts) => sum + counts[table]!, 0))
 }
 
@@ -107,10 +113,9 @@ export async function gatherDigest(
 ): Promise<string> {
   const hash = createHash('sha256').update(dense)
   for (const [table, name] of tables.entries()) {
-    hash.update(name)
-    const blocks: RowBlock[] = []
-    for await (const block of gatherRows(servers, table)) blocks.push(block)
-    digestRows(blocks, hash)
+    const rows = new RowsDigest()
+    for await (const block of gatherRows(servers, table)) rows.add(block)
+    hash.update(name).update(rows.bytes)
   }
   return hash.digest('hex')
 }

@@ -1,16 +1,12 @@
 /** @file Geo on a server: deltas are added, and every worker gets the rows that have changed since it last asked. */
-
 import { type OptimizerSpec, optimizer } from '../../weights/optim/index.ts'
 import type { SignGroups } from '../../weights/params/index.ts'
 import { SignMerger } from '../../weights/table/index.ts'
-import type { GeoMessage } from './protocol.ts'
+import type { GeoMessage } from './geo-protocol.ts'
 import type { ParamStore } from './store.ts'
 
 /** weight -= -1 * delta: the optimizer ran on the worker, the server only adds. */
 export const ADDING: OptimizerSpec = optimizer.sgd({ learningRate: -1 })
-
-/** The step of a table that only adds. */
-export const ADD = { step: 0, baseRate: -1, rate: -1, aux: 0 } as const
 
 /** Signs of a group in one message: few enough that nobody is silent for long while they are looked up. */
 export const GEO_SIGNS = 2 ** 17
@@ -23,20 +19,26 @@ export class GeoChanges {
   readonly #changed: SignList[][]
   /** By worker: its last exchange, to give the same answer when it is asked for again. */
   readonly #taken: { readonly sequence: number; readonly signs: SignGroups; readonly isMore: boolean }[] = []
-  /** Optimizer steps of all workers. */
-  #steps = 0
+  /** Optimizer steps of all workers, with those of a model that was loaded; undefined before the first exchange. */
+  #steps: number | undefined
 
   constructor(workers: number, segments: number) {
     this.#merger = new SignMerger(segments)
     this.#changed = Array.from({ length: workers }, () => [])
   }
 
-  /** Adds a worker's deltas and notes the rows for all workers, itself included. */
-  add(store: ParamStore, deltas: GeoMessage): void {
-    store.push(deltas)
+  /** Adds a worker's deltas and notes the rows for all others: it knows what its own make of rows that it knew. */
+  add(rank: number, store: ParamStore, deltas: GeoMessage): void {
+    const isShare = deltas.dense.length > 0
+    // Every worker exchanges before its first batch: so far the store has the steps of the loaded model. Of shares it counts exchanges.
+    this.#steps ??= isShare ? 0 : store.steps
     this.#steps += deltas.steps
+    // Where the servers train the dense weights, their gradients come by themselves, and are the steps that the store counts.
+    if (isShare) store.push(deltas)
+    else store.addRows(deltas)
     if (deltas.tableGroups.length > 0) this.#tableGroups = deltas.tableGroups
-    for (const changed of this.#changed) {
+    for (const [other, changed] of this.#changed.entries()) {
+      if (other === rank) continue
       for (const [g, { signs }] of deltas.groups.entries()) {
         changed[g] ??= new SignList(this.#merger)
         changed[g].add(signs)
@@ -44,13 +46,13 @@ export class GeoChanges {
     }
   }
 
-  /** Rows that changed since this worker's last exchange, as they are now, and all dense weights. */
-  take(rank: number, sequence: number, store: ParamStore): GeoMessage {
+  /** Rows that changed since this worker's last exchange, as they are now, and all dense weights where they are exchanged too. */
+  take(rank: number, { sequence, dense }: Pick<GeoMessage, 'sequence' | 'dense'>, store: ParamStore): GeoMessage {
     const known = this.#taken[rank]
     const { signs, isMore } = known?.sequence === sequence ? known : this.#takeSigns(rank)
     this.#taken[rank] = { sequence, signs, isMore }
-    const values = { gradients: store.pull(signs, true), dense: store.pullDense() }
-    return { ...signs, ...values, sequence, isMore, steps: this.#steps }
+    const values = { ...store.pullRows(signs), dense: dense.length > 0 ? store.pullDense() : dense }
+    return { ...signs, ...values, touches: [], sequence, isMore, steps: this.#steps ?? store.steps }
   }
 
   #takeSigns(rank: number) {

@@ -1,19 +1,14 @@
 /** @file Geo on a worker: it trains its own copy of the model and now and then exchanges what has changed with the servers. */
 import type { GeoDelta } from '../../base/config/index.ts'
 import { HalfCoder } from '../../base/kernel/index.ts'
-import type { Program } from '../../graph/program/index.ts'
-import { amongCopies, type StepFactors, stepFactors } from '../../weights/optim/index.ts'
-import {
-  createLocalParams,
-  LocalParams,
-  type LocalParamsHandle,
-  type LocalParamsOptions,
-  type Slice,
-} from '../../weights/params/index.ts'
-import { type DistinctSigns, type Placement, SignMerger, SparseTable } from '../../weights/table/index.ts'
+import { type StepFactors, stepFactors } from '../../weights/optim/index.ts'
+import { LocalParams, type LocalParamsHandle, type Slice } from '../../weights/params/index.ts'
+import { type DistinctSigns, ExchangedTable, type Placement, SignMerger } from '../../weights/table/index.ts'
 import { driftFrom } from './drift.ts'
-import { ADD, ADDING, GEO_SIGNS, SignList } from './geo-changes.ts'
-import { decodeGeo, encodeGeo, type GeoMessage, METHODS } from './protocol.ts'
+import { GEO_SIGNS, SignList } from './geo-changes.ts'
+import { decodeGeo, encodeGeo, type GeoMessage } from './geo-protocol.ts'
+import type { RowShape } from './geo-rules.ts'
+import { METHODS } from './protocol.ts'
 import type { Call } from './remote-params.ts'
 import { type Halved, halvedSlice } from './runs.ts'
 import type { RowBlock } from './store.ts'
@@ -22,10 +17,8 @@ import { UnsentRows } from './unsent-rows.ts'
 
 export interface GeoExchangeOptions {
   readonly call: Call
-  readonly program: Program
-  readonly seed: number
   readonly segments: number
-  /** What the trainer threads of this worker train. */
+  /** What the trainer threads of this worker train: see createCopy. */
   readonly local: LocalParamsHandle
   /** A thread number that no trainer has, and the one after it. */
   readonly thread: number
@@ -33,54 +26,33 @@ export interface GeoExchangeOptions {
   readonly slices: readonly Slice[]
   /** Workers of the job. */
   readonly workers: number
-  /** Paddle's rule for rows and dense weights alike. @default 'whole' */
+  /** share: Paddle's rule for rows and dense weights alike; whole: rows alone. @default 'whole' */
   readonly delta?: GeoDelta | undefined
   /** Values travel to and from this server as float16. @default none */
   readonly isHalved?: ((server: number) => boolean) | undefined
 }
 
-/** Rows that so many batches have trained do not wait for the exchange of all. */
-const OFTEN = 5
-
-/** What a geo worker's copy is trained by: the optimizer of dense weights, those of all tables, and a factor on the dense rate. */
-export type GeoOptimizers = Required<Pick<LocalParamsOptions, 'optimizer' | 'tableOptimizers' | 'denseRate'>>
+/** Rows that so many batches have trained do not wait for the exchange of all: by then one of some tens of samples would have most of them. */
+const OFTEN = 2
 
 /**
- * The mean of so many workers' steps on dense weights counts as one, so each is made as many times as large, by moments that forget as
- * many times as fast: with those of one worker alone, all of them would go on in a direction long after they have gone too far. Rows,
- * of which each worker sees its own samples and which are added up, are trained as in one process.
- */
-export function geoOptimizers(
-  { program, optimizer, tableOptimizers = {} }: Pick<LocalParamsOptions, 'program' | 'optimizer' | 'tableOptimizers'>,
-  delta: GeoDelta,
-  workers: number,
-): GeoOptimizers {
-  if (delta === 'share') return { optimizer, tableOptimizers, denseRate: 1 }
-  return {
-    optimizer: amongCopies(optimizer, workers),
-    tableOptimizers: Object.fromEntries(program.tables.map(({ name }) => [name, tableOptimizers[name] ?? optimizer])),
-    denseRate: workers,
-  }
-}
-
-/**
- * By row and by dense weight, with `old` what the servers are known to hold:
+ * By row, and by dense weight where the program has any, with `old` what the servers are known to hold:
  * send delta = (local - old) / share, old += delta; the servers add it.
- * Take what changed there: local += server - old, old = server.
- * Rows are mostly trained by one worker at a time and are sent whole (share 1). Dense weights, which all workers change at once
- * and in much the same direction, are averaged: share is the number of workers, and a worker goes on with what the servers
- * have (local = server). With Paddle's rule share is the number of workers for both, and what a worker has not brought in
- * it keeps and brings in later: the servers get the sum of all workers' steps late, and dense weights swing.
+ * Take what changed there: local += server - old, old = server. What an optimizer keeps beside a weight goes with it (assembly/segment-exchange.ts).
+ * Rows are mostly trained by one worker at a time and are sent whole (share 1); dense weights are then trained by the servers (GeoParams),
+ * and the copy is without them (createCopy). With Paddle's rule share is the number of workers for both, and what a worker has
+ * not brought in it keeps and brings in later: the servers get the sum of all workers' steps late, and dense weights swing.
  * The optimizer's step count is that of all workers, as it is where they share one optimizer: by a worker's own count Adam
  * takes itself for younger than it is, and learns rows that come seldom too slowly. Moments of dense weights have seen every
- * step of this worker and none of the others: they are corrected by its own count, and forget by that of all (geoOptimizers).
+ * step of this worker and none of the others: they are corrected by its own count.
  */
 export class GeoExchange {
   readonly #options: GeoExchangeOptions
   readonly #local: LocalParams
-  /** The local tables, with adding in place of the optimizer's rule. */
-  readonly #adding: readonly SparseTable[]
-  readonly #old: LocalParams
+  /** By table: what is exchanged of a row. */
+  readonly #shapes: readonly RowShape[]
+  /** The local tables, whose rows know what the servers hold of them. */
+  readonly #tables: readonly ExchangedTable[]
   /** The weights themselves, shared with the trainer threads. */
   readonly #denseWeights: Float32Array
   readonly #oldDense: Float32Array
@@ -88,6 +60,7 @@ export class GeoExchange {
   readonly #coder = new HalfCoder()
   /** One of so many parts of a row's change is brought in by an exchange. */
   readonly #share: number
+  readonly #slices: readonly Slice[]
   #sequence = 0
   /** The step count after the last exchange: what is beyond it the servers do not know of. */
   #knownSteps = 0
@@ -102,18 +75,13 @@ export class GeoExchange {
   drift = 0
 
   constructor(options: GeoExchangeOptions) {
-    const { program, seed, segments, local, thread, placement } = options
+    const { segments, local, thread, placement } = options
     this.#options = options
     this.#share = options.delta === 'share' ? options.workers : 1
     this.#local = new LocalParams(local, thread)
-    this.#adding = local.tables.map((table) => {
-      const layout = { ...table.layout, rule: { ...table.layout.rule, rule: 'sgd' as const } }
-      return new SparseTable({ ...table, layout }, thread + 1)
-    })
-    this.#old = new LocalParams(
-      createLocalParams({ program, optimizer: ADDING, plainTables: true, seed, segments, threads: 1 }),
-      0,
-    )
+    this.#slices = options.delta === 'share' ? options.slices : options.slices.map(() => ({ from: 0, to: 0 }))
+    this.#shapes = local.tables.map(({ layout: { dim, exchange } }) => ({ dim, decays: exchange!.decays }))
+    this.#tables = local.tables.map((table) => new ExchangedTable(table, thread + 1))
     const { buffer, byteOffset } = this.#local.dense.bytes()
     this.#denseWeights = new Float32Array(buffer, byteOffset, this.#local.dense.layout.floats)
     this.#oldDense = Float32Array.from(this.#denseWeights)
@@ -123,14 +91,11 @@ export class GeoExchange {
   /** Takes over what the servers hold, before training: a model may have been loaded there. */
   async begin(rowsOnServers: (table: number) => AsyncIterable<RowBlock>): Promise<void> {
     const merger = new SignMerger(this.#options.segments)
-    for (const [t, old] of this.#old.tables.entries()) {
+    for (const [t, table] of this.#tables.entries()) {
       for await (const { signs, rows } of rowsOnServers(t)) {
-        old.load(signs, rows)
-        const distinct = merger.distinct([signs])
-        const change = rowsOf(old, distinct)
-        const local = rowsOf(this.#adding[t]!, distinct, this.#factors(t))
-        for (let i = 0; i < change.length; i++) change[i]! -= local[i]!
-        this.#add(t, distinct, change)
+        const distinct = merger.distinct([signs], table.width)
+        const inOrder = merger.add([new Float32Array(rows.slice().buffer)], table.width)
+        table.takeStored(distinct, inOrder, this.#factors(t))
       }
     }
     await this.run([])
@@ -173,18 +138,18 @@ export class GeoExchange {
 
   /** One message to each server; true when one of them has more. */
   async #exchange(groups: readonly DistinctSigns[], share: number): Promise<boolean> {
-    const { call, slices } = this.#options
+    const { call } = this.#options
+    const slices = this.#slices
     const { dense } = this.#local
     const sequence = ++this.#sequence
     const steps = dense.steps - this.#knownSteps
-    const dims = this.#local.tables.map(({ dim }) => dim)
     const answers = await Promise.all(
       slices.map(async (slice, server) => {
         const halved = this.#halved(server)
         const deltas = this.#deltas(groups, share, server, halved)
         const parts = encodeGeo({ ...deltas, sequence, steps, isMore: false, halved })
         return call(server, METHODS.geo, parts, `geo exchange ${sequence}`, (answer) =>
-          decodeGeo(answer.slice(), 'float32', dims, slice.to - slice.from, this.#coder),
+          decodeGeo(answer.slice(), 'float32', this.#shapes, slice.to - slice.from, this.#coder),
         )
       }),
     )
@@ -196,56 +161,42 @@ export class GeoExchange {
   }
 
   #halved(server: number): Halved | undefined {
-    const { slices, isHalved } = this.#options
+    const { isHalved } = this.#options
     return isHalved?.(server)
-      ? halvedSlice(this.#coder, this.#local.dense.layout.trainable, slices[server]!)
+      ? halvedSlice(this.#coder, this.#local.dense.layout.trainable, this.#slices[server]!)
       : undefined
   }
 
   #deltas(groups: readonly DistinctSigns[], share: number, server: number, halved: Halved | undefined) {
-    const { slices, workers } = this.#options
-    const { from, to } = slices[server]!
+    const { from, to } = this.#slices[server]!
     const own = groups.map((distinct) => partOf(distinct, server, this.#options.segments))
     const tables = groups.length > 0 ? this.#local.tables : []
     const tableGroups = tables.map((_, t) => this.#groups.findIndex((group) => group.includes(t)))
-    const gradients = tables.map((table, t) => {
+    const brought = this.#tables.slice(0, tables.length).map((table, t) => {
       const signs = own[tableGroups[t]!]!
-      const delta = rowsOf(table, signs, this.#factors(t))
-      const old = rowsOf(this.#old.tables[t]!, signs)
-      for (let i = 0; i < delta.length; i++) delta[i] = (delta[i]! - old[i]!) / share
-      if (halved) roundTrip(this.#coder, delta)
-      this.#old.tables[t]!.update(signs, delta, ADD)
-      return delta
+      const parts = table.bring(signs, share, this.#factors(t))
+      if (halved) roundTrip(this.#coder, parts.weights)
+      table.sent(signs, parts.weights)
+      return parts
     })
+    const rows = { gradients: brought.map(({ weights }) => weights), states: brought.map(({ states }) => states) }
+    const hasState = this.#shapes.some(({ decays }) => decays.length > 0)
+    const touches = hasState ? own.map((_, g) => brought[tableGroups.indexOf(g)]!.touches) : []
     const dense = new Float32Array(to - from)
     for (let i = 0; i < dense.length; i++)
-      dense[i] = (this.#denseWeights[from + i]! - this.#oldDense[from + i]!) / workers
+      dense[i] = (this.#denseWeights[from + i]! - this.#oldDense[from + i]!) / this.#share
     if (halved) roundTrip(this.#coder, dense.subarray(0, halved.dense))
     for (let i = 0; i < dense.length; i++) this.#oldDense[from + i]! += dense[i]!
-    return { groups: own, tableGroups, gradients, dense }
+    return { groups: own, tableGroups, ...rows, touches, dense }
   }
 
-  #takeOver({ groups, tableGroups, gradients, dense }: GeoMessage, { from }: Slice): void {
+  #takeOver({ groups, tableGroups, gradients, states, dense }: GeoMessage, { from }: Slice): void {
     for (const [t, group] of tableGroups.entries()) {
-      const signs = groups[group]!
-      const change = gradients[t] as Float32Array
-      const old = rowsOf(this.#old.tables[t]!, signs)
-      for (let i = 0; i < change.length; i++) change[i]! -= old[i]!
-      this.#old.tables[t]!.update(signs, change, ADD)
-      // Rows of an Adam that is not lazy are first brought up to date.
-      rowsOf(this.#adding[t]!, signs, this.#factors(t))
-      this.#add(t, signs, change)
+      const parts = { weights: gradients[t] as Float32Array, states: states[t] as Float32Array }
+      this.#tables[t]!.take(groups[group]!, parts, this.#factors(t))
     }
-    if (this.#options.delta === 'share')
-      for (let i = 0; i < dense.length; i++) this.#denseWeights[from + i]! += dense[i]! - this.#oldDense[from + i]!
-    else this.#denseWeights.set(dense as Float32Array, from)
+    for (let i = 0; i < dense.length; i++) this.#denseWeights[from + i]! += dense[i]! - this.#oldDense[from + i]!
     this.#oldDense.set(dense as Float32Array, from)
-  }
-
-  /** To local rows that were just looked up; it is no step of theirs. */
-  #add(table: number, signs: DistinctSigns, change: Float32Array): void {
-    const { step, baseRate } = this.#factors(table)
-    this.#adding[table]!.update(signs, change, { ...ADD, step: step - 1, baseRate })
   }
 
   #factors(table: number): StepFactors {
@@ -261,7 +212,7 @@ export class GeoExchange {
   async #take(touched: readonly Touched[], rows: 'all' | 'often'): Promise<readonly BigUint64Array[]> {
     const taken: BigUint64Array[] = []
     for (const [g, lists] of this.#listsOf(touched).entries()) {
-      this.#unsent[g] ??= new UnsentRows(this.#options.segments)
+      this.#unsent[g] ??= new UnsentRows(this.#tables[this.#groups[g]![0]!]!, this.#options.segments)
       taken[g] = rows === 'all' ? await this.#unsent[g].takeAll(lists) : this.#unsent[g].takeOften(lists, OFTEN)
     }
     return taken
@@ -293,10 +244,4 @@ function partOf({ signs, lengths }: DistinctSigns, server: number, segments: num
   const first = sum(0, server * segments)
   const own = lengths.subarray(server * segments, (server + 1) * segments)
   return { lengths: own, signs: signs.subarray(first, first + sum(server * segments, (server + 1) * segments)) }
-}
-
-function rowsOf(table: SparseTable, signs: DistinctSigns, factors?: StepFactors): Float32Array {
-  const rows = new Float32Array(signs.signs.length * table.dim)
-  table.lookup(signs, rows, true, factors)
-  return rows
 }

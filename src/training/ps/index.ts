@@ -2,9 +2,11 @@
  * @file The parameter server: placement of rows, the protocol, servers, and how a trainer thread reaches them in each mode.
  * Knows nothing of epochs, passes or readers: it pulls and pushes what it is given.
  */
+export { type AskedTask, askServers, numbersOf } from './ask-servers.ts'
 export { filesDiffer } from './errors.ts'
 export { serverExchange } from './exchange.ts'
 export {
+  countsOf,
   gatherCounts,
   gatherDense,
   gatherDigest,
@@ -18,7 +20,9 @@ export {
   serverRows,
 } from './gather.ts'
 export { ADDING } from './geo-changes.ts'
-export { GeoExchange, type GeoExchangeOptions, type GeoOptimizers, geoOptimizers } from './geo-exchange.ts'
+export { GeoExchange, type GeoExchangeOptions } from './geo-exchange.ts'
+export { GeoParams } from './geo-params.ts'
+export { createCopy, geoServerRules } from './geo-rules.ts'
 export type { InspectAnswer, InspectRequest, RowReport, ServerReport, TableReport } from './inspect.ts'
 export { type InspectOptions, inspectServer } from './inspect-client.ts'
 export { identityOf, isHybrid, jobIdentity, psMode, shardsOf, warnOfToken, withRunner } from './job.ts'
@@ -33,9 +37,10 @@ export {
   type SaveTablesOptions,
   saveDenseFiles,
   saveTables,
+  settleTables,
   shrinkTables,
 } from './paddle-files.ts'
-export { encodeJoin, METHODS } from './protocol.ts'
+export { encodeJoin, encodeTurn, METHODS } from './protocol.ts'
 export {
   type GeoParamsHandle,
   openRemoteParams,

@@ -4,7 +4,6 @@ import {
   clientHandshake,
   openTls,
   Peer,
-  printable,
   reach,
   readJson,
   refused,
@@ -12,7 +11,7 @@ import {
   type TlsSetting,
   type Transport,
 } from '../../base/net/index.ts'
-import { isUserError, UserError } from '../../base/util/index.ts'
+import { isUserError, printable, UserError } from '../../base/util/index.ts'
 import type { InspectAnswer, InspectRequest } from './inspect.ts'
 import { readInspectAnswer } from './inspect-answer.ts'
 import { METHODS } from './protocol.ts'

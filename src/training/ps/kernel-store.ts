@@ -8,6 +8,7 @@ import {
   type LocalParamsHandle,
   type LocalParamsOptions,
   mergeDense,
+  openTiers,
   type SignGroups,
   type Slice,
   type StateRun,
@@ -15,8 +16,10 @@ import {
 } from '../../weights/params/index.ts'
 import type { DistinctSigns } from '../../weights/table/index.ts'
 import { memoryLimit } from './errors.ts'
+import type { RowShape } from './geo-rules.ts'
+import { GeoTables } from './geo-tables.ts'
 import { PulledRows } from './pulled-rows.ts'
-import type { Contribution, DenseState, Gradients, ParamStore, PushOptions, RowBlock } from './store.ts'
+import type { Contribution, DenseState, ExchangedRows, Gradients, ParamStore, PushOptions, RowBlock } from './store.ts'
 
 export interface KernelStoreOptions extends Omit<LocalParamsOptions, 'threads' | 'denseSlice'> {
   readonly program: Program
@@ -29,6 +32,8 @@ export interface KernelStoreOptions extends Omit<LocalParamsOptions, 'threads' |
   readonly who?: string | undefined
   /** Threads that will serve from it. @default 1 */
   readonly serverThreads?: number | undefined
+  /** Where rows go that a memory_limit leaves no room for. @default tables have no limits */
+  readonly tierFolder?: string | undefined
 }
 
 /** A store as plain data plus its shared memories: goes to further threads of the server. */
@@ -49,17 +54,20 @@ export class KernelStore implements ParamStore {
   readonly #rows: Float32Array[]
   readonly #pulled = new PulledRows()
   #ahead = new Float32Array(0)
+  #exchanged: GeoTables
   readonly #options: KernelStoreOptions
   readonly #thread: number
 
   /** With a handle: the same weights in another thread. */
   constructor(options: KernelStoreOptions, handle?: LocalParamsHandle, thread = 0) {
-    const { slice: denseSlice, serverThreads: threads = 1, ...created } = options
+    const { slice: denseSlice, serverThreads: threads = 1, tierFolder: _, ...created } = options
     this.#options = options
     this.#thread = thread
     this.#create = () => createLocalParams({ ...created, threads, denseSlice })
     this.#handle = handle ?? this.#create()
     this.params = new LocalParams(this.#handle, thread)
+    this.#exchanged = new GeoTables(this.#handle.tables, thread)
+    if (!handle) this.#openTiers()
     this.dims = this.params.tables.map(({ dim }) => dim)
     this.#stateRuns = stateRuns(options.program, this.params.dense.layout)
     this.#rows = this.dims.map(() => new Float32Array(0))
@@ -74,6 +82,7 @@ export class KernelStore implements ParamStore {
   reattach({ handle }: AttachedStore): void {
     this.#handle = handle
     this.params = new LocalParams(handle, this.#thread)
+    this.#exchanged = new GeoTables(handle.tables, this.#thread)
     this.#pulled.forget()
   }
 
@@ -111,7 +120,9 @@ export class KernelStore implements ParamStore {
       const distinct = signs.groups[group]!
       return { table, distinct, rows: this.#rowsOf(table, distinct.signs.length * this.dims[table]!) }
     })
+    const before = this.#evicted
     this.params.rows.lookup(tables, { insert, step: this.steps + 1, addressList })
+    if (this.#evicted > before) this.#pulled.forget()
     return tables.map(({ rows }) => rows)
   }
 
@@ -138,9 +149,24 @@ export class KernelStore implements ParamStore {
         showClick: showClick?.[group],
         unseen: addressList === undefined,
       }))
+      const before = this.#evicted
       rows.apply(tables, { step, samples, addressList })
+      if (this.#evicted > before) this.#pulled.forget()
     })
     return step
+  }
+
+  get shapes(): readonly RowShape[] {
+    return this.#exchanged.shapes
+  }
+
+  pullRows(signs: SignGroups): Pick<ExchangedRows, 'gradients' | 'states'> {
+    this.#checkMemory()
+    return this.#exchanged.pull(signs)
+  }
+
+  addRows(rows: Parameters<ParamStore['addRows']>[0]): void {
+    this.#exchanged.add(rows)
   }
 
   /** One row, weight and state; undefined where there is none. */
@@ -168,6 +194,14 @@ export class KernelStore implements ParamStore {
     return this.params.tables[table]!.scan()
   }
 
+  changed(table: number): Generator<RowBlock> {
+    return this.params.tables[table]!.changed()
+  }
+
+  forgetChanges(): void {
+    for (const table of this.params.tables) table.forgetChanges()
+  }
+
   load(table: number, { signs, rows }: RowBlock): void {
     this.#checkMemory()
     this.params.tables[table]!.load(signs, rows)
@@ -178,7 +212,9 @@ export class KernelStore implements ParamStore {
   }
 
   reset(): void {
+    for (const { tier } of this.params.tables) tier?.close()
     this.reattach({ options: this.#options, handle: this.#create() })
+    this.#openTiers()
   }
 
   loadDense({ bytes, steps }: DenseState): void {
@@ -197,6 +233,16 @@ export class KernelStore implements ParamStore {
     const gradients = parts.map((part) => part.dense)
     const dense = mergeDense(gradients, weights, this.#stateRuns, before, unfilled(this.denseSize))
     return { ...rows, dense, samples: total }
+  }
+
+  #openTiers(): void {
+    const { tierFolder: folder, tableParameters: parameters = {} } = this.#options
+    if (folder !== undefined) openTiers({ tables: this.params.tables, parameters, folder })
+  }
+
+  /** Rows that have left memory so far. */
+  get #evicted(): number {
+    return this.params.tables.reduce((sum, { tier }) => sum + (tier?.evicted ?? 0), 0)
   }
 
   #checkMemory(): void {

@@ -1,12 +1,9 @@
 /** @file A worker asks the servers to save, load or shrink their tables, in Paddle's text form. Nobody may train meanwhile. */
-import { randomUUID } from 'node:crypto'
-import { readJson } from '../../base/net/index.ts'
 import { type DenseLayout, loadPaddleDense, type Slice, saveDenseText } from '../../weights/params/index.ts'
 import type { SaveMode } from '../../weights/table/index.ts'
+import { type AskedTask, askServers, numbersOf } from './ask-servers.ts'
 import { gatherDense, scatterDense } from './gather.ts'
-import { METHODS } from './protocol.ts'
 import type { ServerGroup } from './server-group.ts'
-import { readTaskAnswer, type TableTask } from './table-tasks.ts'
 
 export interface PaddleFilesOptions {
   /** A folder that every server reaches under this path. */
@@ -40,6 +37,11 @@ export function shrinkTables(servers: ServerGroup, tables: readonly number[]): P
   return askAll(servers, { kind: 'shrink', tables })
 }
 
+/** What a save of `mode` changes once it is done, without one. */
+export async function settleTables(servers: ServerGroup, tables: readonly number[], mode: SaveMode): Promise<void> {
+  await askAll(servers, { kind: 'settle', mode, tables })
+}
+
 export interface DenseFilesOptions {
   readonly folder: string
   /** Of the dense table: the one after the sparse ones. */
@@ -65,29 +67,12 @@ export async function loadDenseFiles(servers: ServerGroup, options: DenseFilesOp
   await scatterDense(servers, options.slices, { bytes: new Uint8Array(loaded.values.buffer), steps: loaded.steps })
 }
 
-type Asked<T> = T extends TableTask ? Omit<T, 'id'> : never
-
-/** Asks until every server is done. */
+/** Asks until every server is done; returns the rows of all. */
 async function askAll(
   servers: ServerGroup,
-  asked: Asked<TableTask>,
+  asked: AskedTask,
   onRows: (table: number, rows: number) => void = () => undefined,
 ): Promise<number> {
-  const body = Buffer.from(JSON.stringify({ ...asked, id: randomUUID() }))
-  const rows: Readonly<Record<number, number>>[] = Array.from({ length: servers.size }, () => ({}))
-  const report = () => {
-    const done = (table: number) => rows.reduce((sum, own) => sum + (own[table] ?? 0), 0)
-    for (const table of asked.tables) onRows(table, done(table))
-  }
-  const ask = async (server: number) => {
-    for (let done = false; !done; ) {
-      const text = await servers.request(server, METHODS.tables, [body], `${asked.kind}(tables)`)
-      const answer = readJson(text, 'progress', readTaskAnswer)
-      rows[server] = answer.rows
-      done = answer.done
-      report()
-    }
-  }
-  await Promise.all(rows.map((_, server) => ask(server)))
-  return rows.reduce((sum, own) => sum + Object.values(own).reduce((all, count) => all + count, 0), 0)
+  const answers = await askServers(servers, numbersOf(servers), asked, onRows)
+  return answers.reduce((sum, { rows }) => sum + Object.values(rows).reduce((all, count) => all + count, 0), 0)
 }

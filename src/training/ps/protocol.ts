@@ -26,6 +26,7 @@ export const METHODS = {
   tables: 16,
   counts: 17,
   pace: 18,
+  halt: 19,
 } as const
 
 export interface PullRequest extends SignGroups {
@@ -149,30 +150,14 @@ export class SharePart {
   }
 }
 
-/** What geo sends both ways: rows and dense values with the signs they belong to. */
-export interface GeoMessage extends SignGroups, Pick<PushRequest, 'gradients' | 'dense' | 'sequence' | 'halved'> {
-  /** From a worker: optimizer steps since it last said so. From a server: those of all workers. */
-  readonly steps: number
-  /** From a server: further rows have changed, and are had by asking again. */
-  readonly isMore: boolean
-}
+/** Of a worker's joins and leaves, counted together from 1: what arrives again behind a later one is known by it. */
+export const encodeTurn = (turn: number) => new Uint8Array(Uint32Array.of(turn).buffer)
 
-export function encodeGeo({ steps, isMore, sequence, gradients, dense, halved, ...signs }: GeoMessage): Parts {
-  const head = bytesOf(Uint32Array.of(steps, isMore ? 1 : 0))
-  const runs = [...gradients.flatMap((run) => rowRun(run, halved)), ...denseRun(dense, halved)]
-  return [head, ...encode(signs, [0, 0, 1, sequence], runs, halved)]
-}
-
-/** Views on the body, as of decodePush. */
-export function decodeGeo(
-  body: Uint8Array<ArrayBuffer>,
-  precision: Precision,
-  dims: readonly number[],
-  dense: number,
-  coder: HalfCoder,
-): GeoMessage {
-  const [steps = 0, isMore] = new Uint32Array(body.buffer, body.byteOffset, 2)
-  return { ...decodePush(body.subarray(8), precision, dims, dense, coder), steps, isMore: isMore === 1 }
+/** Undefined where the worker sends nothing again. */
+export function decodeTurn(body: Uint8Array<ArrayBuffer>): number | undefined {
+  if (body.byteLength === 0 || body.byteLength === 8) return undefined
+  checkMessage(body.byteLength === 4, `join or leave with ${body.byteLength} bytes`)
+  return new DataView(body.buffer, body.byteOffset).getUint32(0, true)
 }
 
 /** A worker whose threads the servers do not know yet; with `begin` their pushes count from 1 again. */
@@ -182,7 +167,7 @@ export function encodeJoin({ threads, begin }: Join): Uint8Array<ArrayBuffer> {
 
 /** Undefined where the worker's threads are known from the start. */
 export function decodeJoin(body: Uint8Array<ArrayBuffer>): Join | undefined {
-  if (body.byteLength === 0) return undefined
+  if (body.byteLength <= 4) return undefined
   checkMessage(body.byteLength === 8, `join with ${body.byteLength} bytes`)
   const [threads = 0, begin] = new Uint32Array(body.buffer, body.byteOffset, 2)
   return { threads, begin: begin === 1 }
@@ -228,14 +213,14 @@ export function decodePull(body: Uint8Array<ArrayBuffer>, coder: HalfCoder): Pul
   }
 }
 
-/** Views on the body; `dims` are those of the tables, `dense` how many dense values belong to this server. */
+/** Views on the body; `dims` are those of the tables, `dense` how many dense values belong to this server. `runs`: what comes after. */
 export function decodePush(
   body: Uint8Array<ArrayBuffer>,
   precision: Precision,
   dims: readonly number[],
   dense: number,
   coder: HalfCoder,
-): PushRequest {
+): PushRequest & { readonly runs: RunReader } {
   const { words, signs, runs } = decodeSigns(body)
   const halved = halvedOf(words, coder)
   checkMessage(signs.tableGroups.length <= dims.length, 'more tables than there are')
@@ -257,6 +242,7 @@ export function decodePush(
     windowed: (flags & WINDOWED) > 0,
     dense: runs.dense(precision, samples === 0 || (flags & WINDOWED) > 0 ? 0 : dense, halved),
     halved,
+    runs,
   }
 }
 
@@ -266,7 +252,7 @@ function halvedOf(words: Uint32Array, coder: HalfCoder): Halved | undefined {
 }
 
 /** The numbers before the runs of values, the signs, and the runs. */
-function encode({ groups, tableGroups }: SignGroups, head: Head, runs: Parts, halved?: Halved): Parts {
+export function encode({ groups, tableGroups }: SignGroups, head: Head, runs: Parts, halved?: Halved): Parts {
   const segments = groups[0]?.lengths.length ?? 0
   const [thread, flags, samples, count] = head
   const words = [thread, flags | (halved ? HALVED : 0), samples, count, halved?.dense ?? 0]

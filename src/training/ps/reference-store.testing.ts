@@ -73,9 +73,19 @@ export class ReferenceStore implements ParamStore {
     return this.#dense.slice(0, this.denseSize)
   }
 
-  push({ groups, tableGroups, gradients, dense, showClick, samples = 1 }: Gradients): number {
-    const step = ++this.steps
-    const { program, optimizer, slice } = this.#options
+  get shapes(): never {
+    throw new Error('internal: the exact store takes no part in geo')
+  }
+
+  pullRows(): never {
+    return this.shapes
+  }
+
+  addRows(): never {
+    return this.shapes
+  }
+
+  #pushRows({ groups, tableGroups, gradients, showClick, samples = 1 }: Omit<Gradients, 'dense'>, step: number): void {
     for (const [t, group] of tableGroups.entries()) {
       const dim = this.dims[t]!
       const rule = { optimizer: this.#optimizer(t), factors: stepFactors(this.#optimizer(t), step) }
@@ -87,6 +97,12 @@ export class ReferenceStore implements ParamStore {
         else apply(this.#row(t, sign, true), dim, 0, own, rule)
       }
     }
+  }
+
+  push({ dense, ...rows }: Gradients): number {
+    const step = ++this.steps
+    this.#pushRows(rows, step)
+    const { program, optimizer, slice } = this.#options
     const layout = sliceLayout(denseLayout(program, optimizer), slice.from, slice.to)
     const factors = stepFactors(optimizer, step)
     for (const { kind, at, size, trainable, l2, rate } of layout.entries) {
@@ -140,6 +156,12 @@ export class ReferenceStore implements ParamStore {
     for (const [sign, row] of this.#tables[table]!)
       yield { signs: BigUint64Array.of(sign), rows: new Uint8Array(row.slice().buffer) }
   }
+
+  changed(table: number): Generator<RowBlock> {
+    return this.scan(table) // what it is compared by is the rows, not how few there are
+  }
+
+  forgetChanges(): void {}
 
   load(table: number, { signs, rows }: RowBlock): void {
     if (this.#accessors[table]) throw new Error("internal: the exact store does not load an accessor's rows")

@@ -1,6 +1,6 @@
 /** @file Trainer threads reach servers through the thread that owns the sockets: requests and answers change hands without a copy. */
 import type { MessagePort } from 'node:worker_threads'
-import type { WirePrecision } from '../../base/config/index.ts'
+import type { GeoDelta, WirePrecision } from '../../base/config/index.ts'
 import { HalfCoder } from '../../base/kernel/index.ts'
 import { createSharedMemory, type Identity, type Parts, type Peer } from '../../base/net/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../../base/util/index.ts'
@@ -42,9 +42,10 @@ export interface ThreadLinks {
   readonly timeoutMs: number
 }
 
-/** A geo worker's: its own copy to train, and the servers' model to evaluate. */
+/** A geo worker's: its own copy to train, and the servers' model to evaluate and, unless by Paddle's rule, to train dense weights of. */
 export interface GeoParamsHandle {
   readonly kind: 'geo'
+  readonly delta: GeoDelta
   readonly local: LocalParamsHandle
   readonly remote: RemoteParamsHandle
 }

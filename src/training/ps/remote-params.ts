@@ -57,6 +57,7 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
     const { call, thread, segments, slices, halved, ahead = false } = this.#options
     const dense = !(ahead && insert && this.#begun)
     this.#begun ||= insert
+    if (!dense && share.tables.length === 0) return Promise.resolve()
     const asked = slices.map((slice, server) => {
       const part = new SharePart(share, server, segments, halved?.(server))
       const parts = part.encodePull(thread, insert, dense, this.#sequence)

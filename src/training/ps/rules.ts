@@ -40,7 +40,7 @@ const RULES: { readonly [M in keyof typeof METHODS]: Rule } = {
   pull: { from: ['worker', 'thread'], bytes: [HEAD_BYTES, MAX_FRAME_BYTES] },
   push: { from: ['worker', 'thread'], bytes: [HEAD_BYTES, MAX_FRAME_BYTES] },
   geo: { from: ['worker', 'thread'], bytes: [8 + HEAD_BYTES, MAX_FRAME_BYTES] },
-  leave: { from: ['worker'], bytes: NOTHING },
+  leave: { from: ['worker'], bytes: [0, 4] },
   join: { from: ['worker'], bytes: [0, 8] },
   // File lists of all data and reports of a pass are gathered so.
   allGather: { from: ['worker'], bytes: [2, 64 * MEGABYTE] },
@@ -56,6 +56,8 @@ const RULES: { readonly [M in keyof typeof METHODS]: Rule } = {
   tables: { from: ['worker'], bytes: [2, MEGABYTE] },
   counts: { from: ['worker'], bytes: NOTHING },
   pace: { from: ['worker'], bytes: JSON_BYTES },
+  // In both directions: one is asked to stop, all are told.
+  halt: { from: ['worker'], bytes: NOTHING },
 }
 
 /** By method. */

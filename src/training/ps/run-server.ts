@@ -4,6 +4,7 @@ import type { Cluster } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import type { Transport } from '../../base/net/index.ts'
 import type { GraphMode } from '../../model/index.ts'
+import { tierFolder } from '../../weights/params/index.ts'
 import { isHybrid, jobIdentity, psMode, shardsOf } from './job.ts'
 import { batchesInStep, scaledModel } from './large-steps.ts'
 import { openStore, serveStore } from './serve-model.ts'
@@ -12,7 +13,7 @@ export interface RunServerOptions {
   readonly cluster: Cluster
   readonly config: LoadedConfig
   readonly emit: EventSink
-  /** Aborting gives workers, which mostly stop as well, a moment to leave; then the server ends without them. */
+  /** Aborting asks workers to save together and to leave. */
   readonly signal?: AbortSignal | undefined
   readonly transport?: Transport | undefined
   /** New rows are refused when tables take more. @default 90 % of the memory of the host or container */
@@ -55,7 +56,17 @@ export async function runServer({
   const limit = memoryLimitBytes ?? (megabytes === undefined ? undefined : megabytes * 1024 * 1024)
   const tableParameters = config.table_parameters
   const shared = { cluster, mode, segments, serverThreads }
-  const store = openStore({ ...shared, model, seed, tableParameters, rowsOnly, memoryLimitBytes: limit })
+  const { geo_delta: geoDelta } = config.runner
+  const store = openStore({
+    ...shared,
+    model,
+    seed,
+    tableParameters,
+    rowsOnly,
+    geoDelta,
+    memoryLimitBytes: limit,
+    tierFolder: tierFolder(config.runner),
+  })
   const identity = jobIdentity(cluster, config, model)
   const shards = shardsOf(config, cluster.servers.length)
   await serveStore({ ...shared, store, shards, threads, identity, emit, ...service })

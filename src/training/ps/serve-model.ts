@@ -1,6 +1,7 @@
 /** @file A server's weights and their service: opened from a model, served until every worker is done. Knows no configuration file. */
 import { totalmem } from 'node:os'
-import type { Cluster } from '../../base/env/index.ts'
+import type { GeoDelta } from '../../base/config/index.ts'
+import { type Cluster, processEnv, startTimeoutOf } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import {
   type Identity,
@@ -13,9 +14,9 @@ import {
 } from '../../base/net/index.ts'
 import { isUserError, UserError } from '../../base/util/index.ts'
 import type { TracedModel } from '../../model/index.ts'
-import { denseLayout, denseSlices } from '../../weights/params/index.ts'
+import { denseLayout, denseSlices, refuseLimits } from '../../weights/params/index.ts'
 import { DEFAULT_SHARDS, type Placement, refuseAccessors, type TablesParameters } from '../../weights/table/index.ts'
-import { ADDING } from './geo-changes.ts'
+import { geoServerRules } from './geo-rules.ts'
 import { type InspectRequest, inspectStore } from './inspect.ts'
 import { KernelStore } from './kernel-store.ts'
 import { serveWorkers, type WorkerService } from './serve-workers.ts'
@@ -36,6 +37,10 @@ export interface OpenStoreOptions {
   readonly memoryLimitBytes?: number | undefined
   /** Threads that will serve from it. @default 1 */
   readonly serverThreads?: number | undefined
+  /** What workers of a geo job bring in. @default Paddle's rule */
+  readonly geoDelta?: GeoDelta | undefined
+  /** Where rows go that a memory_limit leaves no room for. @default tables have no limits */
+  readonly tierFolder?: string | undefined
   /** No dense weights: workers keep them among themselves. @default false */
   readonly rowsOnly?: boolean | undefined
 }
@@ -43,15 +48,20 @@ export interface OpenStoreOptions {
 /** This server's part of a model, at its initial values. */
 export function openStore(options: OpenStoreOptions): KernelStore {
   const { cluster, model, mode, seed, segments, serverThreads, rowsOnly } = options
-  const { memoryLimitBytes = defaultMemoryLimit(), tableParameters = {} } = options
+  const { memoryLimitBytes = defaultMemoryLimit(), tableParameters = {}, tierFolder } = options
+  if (mode === 'geo') refuseLimits(tableParameters, 'in geo')
+  if (serverThreads !== undefined && serverThreads > 1)
+    refuseLimits(tableParameters, 'with several runner.server_threads')
   const { train: program, optimizer, tableOptimizers } = model
   const floats = rowsOnly ? 0 : denseLayout(program, optimizer).floats
   const slice = denseSlices(floats, cluster.servers.length, cluster.tableServers)[cluster.rank]!
   if (mode === 'geo') refuseAccessors(program.tables, tableParameters)
   const rules =
-    mode === 'geo' ? { optimizer: ADDING, plainTables: true } : { optimizer, tableOptimizers, tableParameters }
+    mode === 'geo'
+      ? geoServerRules({ program, optimizer, tableOptimizers }, options.geoDelta ?? 'share')
+      : { optimizer, tableOptimizers, tableParameters }
   const who = `server[${cluster.rank}] ${cluster.endpoint}`
-  return new KernelStore({ program, ...rules, seed, segments, slice, memoryLimitBytes, serverThreads, who })
+  return new KernelStore({ program, ...rules, seed, segments, slice, memoryLimitBytes, serverThreads, who, tierFolder })
 }
 
 export interface ServeStoreOptions {
@@ -68,12 +78,12 @@ export interface ServeStoreOptions {
   readonly identity: Identity
   readonly emit: EventSink
   /**
-   * Aborting gives workers, which mostly stop as well, a moment to leave; then the server ends without them. With a UserError
-   * as its reason everybody gets that, at once.
+   * Aborting asks workers to save together and to leave; where they cannot, the server ends without them after a moment. With a
+   * UserError as its reason everybody gets that, at once.
    */
   readonly signal?: AbortSignal | undefined
   readonly transport?: Transport | undefined
-  /** How long workers may take to come up. @default 5 minutes */
+  /** How long workers may take to come up. @default 5 minutes, one where the launcher has started this process again */
   readonly startTimeoutMs?: number | undefined
   /** How long the main thread of a worker that lives may not run. @default 3 minutes */
   readonly requestTimeoutMs?: number | undefined
@@ -81,13 +91,14 @@ export interface ServeStoreOptions {
   readonly onLost?: ((rank: number, error: Error) => Error | undefined) | undefined
 }
 
-const START_TIMEOUT_MS = 5 * 60 * 1000
 const STOP_GRACE_MS = 3000
+/** Whoever asked for the end kills what takes longer than it allows. */
+const SAVE_GRACE_MS = 10 * 60 * 1000
 
 /** Resolves when every worker has said good-bye; rejects, naming it, when a process of the job is gone. */
 export async function serveStore(options: ServeStoreOptions): Promise<void> {
   const { cluster, store, mode, segments, threads, identity, emit, onLost } = options
-  const { signal, transport = socketTransport, startTimeoutMs = START_TIMEOUT_MS } = options
+  const { signal, transport = socketTransport, startTimeoutMs = startTimeoutOf(processEnv()) } = options
   const { workerNum: workers } = cluster
   const failed = { listener: (_: Error) => {} }
   const isSockets = transport === socketTransport
@@ -101,7 +112,8 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
   const tasks = new TableTasks(store, placement, cluster.rank)
   const tables = (body: Uint8Array) => tasks.handle(body)
   const onReset = async () => shardThreads?.attach(store)
-  const server = new ParameterServer({ store, mode, workers, threads, segments, tables, onReset })
+  const settleOthers = shardThreads && (() => shardThreads.settle())
+  const server = new ParameterServer({ store, mode, workers, threads, segments, tables, onReset, settleOthers })
   const memoryOf = async (table: number, sign: bigint) =>
     joinMemories([server.updates.memoryOf(table, sign), ...((await shardThreads?.memoriesOf(table, sign)) ?? [])])
   const inspector = { store, memoryOf, mode, rank: cluster.rank, servers: cluster.servers, placement }
@@ -112,7 +124,7 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
   const service = serveWorkers({ server, workers, identity, emit, onLost, ...seen })
   failed.listener = service.stop
   const listeners = await listen(options, service, localPath)
-  const unhook = stopOn(signal, service.stop, cluster.rank)
+  const unhook = stopOn(signal, service, cluster.rank)
   try {
     await service.done(startTimeoutMs)
   } finally {
@@ -153,12 +165,17 @@ async function listen(
   return [listener, ...local]
 }
 
-/** Stops when the signal does; a UserError is its own reason and ends everything at once. Returns what unhooks it. */
-function stopOn(signal: AbortSignal | undefined, end: (reason: Error) => void, rank: number): () => void {
+/** Stops when the signal does: workers are asked to save and leave first. A UserError is its own reason and ends everything at once. Returns what unhooks it. */
+function stopOn(
+  signal: AbortSignal | undefined,
+  service: Pick<WorkerService, 'stop' | 'halt'>,
+  rank: number,
+): () => void {
   const stopped = new UserError(`server[${rank}] was told to stop`, { code: 'PS_STOPPED' })
+  const after = (ms: number) => setTimeout(() => service.stop(stopped), ms).unref()
   const stop = () => {
-    if (isUserError(signal?.reason)) end(signal.reason)
-    else setTimeout(() => end(stopped), STOP_GRACE_MS).unref()
+    if (isUserError(signal?.reason)) service.stop(signal.reason)
+    else void service.halt().then((will) => after(will ? SAVE_GRACE_MS : STOP_GRACE_MS))
   }
   signal?.addEventListener('abort', stop)
   if (signal?.aborted) stop()

@@ -17,6 +17,7 @@ import {
 import { defined, isUserError, UserError } from '../../base/util/index.ts'
 import { workers as named, notAWorker, twoOfRank } from './errors.ts'
 import type { InspectAnswer, InspectRequest } from './inspect.ts'
+import { METHODS } from './protocol.ts'
 import { checkRequest, readInspect } from './rules.ts'
 import type { ParameterServer } from './server.ts'
 import { LANES, type Lane } from './shard-threads.ts'
@@ -51,10 +52,13 @@ export interface WorkerService {
   done(startTimeoutMs: number): Promise<void>
   /** Sends all workers the reason why it ends. */
   readonly stop: (reason: Error) => void
+  /** Asks all workers to end in good order; resolves to whether every one will. */
+  halt(): Promise<boolean>
 }
 
 /** A worker that said why it ends is about to: the launcher is to see it end before those that end because of it. */
 const LAST_WORDS_MS = 1500
+const HALT_MS = 10_000
 
 export function serveWorkers(options: ServeWorkersOptions): WorkerService {
   return new ServedWorkers(options)
@@ -68,6 +72,7 @@ class ServedWorkers implements WorkerService {
   readonly #strangers: Strangers
   readonly #left = new Set<number>()
   #failure: Error | undefined
+  #halted: Promise<boolean> | undefined
   #settle: { readonly resolve: () => void; readonly reject: (error: Error) => void } | undefined
 
   constructor(options: ServeWorkersOptions) {
@@ -91,6 +96,13 @@ class ServedWorkers implements WorkerService {
     for (const { peer } of this.#peers.values()) peer.abort(reason)
     this.#threads.abort(reason)
     this.#settle?.reject(reason)
+  }
+
+  halt(): Promise<boolean> {
+    this.#halted ??= Promise.all([...this.#peers.values()].map(({ peer }) => askToHalt(peer))).then(
+      (all) => all.length > 0 && all.every(Boolean),
+    )
+    return this.#halted
   }
 
   done(startTimeoutMs: number): Promise<void> {
@@ -147,7 +159,8 @@ class ServedWorkers implements WorkerService {
     const { server, deadAfterMs = silenceMs, pulse, stuckAfterMs, emit } = this.#options
     const peer = new Peer(connection, {
       who: `worker[${rank}] ${connection.remote}`,
-      handle: (method, body, keep) => server.handle(rank, method, body, { keep }),
+      handle: (method, body, keep) =>
+        method === METHODS.halt ? this.#haltFor(rank, body) : server.handle(rank, method, body, { keep }),
       onLost: (error) => this.#lost(rank, error),
       onBye: () => this.#bye(rank),
       deadAfterMs,
@@ -157,6 +170,16 @@ class ServedWorkers implements WorkerService {
     })
     this.#peers.set(rank, { peer, remote: connection.remote })
     if (this.#failure) peer.abort(this.#failure)
+  }
+
+  /** A worker was asked to stop: the others hear of it, since what they have learned is saved together. */
+  #haltFor(rank: number, body: Uint8Array): [] {
+    checkRequest('worker', METHODS.halt, body)
+    const isFirst = this.#halted === undefined
+    void this.halt()
+    if (isFirst)
+      this.#options.emit({ kind: 'notice', message: `worker[${rank}] is asked to stop: all stop and save together.` })
+    return []
   }
 
   /** Serves one who only looks; how it ends is nobody's concern, unless it asks what it may not. */
@@ -191,6 +214,16 @@ class ServedWorkers implements WorkerService {
     if (this.#left.size < workers) return
     this.#threads.leave()
     this.#settle?.resolve()
+  }
+}
+
+/** Whether this worker will end by itself; one that trains in another way than by config says no. */
+async function askToHalt(peer: Peer): Promise<boolean> {
+  try {
+    const [will] = await peer.request(METHODS.halt, [], { timeoutMs: HALT_MS, what: 'halt()' })
+    return will === 1
+  } catch {
+    return false // it has left, or is gone, which shows elsewhere
   }
 }
 

@@ -1,8 +1,10 @@
 /** @file A worker's connections to all servers: one each, requests, what all workers gather, and the end of any of them. */
 import { performance } from 'node:perf_hooks'
+import { processEnv, startTimeoutOf } from '../../base/env/index.ts'
 import {
   agreedSilence,
   type Connection,
+  checkMessage,
   clientHandshake,
   connectLocally,
   type Identity,
@@ -33,7 +35,7 @@ export interface ServerGroupOptions {
   readonly identity: Identity
   /** @default sockets */
   readonly transport?: Transport | undefined
-  /** How long a server may take to come up. @default 5 minutes */
+  /** How long a server may take to come up. @default 5 minutes, one where the launcher has started this process again */
   readonly startTimeoutMs?: number | undefined
   /** How long a live server may take to answer. @default 3 minutes, as FLAGS_rpc_deadline */
   readonly requestTimeoutMs?: number | undefined
@@ -46,6 +48,8 @@ export interface ServerGroupOptions {
   readonly onNotice?: ((message: string) => void) | undefined
   /** Aborting ends the group with its reason, also while it still connects. */
   readonly signal?: AbortSignal | undefined
+  /** A process of the job was asked to stop: this worker is to stop in good order too. @default it cannot */
+  readonly onHalt?: (() => void) | undefined
   /** Called once when a process of the job is gone. */
   readonly onLost?: ((error: Error) => void) | undefined
 }
@@ -62,7 +66,6 @@ interface Reached {
 
 const REPORT_SLOW_EVERY_MS = 30 * 1000
 const LANE_TIMEOUT_MS = 10 * 1000
-const START_TIMEOUT_MS = 5 * 60 * 1000
 /** How long live workers may keep others waiting that gather something. */
 const GATHER_TIMEOUT_MS = 6 * 60 * 60 * 1000
 
@@ -82,6 +85,8 @@ export class ServerGroup {
   /** By server: when it was last reported to be slow. */
   readonly #reportedSlow: number[] = []
   readonly #failureListeners: ((reason: Error) => void)[] = []
+  /** Where this worker waits for others, by name: for whom. */
+  readonly #gathering = new Map<string, readonly number[]>()
 
   private constructor(options: ServerGroupOptions) {
     this.#options = options
@@ -143,16 +148,31 @@ export class ServerGroup {
     const body = Buffer.from(JSON.stringify({ name, what, blocking }))
     const started = performance.now()
     let printed = ''
-    for (;;) {
-      const bytes = await this.request(0, METHODS.allGather, [body], `allGather(${name})`)
-      const answer = readJson(bytes, 'what was gathered', readGathered)
-      if (answer.kind === 'met') return answer.brought as readonly T[]
-      if (answer.kind === 'apart') throw workersApart(name, answer.places)
-      if (performance.now() - started > GATHER_TIMEOUT_MS) throw missingWorkers(name, answer.awaited, GATHER_TIMEOUT_MS)
-      const message = `Waiting at "${name}" for ${workers(answer.awaited)}.`
-      if (message !== printed) onNotice?.(message)
-      printed = message
+    try {
+      for (;;) {
+        const bytes = await this.request(0, METHODS.allGather, [body], `allGather(${name})`)
+        const answer = readJson(bytes, 'what was gathered', readGathered)
+        if (answer.kind === 'met') return answer.brought as readonly T[]
+        if (answer.kind === 'apart') throw workersApart(name, answer.places)
+        if (performance.now() - started > GATHER_TIMEOUT_MS)
+          throw missingWorkers(name, answer.awaited, GATHER_TIMEOUT_MS)
+        this.#gathering.set(name, answer.awaited)
+        const message = `Waiting at "${name}" for ${workers(answer.awaited)}.`
+        if (message !== printed) onNotice?.(message)
+        printed = message
+      }
+    } finally {
+      this.#gathering.delete(name)
     }
+  }
+
+  /** Who does not answer, and what was asked: workers that others wait for, else servers. */
+  waitingFor(): readonly string[] {
+    const gathered = [...this.#gathering].map(([name, awaited]) => `${workers(awaited)} at "${name}"`)
+    if (gathered.length > 0) return gathered
+    return [...this.#peers, ...this.#lanes.flat()].flatMap(({ who, unanswered }) =>
+      unanswered.map((what) => `${who}: ${what}`),
+    )
   }
 
   /** Calls `listener` when the job ends before its time. */
@@ -171,6 +191,12 @@ export class ServerGroup {
     )
   }
 
+  /** Has all workers stop in good order. */
+  halt(): void {
+    // A server that is gone, or left already, ends the job by itself.
+    if (!this.#failure && this.#peers.length > 0) this.request(0, METHODS.halt, [], 'halt()').catch(() => undefined)
+  }
+
   /** Good-bye to all servers: this worker is done. */
   close(): void {
     for (const peer of [...this.#peers, ...this.#lanes.flat()]) peer.leave()
@@ -187,7 +213,11 @@ export class ServerGroup {
   }
 
   async #connect(endpoint: string, rank: number): Promise<Peer> {
-    const { identity, transport = socketTransport, startTimeoutMs: timeoutMs = START_TIMEOUT_MS } = this.#options
+    const {
+      identity,
+      transport = socketTransport,
+      startTimeoutMs: timeoutMs = startTimeoutOf(processEnv()),
+    } = this.#options
     const { retryMs, deadAfterMs, idle = false, local: nearby = true, onNotice } = this.#options
     const who = `server[${rank}] ${endpoint}`
     const onWait = (reason: string) => onNotice?.(`Waiting for ${who} (${reason}).`)
@@ -208,6 +238,11 @@ export class ServerGroup {
     return new Peer(connection, {
       who,
       idle,
+      handle: (method) => {
+        checkMessage(method === METHODS.halt, `request ${method} of a server`)
+        this.#options.onHalt?.()
+        return [Uint8Array.of(this.#options.onHalt ? 1 : 0)]
+      },
       onLost: (error) => this.#lost(error),
       onSlow: (what, seconds) => this.reportSlow(rank, what, seconds),
       retryMs,

@@ -3,25 +3,19 @@ import { HalfCoder } from '../../base/kernel/index.ts'
 import { BadMessage, checkMessage, type Keep, type Parts, readJson } from '../../base/net/index.ts'
 import type { DenseWindow, SignGroups } from '../../weights/params/index.ts'
 import { AllGather } from './all-gather.ts'
-import { Collector } from './collector.ts'
+import type { Collector } from './collector.ts'
+import { collectorsOf, contributor, contributors, IN_FLIGHT, MAX_THREADS } from './contributors.ts'
 import { decodeParcel, Mailbox } from './exchange.ts'
 import { GeoChanges } from './geo-changes.ts'
+import { decodeGeo, encodeGeo } from './geo-protocol.ts'
 import { ChunkLedger } from './ledger.ts'
 import { Pace } from './pace.ts'
-import {
-  decodeGeo,
-  decodeJoin,
-  decodePull,
-  decodePush,
-  encodeGeo,
-  METHODS,
-  pullAnswer,
-  pushAnswer,
-} from './protocol.ts'
+import { decodeJoin, decodePull, decodePush, decodeTurn, METHODS, pullAnswer, pushAnswer } from './protocol.ts'
 import { type Asker, checkRequest, readClaim, readGather, readPaceRequest } from './rules.ts'
 import { SeenSequences } from './seen-sequences.ts'
 import { StateService } from './state-service.ts'
 import type { ParamStore } from './store.ts'
+import { Turns } from './turns.ts'
 import { UpdateLog } from './update-log.ts'
 
 export const PS_MODES = ['sync', 'async', 'half_async', 'geo'] as const
@@ -39,6 +33,8 @@ export interface ParameterServerOptions {
   readonly ahead?: number | undefined
   /** Called when the store has been emptied, before the answer. */
   readonly onReset?: (() => Promise<void>) | undefined
+  /** Further threads serve the same store: resolves when the rows of all pushes they have answered are in it. @default there are none */
+  readonly settleOthers?: (() => Promise<void>) | undefined
   /** Saves, loads and shrinks whole tables. @default not here */
   readonly tables?: ((body: Uint8Array) => Promise<Parts>) | undefined
 }
@@ -46,8 +42,8 @@ export interface ParameterServerOptions {
 /** A body that nobody else will use again. */
 const KEPT: Keep = () => () => undefined
 
-/** More than any worker has. */
-const MAX_THREADS = 1024
+/** Of a geo worker's exchange. */
+const GEO_THREAD = MAX_THREADS - 1
 
 type Handler = (rank: number, body: Uint8Array<ArrayBuffer>, way: Way) => Parts | Promise<Parts>
 
@@ -77,6 +73,7 @@ export class ParameterServer {
   readonly #ledger: ChunkLedger
   readonly #mailbox = new Mailbox()
   readonly #pace = new Pace()
+  readonly #turns = new Turns()
   #applyRows: () => void = () => undefined
   /** Rows of a push that was answered could not be applied: every request from then on fails with it. */
   #broken: Error | undefined
@@ -95,8 +92,8 @@ export class ParameterServer {
     this.#handlers = new Map<number, Handler>([
       [METHODS.pull, (rank, body) => this.#pull(rank, body)],
       [METHODS.push, (rank, body, way) => this.#push(rank, body, way)],
-      [METHODS.leave, (rank) => this.#leave(rank)],
-      [METHODS.join, (rank, body) => this.#join(rank, body)],
+      [METHODS.leave, (rank, body) => this.#settleAndLeave(rank, this.#isNews(rank, body))],
+      [METHODS.join, (rank, body) => (this.#isNews(rank, body) ? this.#join(rank, body) : [])],
       [METHODS.allGather, (rank, body) => this.#gather(rank, body)],
       [METHODS.putParcel, (_, body) => this.#putParcel(body)],
       [METHODS.takeParcel, (_, body) => this.#takeParcel(body)],
@@ -166,7 +163,7 @@ export class ParameterServer {
   /** A batch of this model: signs for each of its tables, or for none, dealt out as they are here. */
   #check(thread: number, { groups, tableGroups }: SignGroups): void {
     const { segments } = this.#options
-    if (thread >= MAX_THREADS) throw new BadMessage(`thread ${thread} of a worker`)
+    if (thread >= GEO_THREAD) throw new BadMessage(`thread ${thread} of a worker`)
     if (tableGroups.length !== 0 && tableGroups.length !== this.store.dims.length)
       throw new BadMessage(`${tableGroups.length} tables of ${this.store.dims.length}`)
     const dealt = groups[0]?.lengths.length ?? segments
@@ -191,14 +188,14 @@ export class ParameterServer {
   #geo(rank: number, body: Uint8Array<ArrayBuffer>): Parts {
     const { store } = this
     // Changed signs are remembered for the other workers.
-    const message = decodeGeo(body.slice(), store.precision, store.dims, store.denseSize, this.#coder)
+    const message = decodeGeo(body.slice(), store.precision, store.shapes, store.denseSize, this.#coder)
     this.#check(0, message)
-    const seen = this.#seenOf(contributor(rank, 0))
+    const seen = this.#seenOf(contributor(rank, GEO_THREAD))
     if (seen.add(message.sequence)) {
-      this.#changes.add(store, message)
+      this.#changes.add(rank, store, message)
       this.updates.note(rank, store.steps, message)
     }
-    const answer = this.#changes.take(rank, message.sequence, store)
+    const answer = this.#changes.take(rank, message, store)
     return encodeGeo({ ...answer, halved: message.halved })
   }
 
@@ -218,6 +215,24 @@ export class ParameterServer {
     const answer = this.#state.reset()
     await this.#options.onReset?.()
     return answer
+  }
+
+  /** Rows of every push that was answered are in the store. */
+  settle(): void {
+    this.#applyRows()
+  }
+
+  /** Whoever has left has pushed all it had, and is followed by what looks at whole tables: a cut, a save, an evaluation. */
+  #settleAndLeave(rank: number, isNews: boolean): Parts | Promise<Parts> {
+    const { settleOthers } = this.#options
+    const leave = () => (isNews ? this.#leave(rank) : [])
+    return settleOthers ? settleOthers().then(leave) : leave()
+  }
+
+  /** A join that arrives once more behind its leave would have steps wait for one who does not come. */
+  #isNews(rank: number, body: Uint8Array<ArrayBuffer>): boolean {
+    const turn = decodeTurn(body)
+    return turn === undefined || this.#turns.take(rank, turn)
   }
 
   #leave(rank: number): Parts {
@@ -259,36 +274,4 @@ export class ParameterServer {
     const request = readJson(body, 'allGather', readGather)
     return [Buffer.from(JSON.stringify(await this.#allGather.join(rank, request)))]
   }
-}
-
-/** Gradients that others are computing at a time. */
-const IN_FLIGHT: { readonly [M in PsMode]: (options: ParameterServerOptions) => number } = {
-  sync: () => 0,
-  half_async: ({ workers }) => workers - 1,
-  async: ({ workers, threads }) => workers * Math.max(1, threads) - 1,
-  geo: () => 0,
-}
-
-/** The number of a worker's thread among all contributors: merging goes in this order. */
-function contributor(rank: number, thread: number): number {
-  return rank * MAX_THREADS + thread
-}
-
-function contributors(rank: number, threads: number): number[] {
-  return Array.from({ length: threads }, (_, thread) => contributor(rank, thread))
-}
-
-function collectorsOf({ store, mode, workers, threads }: ParameterServerOptions): readonly (Collector | undefined)[] {
-  const ranks = Array.from({ length: workers }, (_, rank) => rank)
-  const each: { readonly [M in PsMode]: () => readonly (Collector | undefined)[] } = {
-    sync: () => {
-      const everyone = ranks.flatMap((rank) => contributors(rank, threads))
-      const all = new Collector(store, everyone)
-      return ranks.map(() => all)
-    },
-    half_async: () => ranks.map((rank) => new Collector(store, contributors(rank, threads))),
-    async: () => [],
-    geo: () => [],
-  }
-  return each[mode]()
 }

@@ -29,10 +29,13 @@ export interface ShardSettings {
 export type ToShard =
   | { readonly kind: 'attach'; readonly store: AttachedStore }
   | { readonly kind: 'remember'; readonly asked: number; readonly table: number; readonly sign: bigint }
+  /** Rows of every push that was answered are to be in the tables. */
+  | { readonly kind: 'settle'; readonly asked: number }
 export type FromShard =
   | { readonly kind: 'open'; readonly lane: Lane }
   | { readonly kind: 'attached' }
   | { readonly kind: 'remembered'; readonly asked: number; readonly memory: UpdateMemory }
+  | { readonly kind: 'settled'; readonly asked: number }
   | { readonly kind: 'warning'; readonly message: string }
 
 await run(parentPort!, workerData as ShardSettings)
@@ -54,6 +57,9 @@ async function run(port: MessagePort, settings: ShardSettings): Promise<void> {
     if (message.kind === 'attach') {
       store.reattach(message.store)
       say({ kind: 'attached' })
+    } else if (message.kind === 'settle') {
+      server.settle()
+      say({ kind: 'settled', asked: message.asked })
     } else {
       const { asked, table, sign } = message
       say({ kind: 'remembered', asked, memory: server.updates.memoryOf(table, sign) })

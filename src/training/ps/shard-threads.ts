@@ -24,6 +24,10 @@ export interface ShardThreadsOptions extends Omit<ShardSettings, 'store' | 'thre
   readonly onFailure: (error: Error) => void
 }
 
+type Answer = Extract<FromShard, { readonly asked: number }>
+type Asked = Extract<ToShard, { readonly asked: number }>
+type Question = Asked extends infer A ? (A extends Asked ? Omit<A, 'asked'> : never) : never
+
 export class ShardThreads {
   lanes: readonly Lane[] = []
   readonly #workers: Worker[] = []
@@ -31,7 +35,7 @@ export class ShardThreads {
   /** Called by each thread that has taken other memory. */
   #attached: () => void = () => {}
   /** What threads were asked for, by number. */
-  readonly #asked = new Map<number, (memory: UpdateMemory) => void>()
+  readonly #asked = new Map<number, (answer: Answer) => void>()
   #count = 0
 
   static async open({ count, store, ...shared }: ShardThreadsOptions): Promise<ShardThreads> {
@@ -49,10 +53,11 @@ export class ShardThreads {
       worker.on('message', (message: FromShard) => {
         if (message.kind === 'open') resolve(message.lane)
         else if (message.kind === 'attached') this.#attached()
-        else if (message.kind === 'remembered') {
-          this.#asked.get(message.asked)?.(message.memory)
+        else if (message.kind === 'warning') emit(message)
+        else {
+          this.#asked.get(message.asked)?.(message)
           this.#asked.delete(message.asked)
-        } else emit({ kind: 'warning', message: message.message })
+        }
       })
       worker.on('error', (error) => {
         reject(error)
@@ -74,17 +79,24 @@ export class ShardThreads {
   }
 
   /** What each thread remembers of a row's updates. */
-  memoriesOf(table: number, sign: bigint): Promise<readonly UpdateMemory[]> {
-    return Promise.all(
-      this.#workers.map(
-        (worker) =>
-          new Promise<UpdateMemory>((resolve) => {
-            const asked = this.#count++
-            this.#asked.set(asked, resolve)
-            worker.postMessage({ kind: 'remember', asked, table, sign } satisfies ToShard)
-          }),
-      ),
-    )
+  async memoriesOf(table: number, sign: bigint): Promise<readonly UpdateMemory[]> {
+    const answers = await this.#askAll({ kind: 'remember', table, sign })
+    return answers.flatMap((answer) => (answer.kind === 'remembered' ? [answer.memory] : []))
+  }
+
+  /** A thread answers a push before its rows are in the tables: resolves when those of all that were answered are. */
+  async settle(): Promise<void> {
+    await this.#askAll({ kind: 'settle' })
+  }
+
+  #askAll(question: Question): Promise<readonly Answer[]> {
+    const ask = (worker: Worker) =>
+      new Promise<Answer>((resolve) => {
+        const asked = this.#count++
+        this.#asked.set(asked, resolve)
+        worker.postMessage({ ...question, asked } satisfies ToShard)
+      })
+    return Promise.all(this.#workers.map(ask))
   }
 
   async close(): Promise<void> {

@@ -14,12 +14,13 @@ export class StateService {
     this.#store = store
   }
 
-  /** The next block of a scan; an empty one ends it. Body: table, 1 to begin anew. Answer: rows, then signs, then bytes of rows. */
+  /** The next block of a scan; an empty one ends it. Body: table, 1 to begin anew, 2 with changed rows alone. Answer: rows, then signs, then bytes of rows. */
   scan(rank: number, body: Uint8Array<ArrayBuffer>): Parts {
     const [table = 0, begin] = new Uint32Array(body.buffer, body.byteOffset, 2)
     checkMessage(table < this.#store.dims.length, `table ${table} of ${this.#store.dims.length}`)
     const key = `${rank}.${table}`
-    const scan = (begin === 1 ? undefined : this.#scans.get(key)) ?? this.#store.scan(table)
+    const known = begin === 0 ? this.#scans.get(key) : undefined
+    const scan = known ?? (begin === 2 ? this.#store.changed(table) : this.#store.scan(table))
     this.#scans.set(key, scan)
     const blocks: RowBlock[] = []
     let bytes = 0

@@ -1,5 +1,6 @@
 /** @file The seam inside a server: what keeps weights and applies gradients. One implementation on kernels, one plain and exact. */
 import type { RowGradients, SignGroups, Values } from '../../weights/params/index.ts'
+import type { RowShape } from './geo-rules.ts'
 import type { Precision } from './runs.ts'
 
 /** Gradients of one step, of one worker's thread or of several merged. */
@@ -36,8 +37,18 @@ export interface PushOptions {
   readonly contributor?: number
 }
 
+/** Rows as geo exchanges them. */
+export interface ExchangedRows extends SignGroups {
+  /** By table, [signs, dim]. */
+  readonly gradients: readonly Values[]
+  /** By table, [signs, runs * dim]. */
+  readonly states: readonly Values[]
+}
+
 export interface ParamStore {
   readonly precision: Precision
+  /** By table: what geo exchanges of a row. */
+  readonly shapes: readonly RowShape[]
   /** Weights per row, by table. */
   readonly dims: readonly number[]
   /** Dense values of this server's slice. */
@@ -55,10 +66,18 @@ export interface ParamStore {
   pullDense(ahead?: number): Values
   /** One optimizer step; returns its number. */
   push(gradients: Gradients, options?: PushOptions): number
+  /** Rows with the state that geo exchanges; those that are missing are made. */
+  pullRows(signs: SignGroups): Pick<ExchangedRows, 'gradients' | 'states'>
+  /** Adds what a geo worker brings in, which has updated the rows so often (by group): no step of the dense weights. */
+  addRows(rows: ExchangedRows & { readonly touches: readonly Values[] }): void
   /** A day has passed for a table: show and click fade, rows that are worth too little go. Returns how many. */
   shrink(table: number): number
   /** Whole rows of a table with their state, block by block; views that are valid until the next block. */
   scan(table: number): Generator<RowBlock>
+  /** The same of rows that changed since `forgetChanges`. */
+  changed(table: number): Generator<RowBlock>
+  /** What changed so far is kept elsewhere. */
+  forgetChanges(): void
   /** Stores whole rows as scan gives them. */
   load(table: number, block: RowBlock): void
   /** Dense weights and optimizer state of this slice, and the steps that made them. */

@@ -1,10 +1,11 @@
-/** @file What a server does with its tables as a whole: saves and loads Paddle's text files, lets a day pass. Each may take longer than a request may. */
+/** @file What a server does with its tables as a whole: saves them, loads Paddle's text files, lets a day pass. Each may take longer than a request may. */
 import {
   byKind,
   checkMessage,
   fields,
   list,
   oneOf,
+  optional,
   type Parts,
   type Reader,
   readJson,
@@ -20,6 +21,14 @@ import {
   saveTableText,
   shardsPerServer,
 } from '../../weights/table/index.ts'
+import {
+  type CheckpointOutcome,
+  type CheckpointTask,
+  CheckpointTasks,
+  checkpointReaders,
+  isCheckpointTask,
+  readOutcome,
+} from './checkpoint-tasks.ts'
 import type { KernelStore } from './kernel-store.ts'
 
 /** What is asked; the same `id` asks how far it is. */
@@ -33,6 +42,8 @@ export type TableTask = { readonly id: string } & (
     }
   | { readonly kind: 'load'; readonly folder: string; readonly tables: readonly number[] }
   | { readonly kind: 'shrink'; readonly tables: readonly number[] }
+  | CheckpointTask
+  | { readonly kind: 'settle'; readonly mode: SaveMode; readonly tables: readonly number[] }
 )
 
 const common = { id: text(256), tables: list(whole(0, 65_535), 65_536) }
@@ -47,21 +58,30 @@ const readTask = byKind<TableTask>({
   }),
   load: fields({ ...common, kind: oneOf(['load']), folder: path }),
   shrink: fields({ ...common, kind: oneOf(['shrink']) }),
+  ...checkpointReaders(common),
+  settle: fields({ ...common, kind: oneOf(['settle']), mode: whole(0, 3) as Reader<SaveMode> }),
 })
 
 /** Rows by table: saved, loaded or deleted so far. */
 export interface TableTaskAnswer {
   readonly done: boolean
   readonly rows: Readonly<Record<number, number>>
+  /** What came of it, where that is more than rows. */
+  readonly outcome?: CheckpointOutcome | undefined
 }
 
 const count = whole(0, Number.MAX_SAFE_INTEGER)
-export const readTaskAnswer = fields<TableTaskAnswer>({ done: truth, rows: record(count, 65_536) })
+export const readTaskAnswer = fields<TableTaskAnswer>({
+  done: truth,
+  rows: record(count, 65_536),
+  outcome: optional(readOutcome),
+})
 
 interface Running {
   readonly rows: Record<number, number>
-  readonly finished: Promise<void>
+  readonly finished: Promise<CheckpointOutcome | undefined>
   done: boolean
+  outcome?: CheckpointOutcome | undefined
   failure?: unknown
 }
 
@@ -73,8 +93,10 @@ export class TableTasks {
   readonly #placement: Placement
   readonly #server: number
   readonly #running = new Map<string, Running>()
+  readonly #checkpoints: CheckpointTasks
 
   constructor(store: KernelStore, placement: Placement, server: number) {
+    this.#checkpoints = new CheckpointTasks(store, placement, server)
     this.#store = store
     this.#placement = placement
     this.#server = server
@@ -93,7 +115,8 @@ export class TableTasks {
       new Promise((resolve) => setTimeout(resolve, PATIENCE_MS).unref()),
     ])
     if (running.failure) throw running.failure
-    const answer: TableTaskAnswer = { done: running.done, rows: running.rows }
+    const { done, rows, outcome } = running
+    const answer: TableTaskAnswer = { done, rows, outcome }
     return [Buffer.from(JSON.stringify(answer))]
   }
 
@@ -101,8 +124,9 @@ export class TableTasks {
     const rows: Record<number, number> = {}
     const running: Running = { rows, done: false, finished: this.#run(task, rows) }
     running.finished.then(
-      () => {
+      (outcome) => {
         running.done = true
+        running.outcome = outcome
       },
       (failure: unknown) => {
         running.failure = failure
@@ -115,7 +139,8 @@ export class TableTasks {
     return running
   }
 
-  async #run(task: TableTask, rows: Record<number, number>): Promise<void> {
+  async #run(task: TableTask, rows: Record<number, number>): Promise<CheckpointOutcome | undefined> {
+    if (isCheckpointTask(task)) return this.#checkpoints.run(task, rows)
     const each = shardsPerServer(this.#placement)
     const { shards } = this.#placement
     const first = Math.min(shards, this.#server * each)
@@ -128,11 +153,13 @@ export class TableTasks {
       const common = { number, table, range, onRows, optimizer: this.#store.optimizerOf(number) }
       const { steps } = this.#store
       if (task.kind === 'shrink') onRows(this.#store.shrink(number))
+      else if (task.kind === 'settle') table.settle(task.mode)
       else if (task.kind === 'load') onRows(await loadTableText({ ...common, steps, folder: task.folder }))
       else {
         const { folder, mode, compress } = task
         onRows(await saveTableText({ ...common, steps, folder, mode, compress }))
       }
     }
+    return undefined
   }
 }

@@ -9,21 +9,24 @@ export {
   type Input,
   inputKind,
   inputOf,
+  openFirstReader,
   readerThreads,
   readFirstSamples,
   shuffleOf,
   slotsInData,
 } from './input.ts'
 export { ENGINES, type EngineName, type Phase } from './messages.ts'
-export { mergeMeters, type PlainMeter, plainMeter } from './meter.ts'
+export { mergeMeters, type PlainMeter, plainMeter, reportFields } from './meter.ts'
 export {
   beginningOf,
   goOn,
+  nothingTrained,
   type PassHooks,
   type PassOptions,
   type PassResult,
   type PassStart,
   type PassSum,
 } from './pass.ts'
+export { RowTiers } from './row-tiers.ts'
 export { createParams, type PassChanges, type PassInput, Runtime, type RuntimeOptions } from './runtime.ts'
 export type { StepReport, TrainerPoolOptions } from './trainer-pool.ts'

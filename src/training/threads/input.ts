@@ -66,6 +66,18 @@ export async function checkData(
   }
 }
 
+/** One reader thread over the files of a phase, whose slots are named as the data has them. */
+export async function openFirstReader(
+  config: JobConfig,
+  phase: Phase,
+  slots: readonly Slot[],
+  files: readonly string[],
+): Promise<ReturnType<typeof openReaderPool>> {
+  const { reader } = inputOf(config, phase, files)
+  const named = namedAsData(slots, await readHead(files, HEAD_BYTES))
+  return openReaderPool({ ...reader, slots: named, threads: 1 })
+}
+
 /** Reads the first samples of each phase through the reader that training uses: what it throws is found before anything is trained. */
 export async function readFirstSamples(
   { config }: LoadedConfig,
@@ -73,9 +85,8 @@ export async function readFirstSamples(
   files: DataFiles,
 ): Promise<void> {
   for (const [phase, list] of Object.entries(files) as [Phase, readonly string[]][]) {
-    const { reader, format } = inputOf(config, phase, list)
-    const named = namedAsData(slots, await readHead(list, HEAD_BYTES))
-    const pool = openReaderPool({ ...reader, slots: named, threads: 1 })
+    const { format } = inputOf(config, phase, list)
+    const pool = await openFirstReader(config, phase, slots, list)
     try {
       let samples = 0
       for await (const batch of pool.read({ files: list, format, epoch: 0, batchSize: FIRST_SAMPLES })) {
@@ -99,6 +110,8 @@ export interface ReadersOptions {
   readonly readers?: Readonly<Partial<Record<Phase, ReaderPool>>> | undefined
   /** How a global shuffle reaches the other processes. @default there are none */
   readonly exchange?: Exchange | undefined
+  /** Both phases read the same files in turn: what is kept in memory is kept once. @default false */
+  readonly together?: boolean | undefined
 }
 
 /** A pool of reader threads for each phase that has files. Phases that read alike share one. */
@@ -106,7 +119,7 @@ export async function openReaders(
   config: JobConfig,
   model: TracedModel,
   files: DataFiles,
-  { slots: order = model.slots, readers = {}, exchange }: ReadersOptions,
+  { slots: order = model.slots, readers = {}, exchange, together = false }: ReadersOptions,
 ): Promise<ReadonlyMap<Phase, ReaderPool>> {
   const { runner } = config
   const pools = new Map<string, ReaderPool>()
@@ -115,7 +128,7 @@ export async function openReaders(
     const options = { ...reader, slots, threads: readerThreads(runner) }
     if (!inMemory) return openReaderPool(options)
     const { parse_ins_id: parseInsId, parse_content: parseContent } = runner
-    const shuffle = phase === 'train' ? shuffleOf(runner) : undefined
+    const shuffle = phase === 'train' || together ? shuffleOf(runner) : undefined
     return openMemoryPool({ ...options, shuffle, parseInsId, parseContent, exchange })
   }
   return new Map(
@@ -124,7 +137,7 @@ export async function openReaders(
       if (given) return [phase, { read: (options) => given.read(options), close: async () => undefined }]
       const input = inputOf(config, phase, files[phase]!)
       // What is kept in memory is each phase's own.
-      const key = JSON.stringify([input.reader, input.inMemory && phase])
+      const key = JSON.stringify([input.reader, input.inMemory && !together && phase])
       const pool = pools.get(key) ?? open(input, phase)
       pools.set(key, pool)
       return [phase, pool]

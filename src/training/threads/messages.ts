@@ -79,6 +79,8 @@ export type FromTrainerThread =
       readonly fraction: number
       readonly result: StepResult
       readonly histograms?: Histograms | undefined
+      /** Where the thread's time went since the phase began, beside the histograms. */
+      readonly seconds?: Readonly<Record<string, number>> | undefined
       /** A rank in step with this one was asked to stop. */
       readonly stopping?: boolean | undefined
     }

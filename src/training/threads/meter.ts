@@ -21,6 +21,7 @@ import type { Groups, Phase } from './messages.ts'
 import type { StepReport } from './trainer-pool.ts'
 
 type Histograms = Readonly<Record<string, AucHistogram>>
+type Seconds = Readonly<Record<string, number>>
 
 const NOTHING: MeterState = { samples: 0, batches: 0, seconds: 0, sums: {}, histograms: {} }
 
@@ -34,6 +35,9 @@ export class Meter {
   readonly #before: MeterState
   readonly #sums: Record<string, number>
   readonly #histograms = new Map<number, Histograms>()
+  /** Where the time of each thread went, as of its last report, and as of the last event. */
+  readonly #spent = new Map<number, Seconds>()
+  #spentBefore: Seconds = {}
   #reported: { at: number; samples: number; batches: number; readerSeconds: number; histograms: Histograms }
   #batches: number
   /** Slices that have come, of batches that are not whole yet. */
@@ -60,7 +64,7 @@ export class Meter {
   }
 
   /** True when the batch is whole: always, unless it came in slices of which some are still to come. */
-  add({ size, index, slices = 1, result, histograms, thread }: StepReport): boolean {
+  add({ size, index, slices = 1, result, histograms, seconds, thread }: StepReport): boolean {
     this.samples += size
     const come = (this.#slices.get(index) ?? 0) + 1
     const whole = come === slices
@@ -72,6 +76,7 @@ export class Meter {
       this.#sums[name] = (this.#sums[name] ?? 0) + value * size
     }
     if (histograms) this.#histograms.set(thread, histograms)
+    if (seconds) this.#spent.set(thread, seconds)
     return whole
   }
 
@@ -129,7 +134,21 @@ export class Meter {
       secondsPerBatch: seconds / steps,
       samplesPerBatch: (this.samples - samples) / steps,
       samplesPerSecond: (this.samples - samples) / seconds,
+      ...this.#breakdown(steps),
     }
+  }
+
+  /** The field `breakdown`: what the threads have spent since the last event. */
+  #breakdown(steps: number): Pick<EventOf<'batch'>, 'breakdown'> {
+    const sum: Record<string, number> = {}
+    for (const own of this.#spent.values())
+      for (const [part, seconds] of Object.entries(own)) sum[part] = (sum[part] ?? 0) + seconds
+    const before = this.#spentBefore
+    this.#spentBefore = sum
+    const parts = Object.entries(sum).map(
+      ([part, all]) => [part, Math.max(0, all - (before[part] ?? 0)) / steps] as const,
+    )
+    return parts.length > 0 ? { breakdown: Object.fromEntries(parts) } : {}
   }
 }
 

@@ -8,6 +8,7 @@ import type { TracedModel } from '../../model/index.ts'
 import type { MeterState, Position } from '../../weights/snapshot/index.ts'
 import type { Phase } from './messages.ts'
 import { groupNotices, Meter, metricsOf, reportFields, sliceFields } from './meter.ts'
+import type { RowTiers } from './row-tiers.ts'
 import { AHEAD, type StepReport, type TrainerPool } from './trainer-pool.ts'
 import type { TrainingWatch } from './training-watch.ts'
 
@@ -26,6 +27,8 @@ export interface PassOptions {
   /** Whether to pause before this batch: asked before each but the first. @default never */
   readonly pauses?: ((batch: number) => boolean) | undefined
   readonly hooks?: PassHooks | undefined
+  /** Learns which batches are done, where their rows are kept in memory until then. */
+  readonly tiers?: Pick<RowTiers, 'done'> | undefined
   /** Says when training goes wrong. @default nobody looks */
   readonly watch?: TrainingWatch | undefined
 }
@@ -87,23 +90,26 @@ export function goOn({ position, own, meter }: PassResult): PassStart {
 
 /** Runs every batch through the trainers. An abort ends it after the steps under way; a pause, so that it can go on. */
 export async function runPass(phase: Phase, epoch: number, options: PassOptions): Promise<PassResult> {
-  const { batches, totalBytes, trainers, emit, signal, pauses, hooks = {}, watch } = options
+  const { batches, totalBytes, trainers, emit, signal, pauses, hooks = {}, watch, tiers } = options
   const { metrics: specs } = options.model
   const { print_interval } = options.config.runner
   const from: PassStart = options.from ?? beginningOf(epoch)
   const meter = new Meter(phase, epoch, from.meter)
   let { position } = from
+  const begun = { batches: position.batch, samples: from.meter?.samples ?? 0 }
+  const before = begun.batches > 0 ? { before: begun } : {}
   watch?.begin(from.meter)
   let last = Number.POSITIVE_INFINITY
   const wanted = (index: number) => index % print_interval === 0
   trainers.onStep = (report) => {
     const whole = meter.add(report)
+    if (whole) tiers?.done(report.index)
     // By then every rank may have handed out that many more, but none of them more than that.
     if (hooks.inStep && report.stopping) last = Math.min(last, report.index + AHEAD)
     hooks.onReport?.(report)
     if (report.result.rowRms !== undefined) watch?.rows(report.result.rowRms)
     if (!whole || !wanted(report.index)) return
-    emit(meter.batchEvent(report, specs))
+    emit({ ...meter.batchEvent(report, specs), ...before })
     watch?.look(meter.reported)
   }
 
@@ -148,15 +154,17 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
       phase,
       epoch,
       ...rates,
+      own: { batches: position.batch, samples: own.samples },
+      ...before,
       metrics,
       ...reportFields(specs, sum.meter),
       ...sliceFields(sum.meter),
     })
   }
-  const before = from.before ?? from.meter
+  const earlier = from.before ?? from.meter
   return {
-    samples: samples - (before?.samples ?? 0),
-    seconds: seconds - (before?.seconds ?? 0),
+    samples: samples - (earlier?.samples ?? 0),
+    seconds: seconds - (earlier?.seconds ?? 0),
     metrics,
     breakdown,
     readerSeconds: meter.readerSeconds,
@@ -178,6 +186,13 @@ export function noSamples(phase: Phase): UserError {
 /** The start of a pass that reads an epoch from its beginning. */
 export function beginningOf(epoch: number): Pick<PassStart, 'position'> {
   return { position: { epoch, batch: 0, chunk: 0, sample: 0 } }
+}
+
+/** The result of an epoch that has no data. */
+export function nothingTrained(epoch: number): PassResult {
+  const meter = { samples: 0, batches: 0, seconds: 0, sums: {}, histograms: {} }
+  const nothing = { samples: 0, seconds: 0, metrics: {}, breakdown: {}, readerSeconds: 0, lastBatch: -1 }
+  return { ...nothing, ...beginningOf(epoch), interrupted: false, paused: false, meter, own: meter }
 }
 
 /** Parts of a step (see step-result.ts) under the words that people know. */

@@ -13,6 +13,7 @@ import { createGate } from './gate.ts'
 import { closeReaders, type DataFiles, inputOf, openReaders, type ReadersOptions } from './input.ts'
 import type { EngineName, Phase, TrainerThreadSettings } from './messages.ts'
 import { debugText, type PassHooks, type PassOptions, type PassResult, type PassStart, runPass } from './pass.ts'
+import type { RowTiers } from './row-tiers.ts'
 import { TrainerPool, type TrainerPoolOptions } from './trainer-pool.ts'
 import { TrainingWatch } from './training-watch.ts'
 
@@ -39,9 +40,14 @@ export interface TrainersOptions {
   readonly seed?: number | undefined
   /** Step reports carry what was fetched. @default false */
   readonly dump?: boolean | undefined
+  /** Tables with a memory limit, which the thread that hands out batches keeps. @default none */
+  readonly tiers?: RowTiers | undefined
   /** Between passes threads do not keep the process from ending. @default false */
   readonly idle?: boolean | undefined
 }
+
+/** Batches handed to a thread where rows come from a disk. */
+const AHEAD_OF_DISK = 4
 
 /** What one pass does otherwise than reading all files of its phase from their beginning. */
 export interface PassChanges {
@@ -55,7 +61,7 @@ export interface PassChanges {
 
 /** Which part of the data a pass reads; `files` are the phase's own in another order. */
 export interface PassInput
-  extends Pick<ReadOptions, 'part' | 'claim' | 'claimed' | 'onChunk' | 'chunkBytes' | 'allFiles'> {
+  extends Pick<ReadOptions, 'part' | 'claim' | 'claimed' | 'begun' | 'onChunk' | 'chunkBytes' | 'allFiles'> {
   readonly files?: readonly string[] | undefined
 }
 
@@ -103,7 +109,9 @@ export class Runtime {
       // Threads of this process may push slices of one batch together.
       const sliced = typeof params !== 'function' && params.dense.together
       const settings = threadSettings(options, device)
-      const opened = await TrainerPool.open(settings, { onNotice, sliced, ...pool })
+      // Rows are brought in while earlier batches are computed: the more of these wait, the less a slow read holds up.
+      const ahead = trainers.tiers && { ahead: AHEAD_OF_DISK }
+      const opened = await TrainerPool.open(settings, { onNotice, sliced, ...ahead, ...pool })
       return new Runtime(options, readers, opened, settings[0]!.params.kind)
     } catch (error) {
       await closeReaders(readers)
@@ -121,6 +129,11 @@ export class Runtime {
     } finally {
       if (idle) trainers.unref()
     }
+  }
+
+  /** Begins to load what a training pass will read, where it is read into memory. */
+  prefetch(epoch: number, input: PassInput): void {
+    this.#readers.get('train')!.prefetch?.(this.#readOptions('train', epoch, undefined, input))
   }
 
   /** See TrainerPool. */
@@ -157,21 +170,24 @@ export class Runtime {
     const opened =
       from && this.#paused?.position === from.position ? this.#paused : this.#read(phase, epoch, from, input)
     this.#paused = undefined
-    const { batches, totalBytes } = opened
+    const { totalBytes } = opened
     const trainers = this.#trainers
+    const { tiers } = this.#options.trainers
+    const batches = tiers ? tiers.prepared(opened.batches, trainers) : opened.batches
     const watch = phase === 'train' ? this.#watch : undefined
-    const options = { config, model, batches, totalBytes, trainers, emit, signal, from, pauses, hooks, watch }
+    const options = { config, model, batches, totalBytes, trainers, emit, signal, from, pauses, hooks, watch, tiers }
     const result = await runPass(phase, epoch, options)
-    if (result.paused) this.#paused = { batches, totalBytes, position: result.position }
+    tiers?.report(emit, result.samples)
+    if (result.paused) this.#paused = { batches: opened.batches, totalBytes, position: result.position }
     else if (config.runner.dataset_debug) emit({ kind: 'notice', message: debugText(phase, epoch, result) })
     return result
   }
 
-  #read(phase: Phase, epoch: number, from: PassStart | undefined, input: PassInput): Omit<PausedInput, 'position'> {
+  #readOptions(phase: Phase, epoch: number, from: PassStart | undefined, input: PassInput): ReadOptions {
     const { config, emit } = this.#options
     const { runner } = config
     const { files = this.#options.files[phase]! } = input
-    const reader = this.#readers.get(phase)!.read({
+    return {
       ...input,
       files,
       format: inputOf(config, phase, files).format,
@@ -181,7 +197,14 @@ export class Runtime {
       onNotice: (message) => emit({ kind: 'notice', message }),
       dropLast: config.dataset?.dropLast,
       start: from?.position,
-    })
+    }
+  }
+
+  #read(phase: Phase, epoch: number, from: PassStart | undefined, input: PassInput): Omit<PausedInput, 'position'> {
+    const { emit } = this.#options
+    const options = this.#readOptions(phase, epoch, from, input)
+    const { files } = options
+    const reader = this.#readers.get(phase)!.read(options)
     if (input.part && reader.totalBytes === 0 && !this.#idle.has(phase)) {
       this.#idle.add(phase)
       emit({ kind: 'warning', message: nothingFor(input.part, phase) })

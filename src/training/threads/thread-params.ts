@@ -2,7 +2,14 @@
 import { type DenseLayout, LocalParams, type Params } from '../../weights/params/index.ts'
 import type { Placement } from '../../weights/table/index.ts'
 import { hostPassRows, type PassHandle, type PassRows } from '../passes/index.ts'
-import { openRemoteParams, type RemoteParamsHandle, type Touched, TouchedParams } from '../ps/index.ts'
+import {
+  GeoParams,
+  type GeoParamsHandle,
+  openRemoteParams,
+  type RemoteParamsHandle,
+  type Touched,
+  TouchedParams,
+} from '../ps/index.ts'
 import {
   type HybridHandle,
   HybridParams,
@@ -55,10 +62,19 @@ export async function openThreadParams(
   if (params.kind === 'hybrid') return openHybrid(params, thread, clip)
   if (params.kind === 'remote') return both(await openRemote(params))
   if (params.kind === 'pass') return await openPasses(params, settings)
-  const local = new LocalParams(params.local, thread)
-  const recorded = new TouchedParams(local)
-  const train = { ...openLocal(local), params: recorded, touched: () => recorded.take() }
-  return { train, infer: await openRemote(params.remote) }
+  return await openGeo(params, thread, clip)
+}
+
+async function openGeo(
+  { local: handle, remote, delta }: GeoParamsHandle,
+  thread: number,
+  clip: TrainerThreadSettings['clip'],
+) {
+  const local = new LocalParams(handle, thread)
+  const copy = new TouchedParams(local)
+  const infer = await openRemote(remote)
+  const params = delta === 'share' ? copy : new GeoParams(copy, infer.params, clip !== undefined)
+  return { train: { ...openLocal(local), params, layout: remote.layout, touched: () => copy.take() }, infer }
 }
 
 /** Evaluation is of the host's tables, wherever a pass trains. */

@@ -15,6 +15,7 @@ import {
   noSeconds,
   type PreparedStep,
   type Step,
+  type StepSeconds,
   type WaitingBatch,
 } from '../step/index.ts'
 import { gated } from './gate.ts'
@@ -161,9 +162,9 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
     this.#prepared.shift()
     const { phase, batch, report } = message
     const { index, size, slice, fraction } = batch
-    const histograms = report ? this.#histograms() : undefined
+    const measured = report ? { histograms: this.#histograms(), seconds: { ...this.#seconds() } } : {}
     const stopping = this.#params.stopping?.()
-    return { kind: 'step', phase, index, size, slices: slice?.count, fraction, result, histograms, stopping }
+    return { kind: 'step', phase, index, size, slices: slice?.count, fraction, result, ...measured, stopping }
   }
 
   #prepare(message: StepMessage): void {
@@ -182,12 +183,15 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
     await this.#params.drain?.(stopping)
     const histograms = this.#histograms()
     const groups = mergedGroups(this.#steps.map((step) => step.groups()))
-    const sum = noSeconds()
-    for (const step of this.#steps) {
-      addSeconds(sum, step.seconds)
-      step.reset()
-    }
+    const sum = this.#seconds()
+    for (const step of this.#steps) step.reset()
     return { kind: 'finish', histograms, groups, seconds: this.#params.breakdown(sum) }
+  }
+
+  #seconds(): StepSeconds {
+    const sum = noSeconds()
+    for (const step of this.#steps) addSeconds(sum, step.seconds)
+    return sum
   }
 
   #histograms(): Record<string, AucHistogram> {

@@ -141,15 +141,17 @@ function adviceFor(kind: Kind, { config, weights }: TrainingWatchOptions): strin
   return `Most often the steps are too large: lower hyper_parameters.optimizer.learning_rate${also}.`
 }
 
+const WAIT = 'let workers wait for each other: runner.max_staleness'
+
 type Keys = (runner: JobConfig['runner']) => readonly string[]
 
 const KEYS: { readonly [K in TrainingWatchOptions['weights']]: Keys } = {
   local: ({ thread_num, thread_mode }) =>
     thread_num > 1 && thread_mode === 'async' ? ['set runner.thread_mode: sync'] : [],
-  remote: ({ sync_mode, scale_lr }) =>
-    sync_mode === 'sync' ? unscaled(scale_lr) : ['let workers wait for each other: runner.max_staleness'],
-  geo: ({ geo_dense_step }) => [`exchange more often: runner.geo_dense_step below ${geo_dense_step}`],
-  hybrid: () => ['let workers wait for each other: runner.max_staleness'],
+  remote: ({ sync_mode, scale_lr }) => (sync_mode === 'sync' ? unscaled(scale_lr) : [WAIT]),
+  geo: ({ geo_delta, geo_dense_step }) =>
+    geo_delta === 'share' ? [`exchange more often: runner.geo_dense_step below ${geo_dense_step}`] : [WAIT],
+  hybrid: () => [WAIT],
   parallel: ({ scale_lr }) => unscaled(scale_lr),
   pass: () => [],
 }

@@ -7,7 +7,6 @@ import type { Program } from '../../graph/program/index.ts'
 import { type OptimizerSpec, type StepFactors, stepFactors } from '../optim/index.ts'
 import {
   checkTableNames,
-  copyRows,
   createTable,
   digestRows,
   type SparseTable,
@@ -30,6 +29,8 @@ export interface LocalParamsOptions {
   readonly tableParameters?: TablesParameters | undefined
   /** Tables hold weights and optimizer state alone, whatever their entry policies say. @default false */
   readonly plainTables?: boolean | undefined
+  /** By table: rows remember what servers hold of them (see TableOptions). @default none does */
+  readonly copied?: Readonly<Record<string, readonly number[]>> | undefined
   readonly seed: number
   readonly threads: number
   readonly segments?: number | undefined
@@ -39,8 +40,6 @@ export interface LocalParamsOptions {
   readonly together?: boolean | undefined
   /** See LocalParamsHandle. @default 0 */
   readonly inFlight?: number | undefined
-  /** See LocalParamsHandle. @default 1 */
-  readonly denseRate?: number | undefined
 }
 
 /** All parameters as plain data plus shared memories: goes to trainer threads by postMessage. */
@@ -48,8 +47,6 @@ export interface LocalParamsHandle {
   readonly kind: 'local'
   /** Gradients that other threads are computing while one does: it computes for weights so many steps ahead. @default 0 */
   readonly inFlight?: number | undefined
-  /** Factor on the learning rate of dense weights, where the mean over several copies counts. @default 1 */
-  readonly denseRate?: number | undefined
   readonly dense: DenseHandle
   /** Where threads that push together add up gradients of rows. */
   readonly rowRooms?: readonly KernelMemory[] | undefined
@@ -59,13 +56,12 @@ export interface LocalParamsHandle {
 }
 
 export function createLocalParams(options: LocalParamsOptions): LocalParamsHandle {
-  const { program, optimizer, seed, threads, segments, denseSlice: slice, plainTables, together, denseRate } = options
-  const { tableOptimizers = {}, tableParameters = {}, inFlight } = options
+  const { program, optimizer, seed, threads, segments, denseSlice: slice, plainTables, together } = options
+  const { tableOptimizers = {}, tableParameters = {}, copied = {}, inFlight } = options
   checkTableNames(tableParameters, program.tables)
   return {
     kind: 'local',
     inFlight,
-    denseRate,
     rowRooms: together ? createRowRooms(threads) : undefined,
     dense: createDense({ program, optimizer, seed, threads, together, slice }),
     tables: program.tables.map((table) => {
@@ -73,7 +69,16 @@ export function createLocalParams(options: LocalParamsOptions): LocalParamsHandl
       const own = tableOptimizers[name] ?? optimizer
       const parameters = tableParameters[name]
       const accessor = plainTables ? undefined : tableAccessor({ table, optimizer: own, parameters })
-      const rows = { name, dim, init: rowInit(init, dim), optimizer: own, seed, accessor, segments }
+      const rows = {
+        name,
+        dim,
+        init: rowInit(init, dim),
+        optimizer: own,
+        seed,
+        accessor,
+        copied: copied[name],
+        segments,
+      }
       return { ...createTable(rows), optimizer: own }
     }),
   }
@@ -144,9 +149,7 @@ export class LocalParams implements Params {
   flush(): void {}
 
   #denseFactors(step: number): StepFactors {
-    const { dense, denseRate = 1 } = this.handle
-    const factors = stepFactors(dense.optimizer, step, step - this.dense.othersSteps)
-    return { ...factors, rate: factors.rate * denseRate }
+    return stepFactors(this.handle.dense.optimizer, step, step - this.dense.othersSteps)
   }
 
   #timed(way: 'pull' | 'push', work: () => void): void {
@@ -158,7 +161,7 @@ export class LocalParams implements Params {
   /** SHA-256 over all weights, optimizer state and rows. */
   digest(): string {
     const hash = createHash('sha256').update(this.dense.bytes())
-    for (const table of this.tables) digestRows(copyRows(table), hash.update(table.name))
+    for (const table of this.tables) digestRows(table.scan(), hash.update(table.name))
     return hash.digest('hex')
   }
 }

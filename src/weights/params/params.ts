@@ -53,3 +53,15 @@ export interface Params<V extends Values = Float32Array> {
   /** Everything pushed so far is applied when this returns. */
   flush(): void | Promise<void>
 }
+
+const NONE = new Float32Array(0)
+
+/** Of a batch its rows alone, where dense weights live elsewhere. */
+export function rowsOf({ dense: _, ...share }: BatchParams): BatchParams {
+  return { ...share, weights: NONE, gradients: NONE }
+}
+
+/** Of a batch its dense weights alone, where rows live elsewhere. */
+export function denseOf(share: BatchParams): BatchParams {
+  return { ...share, tables: [] }
+}

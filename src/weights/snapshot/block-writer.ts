@@ -1,4 +1,5 @@
 /** @file A file written in few large pieces with its checksum: one piece goes to the disk while the next is filled. */
+import { performance } from 'node:perf_hooks'
 import { crc32 } from 'node:zlib'
 import { createFile, type WriteFile } from '../../base/fs/index.ts'
 import { type FileMark, hexOf } from './manifest.ts'
@@ -29,6 +30,8 @@ export class BlockWriter {
   #spare = Buffer.allocUnsafeSlow(BLOCK_BYTES)
   #used = 0
   #writing: Promise<void> = Promise.resolve()
+  /** Milliseconds that copies and checksums took of this thread. */
+  workMs = 0
 
   private constructor(file: WriteFile) {
     this.#file = file
@@ -42,7 +45,9 @@ export class BlockWriter {
   async append(data: Uint8Array): Promise<void> {
     for (let from = 0; from < data.length; ) {
       const size = Math.min(data.length - from, BLOCK_BYTES - this.#used)
+      const began = performance.now()
       this.#block.set(data.subarray(from, from + size), this.#used)
+      this.workMs += performance.now() - began
       this.#used += size
       from += size
       if (this.#used === BLOCK_BYTES) await this.#flush()
@@ -65,7 +70,9 @@ export class BlockWriter {
 
   async #flush(): Promise<void> {
     const full = this.#block.subarray(0, this.#used)
+    const began = performance.now()
     this.#crc = crc32(full, this.#crc)
+    this.workMs += performance.now() - began
     this.#bytes += full.length
     await this.#writing
     this.#writing = this.#file.write(full)

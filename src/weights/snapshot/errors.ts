@@ -44,6 +44,15 @@ export function inputChanged(folder: string): UserError {
   )
 }
 
+export function otherRun(folder: string, differences: readonly string[]): UserError {
+  const lines = differences.map((text) => `  ${text}`).join('\n')
+  return new UserError(`this cut was made inside an epoch by a run that differs from this one:\n${lines}`, {
+    code: 'SNAPSHOT_OTHER_RUN',
+    where: { file: folder },
+    hint: 'go back to what it was made with, or go on after a whole epoch with -o runner.last_epoch=N instead of --resume',
+  })
+}
+
 export function cannotWrite(cause: NodeJS.ErrnoException, folder: string): UserError {
   return new UserError(`runner.model_save_path: cannot write ${folder}: ${cause.message}`, {
     code: 'SNAPSHOT_WRITE',
@@ -53,16 +62,18 @@ export function cannotWrite(cause: NodeJS.ErrnoException, folder: string): UserE
 }
 
 export interface DiskFullDetails {
-  readonly needed: number
+  /** Unknown to a process that writes a part. */
+  readonly needed?: number | undefined
   readonly free?: number | undefined
   /** Whether an earlier checkpoint of the same name is still there. */
   readonly kept: boolean
 }
 
 export function diskFull(cause: unknown, folder: string, { needed, free, kept }: DiskFullDetails): UserError {
+  const size = needed === undefined ? '' : ` needs ${sizeText(needed)}`
   const room = free === undefined ? '' : `, ${sizeText(free)} are free`
   const still = kept ? 'the checkpoint that was there is kept' : 'earlier checkpoints are kept'
-  return new UserError(`the disk is full: ${folder} needs ${sizeText(needed)}${room}; ${still}`, {
+  return new UserError(`the disk is full: ${folder}${size}${room}; ${still}`, {
     code: 'SNAPSHOT_DISK_FULL',
     hint: 'make room or keep fewer checkpoints (runner.keep_checkpoints), then go on with --resume',
     cause,

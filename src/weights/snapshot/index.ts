@@ -2,8 +2,9 @@
  * @file Checkpoints: manifest, saving, finding, comparing, loading.
  * Knows nothing of epochs' loops or of servers: it is given weights and where to put them.
  */
+export { type Chain, chainOf, foldersOf, isLong } from './chain.ts'
 export { type Best, type EpochsFile, readEpochs, removeEpochs, writeEpochs } from './epochs-file.ts'
-export { cannotWrite, inputChanged, missing } from './errors.ts'
+export { cannotWrite, inputChanged, missing, otherRun } from './errors.ts'
 export { type LoadOptions, loadMeter, loadSnapshot, savedRows, withoutState } from './load.ts'
 export {
   type InputMark,
@@ -16,24 +17,37 @@ export {
 export { runDifferences, tableStateFits } from './match.ts'
 export {
   cutName,
+  cutOfChainBefore,
+  hasSnapshotOf,
   INTERRUPTED,
   isCheckpointName,
+  newestFence,
   newestSnapshot,
   openSnapshot,
   pruneSnapshots,
+  removeBegunCuts,
   removeCuts,
   type Snapshot,
   savedEpochs,
 } from './open.ts'
+export {
+  type BegunParts,
+  beginParts,
+  type OwnParts,
+  type Rows,
+  type SavedPart,
+  type SaveRows,
+  saveError,
+  savePart,
+  saveParts,
+} from './parts.ts'
 export { tableProgress } from './progress.ts'
 export {
   type MeterState,
-  type RowSource,
-  type Rows,
   refuseToLose,
-  type SavedPart,
+  type Saved,
   type SaveOptions,
   type SnapshotState,
-  saveParts,
   saveSnapshot,
+  writeSnapshot,
 } from './save.ts'

@@ -11,8 +11,9 @@ import { damaged, mismatch } from './errors.ts'
 import { hexOf, type Manifest, type ManifestTable } from './manifest.ts'
 import { denseStateFits, stateDifferences, tableStateFits, weightDifferences } from './match.ts'
 import type { Snapshot } from './open.ts'
+import type { Rows } from './parts.ts'
 import { tableProgress } from './progress.ts'
-import type { MeterState, Rows } from './save.ts'
+import type { MeterState } from './save.ts'
 
 export interface LoadOptions {
   readonly snapshot: Snapshot
@@ -20,8 +21,10 @@ export interface LoadOptions {
   readonly emit: EventSink
   /** What to do about another optimizer: refuse it, or take weights alone where state does not fit. @default 'refuse' */
   readonly otherOptimizer?: 'refuse' | 'weights'
-  /** Takes the rows of a table, by its place in `params`, block by block; views that are valid until it returns. @default `params` */
-  readonly storeRows?: ((table: number, rows: Rows) => Promise<void>) | undefined
+  /** Takes the rows of a table, by its place in `params`, block by block, and whether the table surely has none of them; views that are valid until it returns. @default `params` */
+  readonly storeRows?: ((table: number, rows: Rows, areNew: boolean) => Promise<void>) | undefined
+  /** Whoever keeps rows reads them by itself, where they are as it keeps them; false: it cannot, and gets them by `storeRows`. */
+  readonly loadRows?: ((snapshot: Snapshot) => Promise<boolean>) | undefined
 }
 
 /** Fills `params` with the checkpoint. Throws before changing anything when it is of another model. */
@@ -37,10 +40,12 @@ export async function loadSnapshot(options: LoadOptions): Promise<void> {
     emit({ kind: 'notice', message })
   }
   await loadDense(snapshot, params)
+  if (state.length === 0 && (await options.loadRows?.(snapshot))) return
   for (const [i, table] of params.tables.entries()) {
     const saved = manifest.tables.find(({ name }) => name === table.name)!
     const same = tableStateFits(saved, table, params.handle.tables[i]!.optimizer)
-    const store = (rows: Rows) => storeRows(i, rows)
+    const areNew = table.rowCount === 0 && hasEachOnce(saved)
+    const store = (rows: Rows) => storeRows(i, rows, areNew)
     await loadTable(snapshot, saved, table, { same, steps: params.dense.steps, store, emit })
   }
 }
@@ -129,6 +134,11 @@ export function withoutState(rows: Uint8Array, savedRowBytes: number, table: Spa
     if (rule.clocked) clocks[(i + 1) * floats - 1] = steps
   }
   return new Uint8Array(to.buffer)
+}
+
+/** A cut keeps rows that changed beside those of the checkpoint before it. */
+function hasEachOnce({ rows, parts }: ManifestTable): boolean {
+  return parts.reduce((sum, part) => sum + part.rows, 0) === rows
 }
 
 const BLOCK_BYTES = 4 * 1024 * 1024

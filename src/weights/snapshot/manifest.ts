@@ -22,6 +22,21 @@ const position = z.object({ epoch: whole, batch: whole, chunk: whole, sample: wh
 
 const input = z.object({ files: whole, bytes: whole, crc32: z.string() })
 
+/** Where a process of several was in its data. */
+const place = z.object({
+  position,
+  input,
+  /** Its chunks, in its order: those it had taken, where workers take them one by one; all, where the job has changed its size inside the epoch. */
+  claimed: z.array(z.object({ from: whole, to: whole })).exactOptional(),
+  /** Of these, behind `position`: whose first samples another one has trained. */
+  begun: z.array(z.object({ place: whole, sample: whole, checksum: whole.exactOptional() })).exactOptional(),
+  /** Text per chunk, where it is not that of the number of processes. */
+  chunkBytes: whole.exactOptional(),
+})
+
+/** Of this folder, or of a checkpoint beside it. */
+const fileName = z.string().regex(/^(\.\.\/[\w-]+\/)?\w[\w.-]*$/)
+
 const table = z.object({
   name: z.string(),
   dim: whole,
@@ -65,19 +80,21 @@ const manifest = z.object({
   steps: whole,
   /** Of the lock under which it was saved: larger than those of all owners of the folder before. Absent in earlier checkpoints. */
   fence: whole.exactOptional(),
+  /** OARFISH_JOB_UID of the job that saved it, which goes on from it by itself. Absent where it has none. */
+  job: z.string().exactOptional(),
   position,
   input: input.optional(),
   /** Where each rank of a collective job was, in which input; `position` is then the beginning of the epoch. */
-  ranks: z.array(z.object({ position, input })).exactOptional(),
-  /** Where each worker of a job with servers was; `claimed`: the chunks it had taken, in its order, where workers take them one by one. */
-  workers: z
-    .array(z.object({ position, input, claimed: z.array(z.object({ from: whole, to: whole })).exactOptional() }))
-    .exactOptional(),
+  ranks: z.array(place).exactOptional(),
+  /** The same of each worker of a job with servers. */
+  workers: z.array(place).exactOptional(),
+  /** Of a cut: what decides the next batch and step, by key of the config. */
+  settings: z.record(z.string(), z.unknown()).exactOptional(),
   metrics: z.record(z.string(), number),
   meter: meter.optional(),
   dense: z.object({ file: z.string(), floats: whole, states: whole, optimizer, entries: z.array(entry) }),
   tables: z.array(table),
-  files: z.record(z.string(), z.object({ bytes: whole, crc32: z.string() })),
+  files: z.record(fileName, z.object({ bytes: whole, crc32: z.string() })),
 })
 
 export type Manifest = z.infer<typeof manifest>

@@ -1,9 +1,10 @@
 /** @file Finds, opens and removes checkpoints: a manifest that is whole, and files of the sizes it says. */
 import { createReadStream } from 'node:fs'
 import { readdir, rm, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { readSmallText } from '../../base/fs/index.ts'
+import { baseOf } from './chain.ts'
 import { damaged, foreign, missing } from './errors.ts'
 import { hexOf, MANIFEST, type Manifest, parseManifest } from './manifest.ts'
 import { isCheckpoint } from './save.ts'
@@ -58,34 +59,87 @@ export async function removeCuts(path: string, keep: readonly string[] = []): Pr
     if (await isCheckpoint(folder)) await rm(folder, { recursive: true, force: true })
 }
 
-/** The newest whole checkpoint under `path`, of an epoch, interrupted or a cut; `onBroken` is called for those that had to be passed over. */
-export async function newestSnapshot(path: string, onBroken: (error: Error) => void): Promise<Snapshot | undefined> {
-  const names = (await readdir(path).catch(() => [])).filter(isCheckpointName)
-  const found: Snapshot[] = []
-  for (const name of names) {
-    const folder = join(path, name)
-    try {
-      found.push(await openSnapshot(folder, '--resume'))
-    } catch (error) {
-      onBroken(error as Error)
-    }
-  }
-  const order = ({ manifest: { savedAt, steps } }: Snapshot) => `${savedAt} ${String(steps).padStart(12, '0')}`
-  for (const snapshot of found.sort((a, b) => (order(a) < order(b) ? 1 : -1))) {
-    const broken = await firstDamage(snapshot)
+/** Removes what was left of cuts whose writing was cut off. Only with the folder's lock. */
+export async function removeBegunCuts(path: string): Promise<void> {
+  const names = (await readdir(path).catch(() => [])).filter((name) => /^cut-\d+-\d+\.(tmp|old)-/.test(name))
+  await Promise.all(names.map((name) => rm(join(path, name), { recursive: true, force: true })))
+}
+
+/**
+ * The newest whole checkpoint under `path`, of an epoch, interrupted or a cut; `onBroken` is called for those that had to be passed over. Where
+ * `job` has saved some, it is one of these.
+ */
+export async function newestSnapshot(
+  path: string,
+  onBroken: (error: Error) => void,
+  job?: string | undefined,
+): Promise<Snapshot | undefined> {
+  const whole = new Set<string>()
+  const all = await snapshotsIn(path, onBroken)
+  const own = job === undefined ? [] : all.filter(({ manifest }) => manifest.job === job)
+  for (const snapshot of own.length > 0 ? own : all) {
+    const broken = await firstDamage(snapshot, whole)
     if (!broken) return snapshot
     onBroken(broken)
   }
   return undefined
 }
 
-/** Files whose bytes are not those that were saved. */
-async function firstDamage({ folder, manifest }: Snapshot): Promise<Error | undefined> {
+/** Cuts under `path` by themselves: the newest of those that need nothing of what this one is made of, for the day on which that is damaged. */
+export async function cutOfChainBefore(path: string, snapshot: Snapshot): Promise<Snapshot | undefined> {
+  const base = baseOf(snapshot)
+  const others = await snapshotsIn(path, () => undefined)
+  return others.find((other) => CUT.test(basename(other.folder)) && baseOf(other) !== base)
+}
+
+/** Whether there is anything that this job has saved, whole or not. */
+export async function hasSnapshotOf(path: string, job: string): Promise<boolean> {
+  return (await snapshotsIn(path, () => undefined)).some(({ manifest }) => manifest.job === job)
+}
+
+/** Larger than this must be what is saved next, though the clock was set back. */
+export async function newestFence(path: string): Promise<number> {
+  const [newest] = await snapshotsIn(path, () => undefined)
+  return newest?.manifest.fence ?? 0
+}
+
+/** Newest first. */
+async function snapshotsIn(path: string, onBroken: (error: Error) => void): Promise<readonly Snapshot[]> {
+  const names = (await readdir(path).catch(() => [])).filter(isCheckpointName)
+  const found: Snapshot[] = []
+  for (const name of names) {
+    try {
+      found.push(await openSnapshot(join(path, name), '--resume'))
+    } catch (error) {
+      onBroken(error as Error)
+    }
+  }
+  return found.sort((a, b) => compareAges(b, a))
+}
+
+/** By who saved it, then by how far training was: clocks may be set back meanwhile, and count where nothing else does. */
+function compareAges(a: Snapshot, b: Snapshot): number {
+  const numbers = ({ manifest: { fence = 0, steps, position, ranks = [], workers = [] } }: Snapshot) => [
+    fence,
+    position.epoch,
+    steps,
+    [...ranks, ...workers].reduce((sum, place) => sum + place.position.batch, position.batch),
+  ]
+  const [ours, theirs] = [numbers(a), numbers(b)]
+  const differs = ours.findIndex((value, i) => value !== theirs[i])
+  if (differs >= 0) return ours[differs]! - theirs[differs]!
+  return a.manifest.savedAt < b.manifest.savedAt ? -1 : 1
+}
+
+/** Files whose bytes are not those that were saved. `whole`: those that were looked at before, which checkpoints share. */
+async function firstDamage({ folder, manifest }: Snapshot, whole: Set<string>): Promise<Error | undefined> {
   for (const [name, mark] of Object.entries(manifest.files)) {
     const file = join(folder, name)
+    if (whole.has(file)) continue
     let sum = 0
     for await (const piece of createReadStream(file)) sum = crc32(piece, sum)
     if (hexOf(sum) !== mark.crc32) return damaged(file, 'its checksum does not match its content')
+    whole.add(file)
   }
   return undefined
 }

@@ -1,13 +1,15 @@
 /** @file Saves a checkpoint: a folder that appears whole, or the one before it stays. */
-import { stat, statfs } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
+import { jobUid, processEnv } from '../../base/env/index.ts'
 import type { EventSink, Metrics } from '../../base/event/index.ts'
 import { createFile, type FolderLock, isReplaceable, writeFolder } from '../../base/fs/index.ts'
-import { defined, isUserError } from '../../base/util/index.ts'
+import { defined } from '../../base/util/index.ts'
 import type { LocalParams } from '../params/index.ts'
 import { writeFiles } from './block-writer.ts'
-import { cannotWrite, diskFull, notACheckpoint } from './errors.ts'
+import type { Chain } from './chain.ts'
+import { notACheckpoint } from './errors.ts'
 import {
   type FileMark,
   FORMAT,
@@ -21,7 +23,8 @@ import {
   VERSION,
   type WorkerPlace,
 } from './manifest.ts'
-import { tableProgress } from './progress.ts'
+import type { Snapshot } from './open.ts'
+import { type SavedPart, type SaveRows, saveError, saveParts } from './parts.ts'
 
 /** What a pass has measured so far, to go on from inside an epoch. */
 export interface MeterState {
@@ -46,69 +49,55 @@ export interface SnapshotState {
   readonly ranks?: RankPlace[]
   /** Of each worker, where servers keep the weights. */
   readonly workers?: WorkerPlace[]
+  readonly settings?: NonNullable<Manifest['settings']>
   readonly meter?: MeterState
-}
-
-/** Rows that do not lie in this process: they pass through it block by block. */
-export interface RowSource {
-  /** How many there are, by table. */
-  readonly counts: readonly number[]
-  /** A table's rows in parts, one after the other; each becomes files of its own. */
-  parts(table: number): Iterable<AsyncIterable<Rows>>
-}
-
-export interface Rows {
-  readonly signs: BigUint64Array
-  /** Weight and state as the table keeps them. */
-  readonly rows: Uint8Array
 }
 
 export interface SaveOptions {
   readonly folder: string
   readonly params: LocalParams
-  /** Where the rows of the tables are, if not in `params`. */
-  readonly rows?: RowSource | undefined
+  /** How rows come into the folder, where they do not lie in `params` alone. @default those of `params` */
+  readonly rows?: SaveRows | undefined
+  /** How many there are, by table. @default those of `params` */
+  readonly rowCounts?: readonly number[] | undefined
+  /** What `rows` writes is what changed since this. @default all rows */
+  readonly base?: Chain | undefined
+  /** Dense weights and optimizer state. @default those of `params` as they are when they are written */
+  readonly dense?: { readonly bytes: Uint8Array; readonly steps: number } | undefined
   readonly state: SnapshotState
   readonly emit: EventSink
   /** Of the folder that the checkpoint is put into: without it nothing takes the place of what is there. */
   readonly lock?: Pick<FolderLock, 'check' | 'fence'> | undefined
-  /** Other ranks write their parts of tables into the folder while it is filled; resolves to what they wrote. @default none */
-  readonly others?: ((aside: string) => Promise<readonly SavedPart[]>) | undefined
 }
 
-/** A part of a table that another process wrote. */
-export interface SavedPart {
-  /** By its number among the tables. */
-  readonly table: number
-  readonly part: ManifestTable['parts'][number]
-  readonly files: Readonly<Record<string, FileMark>>
+export interface Saved {
+  /** Written for it. */
+  readonly bytes: number
+  readonly seconds: number
+  /** See SavedPart; of all processes. */
+  readonly workSeconds: number
+  readonly snapshot: Snapshot
 }
 
-/** What a rank other than 0 adds to a checkpoint: its part of each of these tables. */
-export async function saveParts(
-  aside: string,
-  rank: number,
-  tables: readonly number[],
-  { params, emit }: Pick<SaveOptions, 'params' | 'emit'>,
-): Promise<readonly SavedPart[]> {
-  return inOrder(tables, async (table) => {
-    const files: Record<string, FileMark> = {}
-    const { parts } = await saveTable(table, { aside, params, rows: rowsOf(params), files, emit, first: rank })
-    return { table, part: parts[0]!, files }
-  })
-}
-
-/** Writes `folder`; no thread may train meanwhile. Returns what it took. */
-export async function saveSnapshot(options: SaveOptions): Promise<{ bytes: number; seconds: number }> {
-  const { folder, params } = options
+/** Writes `folder`; no thread may train meanwhile, unless `rows` and `dense` were taken before. Returns what it took. */
+export async function writeSnapshot(options: SaveOptions): Promise<Saved> {
+  const { folder } = options
   const started = performance.now()
   try {
     await refuseToLose(folder)
-    const bytes = await writeFolder(folder, (aside) => fillFolder(aside, options))
-    return { bytes, seconds: (performance.now() - started) / 1000 }
+    const filled = await writeFolder(folder, (aside) => fillFolder(aside, options))
+    const { manifest, ...took } = filled
+    return { ...took, seconds: (performance.now() - started) / 1000, snapshot: { folder, manifest } }
   } catch (error) {
-    throw await saveError(error as NodeJS.ErrnoException, folder, neededBytes(params, options.rows))
+    const kept = (await stat(folder).catch(() => undefined)) !== undefined
+    throw await saveError(error as NodeJS.ErrnoException, folder, { kept, needed: neededBytes(options) })
   }
+}
+
+/** The same, for those who only want to know what it took. */
+export async function saveSnapshot(options: SaveOptions): Promise<Pick<Saved, 'bytes' | 'seconds'>> {
+  const { bytes, seconds } = await writeSnapshot(options)
+  return { bytes, seconds }
 }
 
 /** A checkpoint takes the place of its folder. */
@@ -121,13 +110,29 @@ export const isCheckpoint = (folder: string) => isReplaceable(folder, { format: 
 
 const OWN_FILES = /^(manifest\.json|dense\.bin|metrics\.bin|table-\d+\.part-\d+\.(signs|rows))$/
 
-async function fillFolder(
+interface Filled extends Pick<Saved, 'bytes' | 'workSeconds'> {
+  readonly manifest: Manifest
+}
+
+async function fillFolder(aside: string, options: SaveOptions): Promise<Filled> {
+  const { params, emit } = options
+  const { rows = (folder) => saveParts(folder, 0, params.tables.keys(), { params, emit }) } = options
+  const saving = rows(aside)
+  try {
+    return await fillWith(aside, saving, options)
+  } finally {
+    // Others write into the folder as well: it goes, or takes its place, when they are done.
+    await saving.catch(() => undefined)
+  }
+}
+
+async function fillWith(
   aside: string,
-  { params, rows = rowsOf(params), state, emit, lock, others }: SaveOptions,
-): Promise<number> {
-  const elsewhere = others?.(aside)
-  elsewhere?.catch(() => undefined) // thrown below, where it is waited for
-  const { layout, steps } = params.dense
+  saving: Promise<readonly SavedPart[]>,
+  { params, state, lock, base, dense = { bytes: params.dense.bytes(), steps: params.dense.steps } }: SaveOptions,
+): Promise<Filled> {
+  saving.catch(() => undefined) // thrown below, where it is waited for
+  const { layout } = params.dense
   const { optimizer } = params.handle.dense
   const files: Record<string, FileMark> = {}
   const put = async (name: string, data: Uint8Array) => {
@@ -136,18 +141,18 @@ async function fillFolder(
     return name
   }
   const { meter, ...rest } = state
-  const own: Manifest = {
+  const own: Omit<Manifest, 'tables' | 'files'> = {
     format: FORMAT,
     version: VERSION,
     savedAt: new Date().toISOString(),
     ...rest,
-    ...defined({ fence: lock?.fence }),
-    steps,
+    ...defined({ fence: lock?.fence, job: jobUid(processEnv()) }),
+    steps: dense.steps,
     meter: meter && { ...meterFields(meter), file: await put('metrics.bin', histogramBytes(meter)) },
     dense: {
-      file: await put('dense.bin', params.dense.bytes()),
+      file: await put('dense.bin', dense.bytes),
       floats: layout.floats,
-      states: layout.floats === 0 ? 0 : params.dense.bytes().length / (4 * layout.floats) - 1,
+      states: layout.floats === 0 ? 0 : dense.bytes.length / (4 * layout.floats) - 1,
       optimizer,
       entries: layout.entries.map(({ name, kind, shape, at }) => ({
         name,
@@ -157,67 +162,35 @@ async function fillFolder(
         at,
       })),
     },
-    tables: await inOrder(params.tables.keys(), (i) => saveTable(i, { aside, params, rows, files, emit, first: 0 })),
-    files,
   }
-  const text = Buffer.from(manifestText(withParts(own, (await elsewhere) ?? [])))
+  const parts = await saving
+  Object.assign(files, ...parts.map((part) => part.files))
+  const tables = params.tables.map(({ name }, table) => tableOf(params, table, parts, base?.parts[name]))
+  const manifest = { ...own, tables, files: { ...base?.files, ...files } }
+  const text = Buffer.from(manifestText(manifest))
   const file = await createFile(join(aside, MANIFEST))
   await file.write(text).finally(file.close)
   lock?.check() // the last moment at which a job that lost its folder can notice
-  return text.length + Object.values(files).reduce((sum, { bytes }) => sum + bytes, 0)
-}
-
-function withParts(own: Manifest, parts: readonly SavedPart[]): Manifest {
-  const tables = own.tables.map((table, t) => {
-    const all = [...table.parts, ...parts.filter((more) => more.table === t).map(({ part }) => part)]
-    return { ...table, rows: all.reduce((sum, { rows }) => sum + rows, 0), parts: all }
-  })
-  return { ...own, tables, files: Object.assign(own.files, ...parts.map(({ files }) => files)) }
-}
-
-interface SaveTableOptions {
-  readonly aside: string
-  readonly params: LocalParams
-  readonly rows: RowSource
-  readonly files: Record<string, FileMark>
-  readonly emit: EventSink
-  /** The number of the first part. */
-  readonly first: number
-}
-
-/** In each part signs are in one file, whole rows in the other, in the same order. */
-async function saveTable(index: number, options: SaveTableOptions): Promise<ManifestTable> {
-  const { aside, params, rows, files, emit, first } = options
-  const { name, dim, rowBytes, rule, accessor } = params.tables[index]!
-  const report = tableProgress(emit, 'save', name, rows.counts[index]!)
-  const parts: ManifestTable['parts'] = []
-  let count = 0
-  for (const blocks of rows.parts(index)) {
-    const names = ['signs', 'rows'].map((kind) => `table-${index}.part-${first + parts.length}.${kind}`)
-    const before = count
-    const paths = names.map((name) => join(aside, name))
-    const marks = await writeFiles(paths, async ([signsTo, valuesTo]) => {
-      for await (const { signs, rows: values } of blocks) {
-        await signsTo!.append(new Uint8Array(signs.buffer, signs.byteOffset, signs.byteLength))
-        await valuesTo!.append(values)
-        count += signs.length
-        report(count)
-      }
-    })
-    for (const [i, name] of names.entries()) files[name] = marks[i]!
-    parts.push({ rows: count - before, signs: names[0]!, values: names[1]! })
+  return {
+    manifest,
+    bytes: text.length + Object.values(files).reduce((sum, { bytes }) => sum + bytes, 0),
+    workSeconds: parts.reduce((sum, part) => sum + (part.workSeconds ?? 0), 0),
   }
+}
+
+function tableOf(
+  params: LocalParams,
+  table: number,
+  saved: readonly SavedPart[],
+  before: ManifestTable['parts'] = [],
+): ManifestTable {
+  const { name, dim, rowBytes, rule, accessor } = params.tables[table]!
   const { states, clocked } = rule
-  const { optimizer } = params.handle.tables[index]!
-  return { name, dim, dtype: 'float32', rows: count, rowBytes, states, clocked, optimizer, accessor, parts }
-}
-
-/** The rows that lie in `params`, in one part. */
-function rowsOf({ tables }: LocalParams): RowSource {
-  const scan = async function* (table: number) {
-    yield* tables[table]!.scan()
-  }
-  return { counts: tables.map(({ rowCount }) => rowCount), parts: (table) => [scan(table)] }
+  const { optimizer } = params.handle.tables[table]!
+  const own = saved.filter((part) => part.table === table)
+  const rows = own.reduce((sum, part) => sum + part.rows, 0)
+  const parts = [...before, ...own.map(({ part }) => part)]
+  return { name, dim, dtype: 'float32', rows, rowBytes, states, clocked, optimizer, accessor, parts }
 }
 
 function meterFields({ samples, batches, seconds, sums, histograms, groups = {} }: MeterState) {
@@ -233,27 +206,8 @@ function histogramBytes({ histograms, groups = {} }: MeterState): Uint8Array {
   )
 }
 
-async function inOrder<T, R>(items: Iterable<T>, run: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = []
-  for (const item of items) results.push(await run(item))
-  return results
-}
-
-function neededBytes(params: LocalParams, { counts } = rowsOf(params)): number {
+function neededBytes({ params, rowCounts }: SaveOptions): number {
   const { dense, tables } = params
-  return tables.reduce((sum, { rowBytes }, i) => sum + counts[i]! * (8 + rowBytes), dense.bytes().length)
-}
-
-async function saveError(error: NodeJS.ErrnoException, folder: string, needed: number): Promise<Error> {
-  if (error.code === 'ENOSPC' || error.code === 'EDQUOT') {
-    const kept = await stat(folder).catch(() => undefined)
-    const space = await statfs(join(folder, '..')).catch(() => undefined)
-    return diskFull(error, folder, {
-      needed,
-      free: space && space.bavail * space.bsize,
-      kept: kept !== undefined,
-    })
-  }
-  // A server that is gone while its rows are gathered is not the folder's fault.
-  return error.code === undefined || isUserError(error) ? error : cannotWrite(error, folder)
+  const bytes = tables.map(({ rowBytes, rowCount }, i) => (rowCounts?.[i] ?? rowCount) * (8 + rowBytes))
+  return bytes.reduce((sum, each) => sum + each, dense.bytes().length)
 }

@@ -140,12 +140,7 @@ describe('a checkpoint', () => {
 
   test('does not blame its folder for rows that do not come', async () => {
     const gone = new UserError('server[1] is gone', { code: 'NET_PEER_LOST' })
-    const rows = {
-      counts: [1, 0],
-      parts: () => {
-        throw gone
-      },
-    }
+    const rows = () => Promise.reject(gone)
     const folder = freshFolder()
     await expect(saveSnapshot({ folder, params: emptyParams(), rows, state: STATE, emit })).rejects.toBe(gone)
     await expect(stat(folder)).rejects.toThrow('ENOENT')

@@ -1,8 +1,27 @@
 /** @file One segment of a table as one thread sees it: the kernel, and this thread's scratch in the segment's memory. */
-import { type KernelMemory, type RowLayout, rowBytes, type SegmentKernel } from '../../base/kernel/index.ts'
+import {
+  EVICTION_GRADES,
+  type KernelMemory,
+  type RowLayout,
+  rowBytes,
+  type SegmentKernel,
+} from '../../base/kernel/index.ts'
 import { UserError } from '../../base/util/index.ts'
 
 export const SCAN_ROWS = 4096 // a page has at most 256, so a scan always moves on
+
+/** Mode of a scan: rows that changed since that was last forgotten. */
+export const CHANGED = -2
+
+/** Which rows may go, and which of them first: see assembly/segment-tier.ts. */
+export interface EvictionRule {
+  readonly kind: number
+  readonly now: number
+  readonly oldest: number
+}
+
+const PAUSE = new Int32Array(new SharedArrayBuffer(4))
+const MOST_PAUSES = 100_000
 
 /** A segment's kernel and this thread's scratch in its memory. */
 export class SegmentView {
@@ -14,6 +33,8 @@ export class SegmentView {
   #capacity = 0
   /** Room for SCAN_ROWS whole rows, made when first needed. */
   #whole: { signsAt: number; rowsAt: number; nextAt: number } | undefined
+  /** Room for a flag a row, and for counts by grade. */
+  #marks: { flagsAt: number; countsAt: number } | undefined
   /** By address list, beside the first. */
   readonly #addresses: { readonly at: number; readonly capacity: number }[] = []
   signsAt = 0
@@ -70,15 +91,10 @@ export class SegmentView {
   *scan(table: string, mode: number = -1) {
     const { signsAt, rowsAt, nextAt } = this.#wholeRows(table)
     const next = new DataView(this.#memory.buffer, nextAt, 4)
-    for (let entry = 0; entry !== 0xffffffff; entry = next.getUint32(0, true)) {
+    for (let entry = 0; entry !== 0xffffffff; ) {
       const n = this.kernel.scan(entry, SCAN_ROWS, signsAt, rowsAt, nextAt, mode)
-      const { buffer } = this.#memory
-      if (n > 0)
-        yield {
-          signs: new BigUint64Array(buffer, signsAt, n),
-          rows: new Uint8Array(buffer, rowsAt, n * this.#rowBytes),
-          rowBytes: this.#rowBytes,
-        }
+      entry = next.getUint32(0, true) // at once: others may scan before this goes on
+      if (n > 0) yield this.#views(signsAt, rowsAt, n)
     }
   }
 
@@ -128,6 +144,81 @@ export class SegmentView {
     }
   }
 
+  /** Notes that at most SCAN_ROWS signs are wanted; returns those that have no row, as a view that the next call changes. */
+  touch(signs: BigUint64Array, tick: number, table: string): BigUint64Array {
+    const { signsAt } = this.#wholeRows(table)
+    new BigUint64Array(this.#memory.buffer, signsAt, signs.length).set(signs)
+    return new BigUint64Array(this.#memory.buffer, signsAt, this.kernel.touch(signsAt, signs.length, tick))
+  }
+
+  /** Adds the rows that may go to `counts`, by grade. */
+  weigh({ kind, now, oldest }: EvictionRule, counts: Uint32Array, table: string): void {
+    const { countsAt } = this.#markRoom(table)
+    const own = new Uint32Array(this.#memory.buffer, countsAt, EVICTION_GRADES)
+    own.fill(0)
+    this.kernel.weigh(kind, now, oldest, countsAt)
+    for (let i = 0; i < EVICTION_GRADES; i++) counts[i]! += own[i]!
+  }
+
+  /** Takes out the rows up to a grade, block by block, as views that are valid until the next. */
+  *evict({ kind, now, oldest }: EvictionRule, cutoff: number, table: string) {
+    const { signsAt, rowsAt, nextAt } = this.#wholeRows(table)
+    const next = new DataView(this.#memory.buffer, nextAt, 4)
+    for (let entry = 0, pauses = 0; entry !== 0xffffffff; ) {
+      const n = this.kernel.evict(kind, now, oldest, cutoff, entry, SCAN_ROWS, signsAt, rowsAt, nextAt)
+      const reached = next.getUint32(0, true)
+      if (n > 0) yield this.#views(signsAt, rowsAt, n)
+      // Pages that were replaced are still being read: whoever reads them may wait for its turn on this processor.
+      if (reached === entry && ++pauses > MOST_PAUSES) throw tableFull(table, this.kernel.rowCount())
+      if (reached === entry) Atomics.wait(PAUSE, 0, 0, 0.2)
+      entry = reached
+    }
+  }
+
+  /** Marks in `flags` those of at most SCAN_ROWS signs that have a row in this segment. */
+  present(signs: BigUint64Array, segmentBits: number, segment: number, flags: Uint8Array, table: string): void {
+    const { signsAt } = this.#wholeRows(table)
+    new BigUint64Array(this.#memory.buffer, signsAt, signs.length).set(signs)
+    const own = this.#flags(signs.length, table)
+    this.kernel.present(signsAt, signs.length, segmentBits, segment, own.byteOffset)
+    for (let i = 0; i < signs.length; i++) flags[i]! |= own[i]!
+  }
+
+  /** Lets the kernel work on at most SCAN_ROWS rows that are not in the segment; returns the flags it set. */
+  outside(rows: Uint8Array, table: string, work: (rowsAt: number, n: number, flagsAt: number) => void): Uint8Array {
+    const { rowsAt } = this.#wholeRows(table)
+    const n = rows.length / this.#rowBytes
+    const here = new Uint8Array(this.#memory.buffer, rowsAt, rows.length)
+    here.set(rows)
+    const flags = this.#flags(n, table)
+    work(rowsAt, n, flags.byteOffset)
+    rows.set(here)
+    return flags
+  }
+
+  #flags(n: number, table: string): Uint8Array {
+    const flags = new Uint8Array(this.#memory.buffer, this.#markRoom(table).flagsAt, n)
+    flags.fill(0)
+    return flags
+  }
+
+  #views(signsAt: number, rowsAt: number, n: number) {
+    const { buffer } = this.#memory
+    return {
+      signs: new BigUint64Array(buffer, signsAt, n),
+      rows: new Uint8Array(buffer, rowsAt, n * this.#rowBytes),
+      rowBytes: this.#rowBytes,
+    }
+  }
+
+  #markRoom(table: string) {
+    this.#marks ??= {
+      flagsAt: this.#reserve(SCAN_ROWS, table),
+      countsAt: this.#reserve(4 * EVICTION_GRADES, table),
+    }
+    return this.#marks
+  }
+
   #wholeRows(table: string) {
     this.#whole ??= {
       signsAt: this.#reserve(SCAN_ROWS * 8, table),
@@ -144,7 +235,8 @@ export class SegmentView {
   }
 }
 
-function roomFor(signs: number): number {
+/** Rounded up, so that there is room for some more the next time. */
+export function roomFor(signs: number): number {
   return 2 ** Math.ceil(Math.log2(Math.max(signs, 1024)))
 }
 

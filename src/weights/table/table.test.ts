@@ -40,6 +40,45 @@ describe('SparseTable', () => {
     expect(weightsOf(first, 1n)).not.toEqual(weightsOf(first, 2n))
   })
 
+  it('is looked through by two at a time', () => {
+    const table = new SparseTable(createTable(options()), 0)
+    const signs = Array.from({ length: 20_000 }, (_, i) => BigInt(i) * 977n)
+    table.lookup(group(signs, 1), new Float32Array(signs.length * DIM), true)
+    const seen: bigint[] = []
+    for (const block of table.scan()) {
+      seen.push(...block.signs)
+      for (const _ of table.scan()); // as one does that inspects a table while it is saved
+    }
+    expect(seen.sort((a, b) => (a < b ? -1 : 1))).toEqual(signs)
+  })
+
+  it('knows which rows were made, updated or loaded since it was last asked', () => {
+    const table = new SparseTable(createTable(options({ segments: 2 })), 0)
+    const changed = () => [...table.changed()].flatMap(({ signs }) => [...signs]).sort((a, b) => (a < b ? -1 : 1))
+    const signs = Array.from({ length: 300 }, (_, i) => BigInt(i) * 977n)
+    const look = (some: readonly bigint[], insert: boolean) =>
+      table.lookup(group(some, 2), new Float32Array(some.length * DIM), insert)
+    look(signs, true)
+    expect(changed()).toEqual(signs)
+    table.forgetChanges()
+    look(signs, true) // reads alone
+    expect(changed()).toEqual([])
+    const some = signs.slice(40, 43)
+    look(some, true)
+    table.update(group(some, 2), new Float32Array(3 * DIM).fill(1), stepFactors(optimizer.sgd(), 1))
+    // Rows shorter than 32 bytes share a mark with a neighbour.
+    expect(changed()).toEqual(expect.arrayContaining(some))
+    expect(changed().length).toBeLessThanOrEqual(3 * 3)
+    table.forgetChanges()
+    table.load(BigUint64Array.of(5n), new Uint8Array(table.rowBytes))
+    expect(changed()).toContain(5n)
+    expect(table.isChangedWholly).toBe(false)
+    table.clear()
+    expect(table.isChangedWholly).toBe(true)
+    table.forgetChanges()
+    expect([table.isChangedWholly, changed()]).toEqual([false, []])
+  })
+
   it('computes initial weights as the plain formula does', () => {
     const table = new SparseTable(createTable(options()), 0)
     const base = mix64(99n ^ deriveSeed(7, 'table:emb'))

@@ -12,7 +12,8 @@ import {
 } from '../../base/kernel/index.ts'
 import { deriveSeed } from '../../base/util/index.ts'
 import { kernelRule, type OptimizerSpec, type StepFactors } from '../optim/index.ts'
-import { SCAN_ROWS, SegmentView, tableFull } from './segment-view.ts'
+import { RowTier, type TierOptions } from './row-tier.ts'
+import { CHANGED, SCAN_ROWS, SegmentView, tableFull } from './segment-view.ts'
 
 export interface TableOptions {
   readonly name: string
@@ -23,6 +24,8 @@ export interface TableOptions {
   readonly seed: number
   /** Rows with show and click, whose rules these are; `init` and `optimizer` do not matter then. */
   readonly accessor?: AccessorConfig | undefined
+  /** Rows remember what servers hold of them; so much is left of each run of state that is exchanged by an update. @default they do not */
+  readonly copied?: readonly number[] | undefined
   /** How many segments, a power of two; each holds up to 4 GiB. @default 4 */
   readonly segments?: number | undefined
 }
@@ -40,9 +43,15 @@ export const DEFAULT_SEGMENTS = 4
 
 /** A new, empty table. */
 export function createTable(options: TableOptions): TableHandle {
-  const { name, dim, init, optimizer, seed, accessor, segments = DEFAULT_SEGMENTS } = options
+  const { name, dim, init, optimizer, seed, accessor, copied, segments = DEFAULT_SEGMENTS } = options
   if (!Number.isInteger(Math.log2(segments))) throw new Error(`internal: ${segments} segments are not a power of two`)
-  const own = { dim, rule: kernelRule(optimizer), seed: deriveSeed(seed, `table:${name}`), init }
+  const own = {
+    dim,
+    rule: kernelRule(optimizer),
+    seed: deriveSeed(seed, `table:${name}`),
+    init,
+    ...(copied && { exchange: { decays: copied, copied: true } }),
+  }
   // A sign without a row is zeros where there is an accessor.
   const zeros = { init: { kind: 'constant', value: 0 }, rule: { ...own.rule, clocked: false } } as const
   const layout: RowLayout = accessor ? { ...own, ...zeros, accessor } : own
@@ -94,6 +103,8 @@ export class SparseTable {
   readonly #layout: RowLayout
   /** The segment that took the last rows loaded. */
   #loading = 0
+  /** Rows beyond a memory limit, where this thread keeps them. */
+  #tier: RowTier | undefined
 
   constructor(handle: TableHandle, thread: number) {
     if (thread >= MAX_THREADS) throw new Error(`internal: thread ${thread} of at most ${MAX_THREADS}`)
@@ -106,6 +117,17 @@ export class SparseTable {
     this.#segments = kernels.map((kernel, i) => new SegmentView(kernel, handle.memories[i]!, handle.layout))
   }
 
+  /** From now on this thread keeps the table within a memory limit; it alone brings rows in and takes them out. */
+  openTier(options: TierOptions): RowTier {
+    const { name, segmentBits } = this
+    this.#tier = new RowTier({ name, segmentBits, segments: this.#segments, layout: this.#layout }, options)
+    return this.#tier
+  }
+
+  get tier(): RowTier | undefined {
+    return this.#tier
+  }
+
   /** Copies the weights of `distinct` to `rows` ([distinct, dim]), if given; absent rows are created if `insert`, else only imagined. */
   lookup(
     distinct: DistinctSigns,
@@ -114,6 +136,7 @@ export class SparseTable {
     factors?: StepFactors,
     addressList = 0,
   ): void {
+    this.#tier?.ensure(distinct)
     let first = 0
     for (const [s, segment] of this.#segments.entries()) {
       const n = distinct.lengths[s]!
@@ -155,6 +178,7 @@ export class SparseTable {
 
   /** What an accessor's rows do with a batch: signs are counted, rows made where the entry policy admits them, rules applied. */
   push(distinct: DistinctSigns, { gradients, showClick, samples, step }: AccessorPush): void {
+    this.#tier?.ensure(distinct)
     let first = 0
     for (const [s, segment] of this.#segments.entries()) {
       const n = distinct.lengths[s]!
@@ -173,21 +197,25 @@ export class SparseTable {
   /** A day has passed: show and click fade, an accessor's rows that are worth too little go. Returns how many. No thread may work meanwhile. */
   shrink(): number {
     if (!this.accessor) return 0
-    return this.#segments.reduce((sum, { kernel }) => sum + (kernel.shrink() >>> 0), 0)
+    // The disk first: what memory has by now must not come back from there.
+    const cold = this.#tier?.shrink() ?? 0
+    return this.#segments.reduce((sum, { kernel }) => sum + (kernel.shrink() >>> 0), cold)
   }
 
   /** After a save of `mode`: the deltas it wrote start anew, or its day is over. No thread may work meanwhile. */
   settle(mode: SaveMode): void {
-    if (this.accessor) for (const { kernel } of this.#segments) kernel.settle(mode)
+    if (!this.accessor) return
+    this.#tier?.settle(mode)
+    for (const { kernel } of this.#segments) kernel.settle(mode)
   }
 
   get rowCount(): number {
-    return this.#segments.reduce((sum, { kernel }) => sum + kernel.rowCount(), 0)
+    return this.#segments.reduce((sum, { kernel }) => sum + kernel.rowCount(), this.#tier?.rows ?? 0)
   }
 
   /** Bytes of index, rows and scratch in use. */
   get usedBytes(): number {
-    return this.#segments.reduce((sum, { kernel }) => sum + kernel.usedBytes(), 0)
+    return this.#tier?.memoryBytes ?? this.#segments.reduce((sum, { kernel }) => sum + kernel.usedBytes(), 0)
   }
 
   /** Bytes of a row: weight, optimizer state and, where the optimizer asks for it, the step of its last update. */
@@ -199,11 +227,15 @@ export class SparseTable {
     return this.#layout.rule
   }
 
-  /** Stores whole rows as scan() gives them, over those of the same sign. Rows saved segment by segment load fastest. */
-  load(signs: BigUint64Array, rows: Uint8Array): void {
-    for (let first = 0; first < signs.length; first += SCAN_ROWS) {
-      const last = Math.min(signs.length, first + SCAN_ROWS)
-      this.#loadSome(signs.subarray(first, last), rows.subarray(first * this.rowBytes, last * this.rowBytes))
+  /**
+   * Stores whole rows as scan() gives them, over those of the same sign. Rows saved segment by segment load fastest; where the table surely
+   * has none of them (`areNew`), a disk below it is not asked.
+   */
+  load(signs: BigUint64Array, rows: Uint8Array, areNew = false): void {
+    const block = this.#tier?.blockRows ?? SCAN_ROWS
+    for (let first = 0; first < signs.length; first += block) {
+      const last = Math.min(signs.length, first + block)
+      this.#loadSome(signs.subarray(first, last), rows.subarray(first * this.rowBytes, last * this.rowBytes), areNew)
     }
   }
 
@@ -241,16 +273,20 @@ export class SparseTable {
 
   /** Forgets every row, and keeps the memory for others. No thread may work meanwhile. */
   clear(): void {
+    this.#tier?.clear()
     for (const { kernel } of this.#segments) kernel.clear()
   }
 
   /** Each segment takes its own from all, beginning with the one that took the last; mostly that one takes them all. */
-  #loadSome(signs: BigUint64Array, rows: Uint8Array): void {
+  #loadSome(signs: BigUint64Array, rows: Uint8Array, areNew: boolean): void {
+    const n = areNew ? (this.#tier?.store(signs, rows) ?? signs.length) : signs.length
+    if (!areNew) this.#tier?.expect(signs)
     const count = this.#segments.length
-    let left = signs.length
+    let left = n
     for (let turn = 0; turn < count && left > 0; turn++) {
       const s = (this.#loading + turn) % count
-      const taken = this.#segments[s]!.write(signs, rows, this.segmentBits, s, this.name)
+      const some = [signs.subarray(0, n), rows.subarray(0, n * this.rowBytes)] as const
+      const taken = this.#segments[s]!.write(...some, this.segmentBits, s, this.name)
       if (taken < 0) throw tableFull(this.name, this.rowCount)
       left -= taken
       if (left === 0) this.#loading = s
@@ -264,6 +300,23 @@ export class SparseTable {
   *scan(
     mode?: SaveMode,
   ): Generator<{ readonly signs: BigUint64Array; readonly rows: Uint8Array; readonly rowBytes: number }> {
-    for (const segment of this.#segments) yield* segment.scan(this.name, this.accessor ? mode : undefined)
+    const own = this.accessor ? mode : undefined
+    for (const segment of this.#segments) yield* segment.scan(this.name, own)
+    if (this.#tier) yield* this.#tier.scan(own)
+  }
+
+  /** The same of rows that were made, updated or loaded since `forgetChanges`; a few others may be among them. */
+  *changed(): ReturnType<SparseTable['scan']> {
+    for (const segment of this.#segments) yield* segment.scan(this.name, CHANGED)
+  }
+
+  /** Rows have gone since then, or all of them changed: what is told by `changed` does not tell that. */
+  get isChangedWholly(): boolean {
+    return this.#tier !== undefined || this.#segments.some(({ kernel }) => kernel.allMarked())
+  }
+
+  /** What has changed so far is kept elsewhere. No thread may work meanwhile. */
+  forgetChanges(): void {
+    for (const { kernel } of this.#segments) kernel.unmark()
   }
 }

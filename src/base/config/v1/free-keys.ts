@@ -50,7 +50,7 @@ export function freeKeyNotices(user: UserConfigV1): string[] {
 function mistypedIn(item: Readonly<Record<string, unknown>>, path: Path, schema: z.ZodType, source: ConfigSource) {
   const known = keysOf(schema)
   return unknown(item, schema).flatMap((key) => {
-    const meant = known.find((name) => !(name in item) && editDistance(key, name) <= Math.min(2, name.length / 4))
+    const meant = known.find((name) => !(name in item) && isMistyped(key, name))
     if (meant === undefined) return []
     const target = [...path, meant]
     const problem: ConfigProblem = {
@@ -63,6 +63,11 @@ function mistypedIn(item: Readonly<Record<string, unknown>>, path: Path, schema:
     }
     return [{ problem, meant: target }]
   })
+}
+
+function isMistyped(key: string, name: string): boolean {
+  const most = Math.min(2, name.length / 4)
+  return Math.abs(key.length - name.length) <= most && editDistance(key, name) <= most
 }
 
 const unknown = (item: Readonly<Record<string, unknown>>, schema: z.ZodType) =>

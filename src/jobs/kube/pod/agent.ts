@@ -6,6 +6,7 @@ import type { Event } from '../../../base/event/index.ts'
 import { readLogs, runNode } from '../../agent/index.ts'
 import type { Job, JobData } from '../../submit/index.ts'
 import type { KubeClient } from '../client.ts'
+import { keptFolder, ownerUid } from './job-uid.ts'
 import { patient } from './peers.ts'
 import { podPlacement, readRenderedPod } from './rendered-pod.ts'
 import { terminationMessage, writeTermination } from './termination.ts'
@@ -35,6 +36,7 @@ export async function runAgent(options: AgentOptions): Promise<number | undefine
   const client = patient(await options.connect(pod.namespace), { say, signal })
   const placement = await podPlacement(pod, { client, say, signal })
   const { role, rank } = placement.own[0]!
+  const kept = keptFolder(await ownerUid(client, pod.name), keptAt(job.data, places))
   // Files of trainer 0 are the job's; the others' lie in a folder for each.
   const node = role === 'worker' ? rank : pod.trainers + rank
   const printed = new LastLines()
@@ -59,11 +61,12 @@ export async function runAgent(options: AgentOptions): Promise<number | undefine
     emit,
     signal,
     placement: async () => placement,
-    env: { ...env, HOME: places.home, TMPDIR: places.tmp },
+    env: { ...env, ...kept.env, HOME: places.home, TMPDIR: places.tmp },
   }).finally(() => {
     over = true
   })
   await printing
+  if (code === 0 && node === 0) kept.finish()
   const message = terminationMessage(code ?? 0, printed.lines)
   if (message !== undefined) writeTermination(message)
   return code
@@ -98,6 +101,10 @@ function outputOf({ fileSystem, output }: JobData, afs: string): JobData {
   if (output === undefined) return {}
   return existsSync(afs) ? { fileSystem: `file://${afs}`, output } : { fileSystem, output }
 }
+
+/** The output of the job where it lies on the volume, which outlives pods. */
+const keptAt = ({ output }: JobData, { afs }: Places) =>
+  output !== undefined && existsSync(afs) ? join(afs, output) : undefined
 
 /** ./afs, and ./train_data and ./test_data as folders of it, or the whole where it has none of that name. */
 function linkData({ job, afs }: Places): void {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { KubeError } from '../errors.ts'
 import { refuseRestart } from './restarted.ts'
+import { makesCuts } from './start-fluid.ts'
 
 const BEGUN = Date.parse('2026-01-01T00:00:10Z')
 const pod = (restartCount: number, startedAt: string) => ({
@@ -25,7 +26,7 @@ const pod = (restartCount: number, startedAt: string) => ({
 /** Pods as looks at the API find them, one after the other; what was created. */
 function started(
   looks: readonly object[],
-  { others = [] as readonly object[], podCount = 1, end = new AbortController() } = {},
+  { others = [] as readonly object[], podCount = 1, end = new AbortController(), goesOn = false } = {},
 ) {
   const created: Record<string, unknown>[] = []
   const left = [...looks]
@@ -36,7 +37,7 @@ function started(
   }
   const refused = refuseRestart({
     ...{ client: { list, create }, podName: 'ctr-pserver-0', begunAt: BEGUN, say: () => undefined, signal: end.signal },
-    ...{ pods: async () => [pod(1, ''), ...others] as never, podCount },
+    ...{ pods: async () => [pod(1, ''), ...others] as never, podCount, goesOn },
   })
   return { refused, created }
 }
@@ -97,4 +98,23 @@ test('of all pods that were started again one aborts the job', async () => {
   for (const end of ends)
     expect(String((end as PromiseRejectedResult).reason)).toContain('The job ctr is being aborted.')
   expect(created).toEqual(['Event', 'Command'])
+})
+
+test('training that makes cuts goes on when a program was killed, and is aborted when one failed by itself', async () => {
+  const killed = structuredClone(pod(1, ''))
+  Object.assign(killed.status.containerStatuses[0]!.lastState.terminated, { exitCode: 137 })
+  const life = [pod(1, '2026-01-01T00:00:10Z')]
+  const goesOn = started(life, { others: [killed], podCount: 2, goesOn: true })
+  await goesOn.refused
+  expect(goesOn.created).toEqual([])
+  const failed = started(life, { others: [pod(1, '')], podCount: 2, goesOn: true })
+  await expect(failed.refused).rejects.toThrow('The job ctr is being aborted.')
+})
+
+test.each([
+  ['cd workspace && oarfish train -m config.yaml', true],
+  ['oarfish tool static_ps_trainer -m config.yaml', true],
+  ['oarfish exec train.ts', false],
+])('%s makes cuts: %s', (line, expected) => {
+  expect(makesCuts(line)).toBe(expected)
 })

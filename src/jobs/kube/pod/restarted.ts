@@ -18,6 +18,8 @@ export interface RestartOptions {
   readonly begunAt: number
   readonly say: (line: string) => void
   readonly signal: AbortSignal
+  /** The program goes on from what the job has saved, as do the others, which end when one is gone. @default false */
+  readonly goesOn?: boolean
 }
 
 const LOOK_MS = 300
@@ -30,6 +32,12 @@ export async function refuseRestart(options: RestartOptions): Promise<void> {
   const restarts = ownContainer(pod)?.restartCount ?? 0
   if (restarts === 0) return
   const all = await wholeJob(options)
+  if (options.goesOn && all && canGoOn(restarts, firstEnded(all) ?? pod)) {
+    options.say(
+      `This program was started again in its pod (restart ${restarts}), as those of the other pods are: the job goes on.`,
+    )
+    return
+  }
   const aborted = all ? await abortJob(pod, all, options) : STARTS_ANEW
   const message =
     `This program was started again in its pod (restart ${restarts} of ${options.podName}); ` +
@@ -39,6 +47,12 @@ export async function refuseRestart(options: RestartOptions): Promise<void> {
     hint: `The reason is in: kubectl logs --previous ${options.podName}\nWith restartPolicy: Never such a pod fails, and the policy PodFailed -> RestartJob starts the whole job anew.`,
   })
 }
+
+const MOST_RESTARTS = 10
+const SIGNALS = 128
+
+/** Killed, it would not end there again; what ended by itself would. */
+const canGoOn = (restarts: number, first: V1Pod) => restarts <= MOST_RESTARTS && (endOf(first)?.exitCode ?? 0) > SIGNALS
 
 const STARTS_ANEW = 'Pods of the job are gone: Volcano starts it anew, where its policies say so.'
 const WHOLE_MS = 30_000

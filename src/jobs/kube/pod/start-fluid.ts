@@ -7,6 +7,7 @@ import type { KubeClient } from '../client.ts'
 import { RESOURCES } from '../paths.ts'
 import type { PodContext } from './agent.ts'
 import { type FluidPod, fluidEnv, type Peer, readFluidPod } from './fluid-env.ts'
+import { keptFolder, ownerUid } from './job-uid.ts'
 import { patient, waitForPods } from './peers.ts'
 import { refuseRestart } from './restarted.ts'
 import { runEntry } from './run-entry.ts'
@@ -28,7 +29,9 @@ export async function startFluid(options: StartFluidOptions): Promise<number> {
   const client = patient(await options.connect(pod.namespace), options)
   const pods = () => podsOf(pod, client)
   const podCount = pod.servers + pod.trainers
-  await refuseRestart({ client, podName: pod.name, pods, podCount, begunAt: options.begunAt, say, signal })
+  const line = translateLine(pod.entry, existsSync)
+  const restart = { client, podName: pod.name, pods, podCount, begunAt: options.begunAt, say, signal }
+  await refuseRestart({ ...restart, goesOn: makesCuts(line) })
   const wait = { client, say, signal }
   const selector = `paddle-job-pserver=${pod.job}`
   const servers = pod.role === 'WORKER' ? [] : await waitForPods({ ...wait, selector, count: pod.servers })
@@ -38,8 +41,8 @@ export async function startFluid(options: StartFluidOptions): Promise<number> {
     say(BEYOND_THRESHOLD)
     return 0
   }
-  const programEnv = fluidEnv(env, pod, servers.map(peerOf), trainers.map(peerOf))
-  const line = translateLine(pod.entry, existsSync)
+  const { env: own } = keptFolder(await ownerUid(client, pod.name), undefined)
+  const programEnv = { ...fluidEnv(env, pod, servers.map(peerOf), trainers.map(peerOf)), ...own }
   if (Number(env['GLOG_v'] ?? 0) > 0)
     for (const name of changed(env, programEnv)) say(`export ${name}=${programEnv[name]}`)
   say(`${pod.role} ${programEnv['PADDLE_PSERVER_ID'] ?? programEnv['PADDLE_TRAINER_ID']} of ${pod.job}: ${line}`)
@@ -48,6 +51,9 @@ export async function startFluid(options: StartFluidOptions): Promise<number> {
   if (message !== undefined) writeTermination(message)
   return code
 }
+
+/** Training that saves itself inside epochs and goes on from there: a program of a user's own does not. */
+export const makesCuts = (line: string): boolean => /\boarfish (train|tool (static_|static_ps_)?trainer)\b/.test(line)
 
 async function podsOf({ job }: FluidPod, client: Pick<KubeClient, 'list'>): Promise<readonly V1Pod[]> {
   const selectors = [`paddle-job-pserver=${job}`, `paddle-job=${job}`]

@@ -1,5 +1,6 @@
 /** @file A connection to every other rank: this rank connects to lower ones, higher ones connect to it. Names those that are missing or gone. */
 import { performance } from 'node:perf_hooks'
+import { processEnv, startTimeoutOf } from '../../../base/env/index.ts'
 import {
   agreedSilence,
   type Connection,
@@ -42,15 +43,15 @@ interface Reached {
   readonly greeting: PeerIdentity
 }
 
-const START_TIMEOUT_MS = 5 * 60 * 1000
 const NOTICE_AFTER_MS = 5000
 const ACKNOWLEDGE_MS = 60 * 1000
 /** Sent by the rank that connected, once it listens: what came with the answer to its hello would be lost. */
 const READY = [new Uint8Array(0)]
 
 export async function openMesh(plan: RingPlan, events: MeshEvents): Promise<Mesh> {
-  const { rank, endpoints, startTimeoutMs = START_TIMEOUT_MS } = plan
-  const agreement = { 'list of ranks': endpoints.join(',') }
+  const { rank, endpoints, startTimeoutMs = startTimeoutOf(processEnv()) } = plan
+  const { membership } = plan
+  const agreement = { 'list of ranks': endpoints.join(','), ...(membership ? { membership } : {}) }
   const identity: Identity = { ...plan.identity, role: 'worker', rank, agreement }
   const peers = new Map<number, Peer>()
   const arrivals = new Arrivals(plan)

@@ -1,5 +1,5 @@
 /** @file Parameters of hybrid training: rows on servers, each rank at its own pace; dense weights in every rank, stepped together. */
-import type { BatchParams, Params } from '../../../weights/params/index.ts'
+import { type BatchParams, denseOf, type Params, rowsOf } from '../../../weights/params/index.ts'
 import type { RemoteParamsHandle } from '../../ps/index.ts'
 import type { ParallelHandle, ParallelParams } from './parallel-params.ts'
 
@@ -51,14 +51,4 @@ export class HybridParams implements Params {
   async flush(): Promise<void> {
     await this.#options.rows.flush()
   }
-}
-
-const NONE = new Float32Array(0)
-
-function rowsOf({ dense: _, ...share }: BatchParams): BatchParams {
-  return { ...share, weights: NONE, gradients: NONE }
-}
-
-function denseOf(share: BatchParams): BatchParams {
-  return { ...share, tables: [] }
 }

@@ -1,0 +1,49 @@
+// Which rows have changed since somebody last asked: a byte for every 32 bytes of memory that may hold rows, so that marking
+// one is a store without a lock. Two short rows may share a byte, and then count as changed together.
+import { allocate, MARKS, WHOLLY } from "./segment-memory";
+
+const REGION_BITS: u32 = 20;  // the bytes of each MiB lie together, made with its first rows
+const REGIONS: usize = 4096;
+const GRAIN_BITS: u32 = 5;
+const REGION_MARKS: u32 = 1 << (REGION_BITS - GRAIN_BITS);
+
+/** Makes room for the marks of rows in [at, at + size). Only under the lock; false when the segment is full. */
+export function makeMarks(at: u64, size: u64): bool {
+  for (let region = <usize>(at >> REGION_BITS); region <= <usize>((at + size - 1) >> REGION_BITS); region++) {
+    if (load<u32>(MARKS + (region << 2))) continue;
+    let marks = allocate(REGION_MARKS);
+    if (!marks) return false;
+    store<u32>(MARKS + (region << 2), <u32>marks);
+  }
+  return true;
+}
+
+@inline function markOf(row: usize): usize {
+  return <usize>load<u32>(MARKS + ((row >> REGION_BITS) << 2)) + ((row & ((1 << REGION_BITS) - 1)) >> GRAIN_BITS);
+}
+
+/** After the row has changed: one who clears the mark first and then reads the row misses nothing. */
+@inline export function mark(row: usize): void { store<u8>(markOf(row), 1); }
+
+@inline export function isMarked(row: usize): bool { return load<u8>(markOf(row)) != 0; }
+
+export function markRows(addresses: usize, n: u32): void {
+  for (let i: usize = 0; i < n; i++) {
+    let row = <usize>load<u32>(addresses + (i << 2));
+    if (row) mark(row);
+  }
+}
+
+/** Every row may have changed, or be gone. */
+export function markAll(): void { atomic.store<u32>(WHOLLY, 1); }
+
+export function allMarked(): bool { return atomic.load<u32>(WHOLLY) != 0; }
+
+/** What changed so far is known. No other thread may work meanwhile. */
+export function unmark(): void {
+  for (let region: usize = 0; region < REGIONS; region++) {
+    let marks = <usize>load<u32>(MARKS + (region << 2));
+    if (marks) memory.fill(marks, 0, REGION_MARKS);
+  }
+  atomic.store<u32>(WHOLLY, 0);
+}

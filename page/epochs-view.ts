@@ -1,0 +1,132 @@
+/** @file What every epoch measured and left behind, and its slices and reports. */
+import type { EpochRow, RunDetail, SlotsImportance } from '../src/jobs/dashboard/api.ts'
+import { h } from './dom.ts'
+import { bytes, duration, metric, number } from './text.ts'
+import { t } from './words.ts'
+
+export function epochsView({ epochs, importance }: RunDetail): HTMLElement {
+  if (epochs.length === 0) return h('p', { class: 'muted' }, t('noCurves'))
+  const names = (of: (row: EpochRow) => object | undefined) => [
+    ...new Set(epochs.flatMap((row) => Object.keys(of(row) ?? {}))),
+  ]
+  const [train, test] = [names((row) => row.train), names((row) => row.test)]
+  const head = (text: string, isNumber = true) => h('th', { scope: 'col', class: isNumber ? 'number' : '' }, text)
+  const row = (own: EpochRow) =>
+    h(
+      'tr',
+      { class: own.isBest ? 'differs' : '' },
+      h('th', { scope: 'row' }, String(own.epoch), own.isBest ? h('span', { class: 'tag' }, t('best')) : undefined),
+      ...train.map((name) => h('td', { class: 'number' }, metric(own.train?.[name]))),
+      ...test.map((name) => h('td', { class: 'number' }, metric(own.test?.[name]))),
+      h('td', { class: 'number' }, own.seconds === undefined ? '' : duration(own.seconds * 1000)),
+      h('td', {}, own.saved ?? ''),
+      h('td', { class: 'number' }, bytes(own.bytes)),
+    )
+  const table = h(
+    'table',
+    {},
+    h(
+      'thead',
+      {},
+      h(
+        'tr',
+        {},
+        head(t('epoch'), false),
+        ...train.map((name) => head(name)),
+        ...test.map((name) => head(t('test', { name }))),
+        head(t('duration')),
+        head(t('saved'), false),
+        head(t('size')),
+      ),
+    ),
+    h('tbody', {}, ...epochs.map(row)),
+  )
+  const last = epochs.findLast(({ slices, reports }) => slices || reports)
+  return h(
+    'div',
+    { class: 'stack' },
+    h('section', { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('epochs') }, table),
+    importance && importanceOf(importance),
+    ...(last ? [...slicesOf(last), ...reportsOf(last)] : []),
+  )
+}
+
+/** Bars from nothing lost; the whisker is the spread of the rounds. */
+function importanceOf({ epoch, samples, metric: name, auc, slots }: SlotsImportance): HTMLElement {
+  const most = Math.max(1e-9, ...slots.map(({ lost, spread }) => lost + spread))
+  const share = (value: number) => `${Math.max(0, Math.min(100, (100 * value) / most))}%`
+  const row = ({ slot, lost, spread }: SlotsImportance['slots'][number]) =>
+    h(
+      'tr',
+      {},
+      h('th', { scope: 'row' }, slot),
+      h(
+        'td',
+        { class: 'wide' },
+        h(
+          'div',
+          { class: 'bar importance' },
+          h('span', { style: { width: share(lost), background: 'var(--blue)' } }),
+          h('i', {
+            style: { left: share(lost - spread), width: `calc(${share(lost + spread)} - ${share(lost - spread)})` },
+          }),
+        ),
+      ),
+      h('td', { class: 'number' }, lost.toFixed(5)),
+      h('td', { class: 'number' }, `± ${spread.toFixed(5)}`),
+    )
+  return h(
+    'section',
+    { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('importance') },
+    h(
+      'header',
+      {},
+      h('h3', {}, t('importance')),
+      h('span', { class: 'muted' }, t('importanceHint', { name, auc: metric(auc), epoch, samples: number(samples) })),
+    ),
+    h('table', {}, h('tbody', {}, ...slots.map(row))),
+  )
+}
+
+function slicesOf({ epoch, slices = {} }: EpochRow): HTMLElement[] {
+  return Object.entries(slices).map(([name, values]) =>
+    h(
+      'section',
+      { class: 'card scroll' },
+      h('header', {}, h('h3', {}, name), h('span', { class: 'muted' }, t('slices', { epoch }))),
+      h(
+        'table',
+        {},
+        h(
+          'thead',
+          {},
+          h(
+            'tr',
+            {},
+            h('th', { scope: 'col' }, t('value')),
+            h('th', { scope: 'col', class: 'number' }, t('samples')),
+            h('th', { scope: 'col', class: 'number' }, 'AUC'),
+          ),
+        ),
+        h(
+          'tbody',
+          {},
+          ...values.map(({ value, samples, auc }) =>
+            h(
+              'tr',
+              {},
+              h('th', { scope: 'row' }, value),
+              h('td', { class: 'number' }, number(samples)),
+              h('td', { class: 'number' }, metric(auc)),
+            ),
+          ),
+        ),
+      ),
+    ),
+  )
+}
+
+const reportsOf = ({ reports = {} }: EpochRow) =>
+  Object.entries(reports).map(([name, text]) =>
+    h('section', { class: 'card' }, h('header', {}, h('h3', {}, name)), h('pre', { tabindex: 0 }, text)),
+  )

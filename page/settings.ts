@@ -1,0 +1,52 @@
+/** @file Settings of runs side by side; of several, what differs first. */
+import { h } from './dom.ts'
+import { setting } from './text.ts'
+import { t } from './words.ts'
+
+export interface Settings {
+  readonly name: string
+  readonly settings: Readonly<Record<string, unknown>>
+  readonly color?: string
+  readonly link?: string
+}
+
+export function settingsTable(runs: readonly Settings[]): HTMLElement {
+  const keys = [...new Set(runs.flatMap(({ settings }) => Object.keys(settings)))].sort()
+  const rows = keys.map((key) => ({ key, values: runs.map(({ settings }) => setting(settings[key])) }))
+  const differs = ({ values }: { readonly values: readonly string[] }) => new Set(values).size > 1
+  const inOrder = [...rows.filter(differs), ...rows.filter((row) => !differs(row))]
+  const dot = (color: string | undefined) =>
+    color === undefined ? undefined : h('i', { class: 'dot', style: { background: color } })
+  return h(
+    'div',
+    { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('config') },
+    h(
+      'table',
+      { class: 'settings' },
+      h(
+        'thead',
+        {},
+        h(
+          'tr',
+          {},
+          h('th', { scope: 'col' }, t('setting')),
+          ...runs.map(({ name, color, link }) =>
+            h('th', { scope: 'col' }, dot(color), link === undefined ? name : h('a', { href: link }, name)),
+          ),
+        ),
+      ),
+      h(
+        'tbody',
+        {},
+        ...inOrder.map((row) =>
+          h(
+            'tr',
+            { class: differs(row) ? 'differs' : '' },
+            h('th', { scope: 'row' }, row.key),
+            ...row.values.map((value) => h('td', {}, value)),
+          ),
+        ),
+      ),
+    ),
+  )
+}

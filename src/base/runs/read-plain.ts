@@ -1,0 +1,48 @@
+/** @file Files of run folders, read only where they are plain files: a link, a pipe or a device under such a name is somebody's mischief. */
+import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import { sep } from 'node:path'
+
+export type ReadFile = (path: string) => Buffer
+
+const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW = 0 } = constants
+
+/** Throws where it is anything else. A pipe is not waited for. */
+export const readPlain: ReadFile = (path) => readOpened(openPlain(path))
+
+/**
+ * Of an opened file the system says where it lies: whoever may change folders on the way cannot lead elsewhere between a look and the reading. A second
+ * name (a hard link) may be of a file elsewhere, and is refused.
+ */
+export function readWithin(folder: string): ReadFile {
+  return (path) => readOpened(openWithin(folder, path))
+}
+
+export function openWithin(folder: string, path: string): number {
+  const fd = openPlain(path)
+  try {
+    const isBelow = realPathOf(fd, path).startsWith(`${realpathSync(folder)}${sep}`)
+    if (!isBelow || fstatSync(fd).nlink > 1) throw new Error(`${path} leads out of ${folder}.`)
+    return fd
+  } catch (error) {
+    closeSync(fd)
+    throw error
+  }
+}
+
+function openPlain(path: string): number {
+  const fd = openSync(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+  if (fstatSync(fd).isFile()) return fd
+  closeSync(fd)
+  throw new Error(`${path} is no plain file.`)
+}
+
+function readOpened(fd: number): Buffer {
+  try {
+    return readFileSync(fd)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+const realPathOf = (fd: number, path: string) =>
+  process.platform === 'linux' ? readlinkSync(`/proc/self/fd/${fd}`) : realpathSync(path)

@@ -1,0 +1,154 @@
+/** @file What the page asks for and gets: plain JSON, the same types on both sides. Imports nothing, since a browser reads it too. */
+
+export type State = 'running' | 'done' | 'stopped' | 'failed' | 'died' | 'silent'
+export type Values = Readonly<Record<string, number>>
+
+/** A run in the list. */
+export interface RunRow {
+  readonly id: string
+  readonly name: string
+  readonly folder: string
+  readonly model: string
+  readonly state: State
+  readonly createdAt: number
+  readonly updatedAt: number
+  readonly tags: readonly string[]
+  readonly processes: number
+  readonly epoch?: number | undefined
+  readonly epochs?: number | undefined
+  /** Of all epochs, from 0 to 1. */
+  readonly progress?: number | undefined
+  readonly step?: number | undefined
+  readonly samplesPerSecond?: number | undefined
+  /** Of training. */
+  readonly metrics: Values
+  /** Of the evaluation. */
+  readonly test: Values
+  readonly error?: string | undefined
+  /** Settings in which the listed runs differ. */
+  readonly settings: Readonly<Record<string, unknown>>
+  /** It was written by a newer oarfish: not all of it may be shown. */
+  readonly isNewer: boolean
+}
+
+export interface RunList {
+  readonly version: string
+  readonly folders: readonly string[]
+  readonly runs: readonly RunRow[]
+  /** Folders that look like runs and cannot be read. */
+  readonly unreadable: number
+}
+
+export interface ProcessRow {
+  readonly name: string
+  readonly role: string
+  readonly rank: number
+  readonly host: string
+  readonly pid: number
+  readonly state: State
+  readonly starts: number
+  readonly updatedAt: number
+  readonly step?: number | undefined
+  readonly samplesPerSecond?: number | undefined
+  /** Share of a batch's time spent waiting for input. */
+  readonly waiting?: number | undefined
+  readonly memory?: number | undefined
+  readonly hasLog: boolean
+  readonly error?: string | undefined
+  /** Seconds of a batch by part, over the newest batches. */
+  readonly parts: Values
+}
+
+export interface EpochRow {
+  readonly epoch: number
+  readonly train?: Values | undefined
+  readonly test?: Values | undefined
+  readonly seconds?: number | undefined
+  readonly saved?: string | undefined
+  readonly bytes?: number | undefined
+  readonly isBest: boolean
+  readonly slices?: Readonly<Record<string, readonly Slice[]>> | undefined
+  readonly reports?: Readonly<Record<string, string>> | undefined
+}
+
+export interface Slice {
+  readonly value: string
+  readonly samples: number
+  readonly auc: number
+}
+
+/** Something that happened at a time: a start, a cut, a restart, an end. */
+export interface Mark {
+  readonly at: number
+  readonly kind: 'start' | 'saved' | 'loaded' | 'restart' | 'warning' | 'failed' | 'end'
+  readonly text: string
+}
+
+/** What is worth knowing, in words: a number of the sentence in the page's languages, and its values. */
+export interface Hint {
+  readonly kind: 'input' | 'late' | 'lookup' | 'overfit' | 'died' | 'silent' | 'damaged' | 'newer' | 'restarts'
+  readonly values: Readonly<Record<string, string | number>>
+}
+
+export interface RunDetail {
+  readonly row: RunRow
+  readonly host: string
+  readonly oarfish: string
+  readonly node: string
+  readonly commit?: string | undefined
+  readonly command: readonly string[]
+  readonly settings: Readonly<Record<string, unknown>>
+  readonly source: { readonly file: string; readonly text: string; readonly overrides: readonly string[] }
+  readonly processes: readonly ProcessRow[]
+  readonly epochs: readonly EpochRow[]
+  readonly marks: readonly Mark[]
+  readonly hints: readonly Hint[]
+  readonly messages: readonly {
+    readonly at: number
+    readonly process: string
+    readonly kind: string
+    readonly text: string
+  }[]
+  /** What can be drawn. */
+  readonly columns: readonly string[]
+  /** Lines and records that could not be read. */
+  readonly damaged: number
+  /** What `oarfish importance` found of its slots. */
+  readonly importance?: SlotsImportance | undefined
+}
+
+export interface SlotsImportance {
+  readonly epoch: number
+  readonly samples: number
+  readonly metric: string
+  readonly auc: number
+  readonly slots: readonly { readonly slot: string; readonly lost: number; readonly spread: number }[]
+}
+
+export type Axis = 'step' | 'samples' | 'time'
+export type Phase = 'train' | 'test'
+
+/** One line of a chart; `total` points lie in the range, of which those in `x` are shown. */
+export interface Series {
+  readonly run: string
+  readonly process: string
+  readonly x: readonly number[]
+  readonly y: readonly (number | null)[]
+  readonly total: number
+}
+
+export interface Charts {
+  /** By metric. */
+  readonly charts: Readonly<Record<string, readonly Series[]>>
+  readonly damaged: number
+}
+
+export interface LogLines {
+  readonly path: string
+  readonly lines: readonly { readonly number: number; readonly text: string }[]
+  /** Lines of the log, and of them those that match; the newest are shown. */
+  readonly total: number
+  readonly matching: number
+  /** The log is longer than what is read of it: the beginning is left out. */
+  readonly isCut: boolean
+}

@@ -1,0 +1,167 @@
+/** @file A run folder without a run: written by what writes real ones, for tests of the page and its benchmark. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import {
+  CurveWriter,
+  EventWriter,
+  noteRun,
+  type ProcessStatus,
+  processName,
+  RUN_VERSION,
+  runPaths,
+} from '../../base/runs/index.ts'
+
+export interface ExampleRun {
+  /** Printed batches of each worker. */
+  readonly rows: number
+  /** 0: one process alone. With workers there is a server. */
+  readonly workers?: number
+  readonly name?: string
+  readonly state?: ProcessStatus['state']
+  readonly learningRate?: number
+  /** Added to a log line, a warning and a setting. */
+  readonly text?: string
+  readonly createdAt?: number
+}
+
+const BATCH = { samplesPerSecond: 150_000, secondsPerBatch: 0.003, waitSeconds: 0.0002 }
+const PARTS = {
+  'time.load': 1e-4,
+  'time.lookup': 6e-4,
+  'time.gather': 3e-4,
+  'time.run': 12e-4,
+  'time.merge': 2e-4,
+  'time.update': 3e-4,
+}
+const LOG_LINES = 1000
+const fail = (error: Error) => {
+  throw error
+}
+
+export function writeRun(folder: string, run: ExampleRun): void {
+  const {
+    workers = 0,
+    name = basename(folder),
+    learningRate = 0.001,
+    text = '',
+    createdAt = Date.now() - run.rows * 1000,
+  } = run
+  const paths = runPaths(folder)
+  for (const each of [paths.processes, paths.events, paths.curves]) mkdirSync(each, { recursive: true })
+  const settings = {
+    'runner.epochs': 2,
+    'hyper_parameters.optimizer.learning_rate': learningRate,
+    'hyper_parameters.note': text,
+  }
+  const about = {
+    oarfish: '0.1.0',
+    node: process.version,
+    platform: 'linux x64',
+    host: 'host-1',
+    cwd: folder,
+    command: ['oarfish', 'train'],
+  }
+  const source = { file: 'config.yaml', text: 'runner:\n  epochs: 2\n', overrides: [] }
+  writeFileSync(
+    paths.meta,
+    JSON.stringify({ version: RUN_VERSION, name, createdAt, ...about, model: 'models/rank/dnn', settings, source }),
+  )
+  const log = join(folder, 'workerlog.0')
+  writeFileSync(log, Array.from({ length: LOG_LINES }, (_, i) => `line ${i + 1} ${text}\n`).join(''))
+  noteRun(log, folder)
+  const roles =
+    workers === 0
+      ? [{ role: 'local', rank: 0 } as const]
+      : [
+          { role: 'server', rank: 0 } as const,
+          ...Array.from({ length: workers }, (_, rank) => ({ role: 'worker', rank }) as const),
+        ]
+  for (const own of roles) {
+    writeEvents(paths.eventFile(processName(own)), run, createdAt, own.rank)
+    if (own.role !== 'server') writeCurves(paths.curveFile(processName(own)), run.rows, createdAt, own.rank)
+    writeFileSync(paths.status(processName(own)), JSON.stringify(statusOf(own, run, createdAt, log)))
+  }
+}
+
+function writeCurves(path: string, rows: number, createdAt: number, rank: number): void {
+  const writer = new CurveWriter(path, fail)
+  for (let i = 0; i < rows; i++) {
+    const noise = ((Math.imul(i + 1, 2654435761) >>> 8) % 1000) / 1e5 + rank / 500
+    const metrics = {
+      loss: 0.45 + 0.2 * Math.exp((-6 * i) / rows) + noise,
+      auc: 0.75 - 0.12 * Math.exp((-5 * i) / rows) + noise / 4,
+    }
+    writer.add(
+      {
+        at: createdAt + i * 1000,
+        step: 10 * (i + 1),
+        samples: 5120 * (i + 1),
+        epoch: Math.floor((2 * i) / rows),
+        isTest: 0,
+        ...BATCH,
+        ...metrics,
+        ...PARTS,
+      },
+      0,
+    )
+  }
+  writer.close()
+}
+
+function writeEvents(path: string, { rows, text = '' }: ExampleRun, createdAt: number, rank: number): void {
+  const writer = new EventWriter(path, fail)
+  writer.add({ kind: 'ready', startupSeconds: 1 }, createdAt)
+  for (const epoch of rank === 0 ? [0, 1] : []) {
+    const at = createdAt + (epoch + 1) * rows * 500
+    const rates = { samples: 1e6, seconds: rows / 2, samplesPerSecond: 150_000 }
+    writer.add(
+      { kind: 'epoch', phase: 'train', epoch, ...rates, metrics: { loss: 0.5 - epoch / 50, auc: 0.72 + epoch / 50 } },
+      at,
+    )
+    writer.add({ kind: 'saved', path: `model_output/${epoch}`, epoch, bytes: 48_000_000, seconds: 1 }, at)
+    writer.add(
+      { kind: 'epoch', phase: 'infer', epoch, ...rates, metrics: { loss: 0.51 - epoch / 50, auc: 0.71 + epoch / 50 } },
+      at + 1000,
+    )
+    writer.add({ kind: 'warning', message: `log loss rises ${text}` }, at + 2000)
+  }
+  writer.close()
+}
+
+/** `died` is seen of a process that says it runs: its number is that of none. */
+function statusOf(
+  { role, rank }: Pick<ProcessStatus, 'role' | 'rank'>,
+  { state = 'done', rows }: ExampleRun,
+  startedAt: number,
+  log: string,
+): ProcessStatus {
+  const where = { pid: process.pid, place: 'elsewhere', host: 'host-1' }
+  const done = {
+    phase: 'train',
+    epoch: 1,
+    epochs: 2,
+    fraction: 0.5,
+    step: rows * 10,
+    samples: rows * 5120,
+    samplesPerSecond: 150_000,
+    waiting: 0.07,
+    memory: 412e6,
+  }
+  const measured = {
+    metrics: { loss: 0.46, auc: 0.75 },
+    evaluation: { loss: 0.48, auc: 0.73 },
+    best: { epoch: 1, metric: 'auc', value: 0.73 },
+  }
+  return {
+    role,
+    rank,
+    ...where,
+    state,
+    startedAt,
+    updatedAt: state === 'running' ? Date.now() : startedAt + rows * 1000,
+    starts: 1,
+    log,
+    ...done,
+    ...measured,
+  }
+}

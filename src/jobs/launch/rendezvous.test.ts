@@ -1,0 +1,52 @@
+/** @file Launchers at one master: who has a place, and what the others are told. */
+import { createServer } from 'node:net'
+import { expect, test } from 'vitest'
+import { rendezvous } from './rendezvous.ts'
+
+async function freePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  await new Promise((resolve) => void server.close(resolve))
+  return port
+}
+
+/** A launcher with one process at this port. */
+function launcher(master: string, port: number, nodeRank: number, jobId = 'job') {
+  const nodes = { min: 3, max: 3 }
+  return rendezvous({
+    ...{ master, isMasterHere: nodeRank === 0, timeoutMs: 20_000, notice: () => undefined },
+    layout: { nodes, nodeRank, sortByAddress: false, elasticTimeoutMs: 0 },
+    own: { host: '127.0.0.1', devices: [[0]], endpoints: [`127.0.0.1:${port}`] },
+    job: { id: jobId, token: 'secret' },
+    signal: AbortSignal.timeout(30_000),
+  })
+}
+
+test('two launchers of one rank, or with one port, or of another job: the second is refused, and the job begins without it', async () => {
+  const master = `127.0.0.1:${await freePort()}`
+  const good = [launcher(master, 7001, 0), launcher(master, 7002, 1)]
+  // Both are there before the next ask: a request is answered in its order.
+  await new Promise((resolve) => setTimeout(resolve, 500))
+  await expect(launcher(master, 7003, 1)).rejects.toMatchObject({
+    code: 'LAUNCH_NODES',
+    message: expect.stringContaining('another host has node rank 1'),
+  })
+  await expect(launcher(master, 7002, 2)).rejects.toMatchObject({
+    code: 'LAUNCH_NODES',
+    message: expect.stringContaining('another host has brought 127.0.0.1:7002'),
+  })
+  await expect(launcher(master, 7004, 2, 'other')).rejects.toMatchObject({ message: expect.stringContaining('job') })
+  const all = await Promise.all([...good, launcher(master, 7005, 2)])
+  expect(all.map(({ own }) => own)).toEqual([0, 1, 2])
+  for (const { leave } of all) leave()
+})
+
+test('a second master at the address of the first is told that it is taken', async () => {
+  const master = `127.0.0.1:${await freePort()}`
+  const first = launcher(master, 7001, 0)
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  await expect(launcher(master, 7009, 0)).rejects.toMatchObject({ message: expect.stringContaining(master) })
+  const all = await Promise.all([first, launcher(master, 7002, 1), launcher(master, 7003, 2)])
+  for (const { leave } of all) leave()
+})

@@ -1,0 +1,62 @@
+/** @file Compares the versions of a folder with the checkpoints that their trainer saved: the rows that servers have are those it had. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { projection, replay, type Version, type VersionProblem, versionName } from '../../inference/versions/index.ts'
+import { openSnapshot, savedRows } from '../../weights/snapshot/index.ts'
+
+export interface ComparedVersions {
+  /** Names of those that had a checkpoint to be compared with. */
+  readonly compared: readonly string[]
+  readonly problems: readonly VersionProblem[]
+}
+
+/** Each version whose checkpoint, saved right after it, is still there. Rows as bytes may differ by the error that deltas state. */
+export async function compareWithCheckpoints(
+  root: string,
+  versions: readonly Version[],
+  tolerance: number,
+): Promise<ComparedVersions> {
+  const compared: string[] = []
+  const problems: VersionProblem[] = []
+  for (const version of versions) {
+    const folder = join(root, version.day, String(version.pass))
+    if (!existsSync(join(folder, 'manifest.json'))) continue
+    const message = await differenceFrom(root, versions, version, folder, tolerance)
+    compared.push(versionName(version))
+    if (message !== undefined) problems.push({ version: versionName(version), kind: 'differs', message })
+  }
+  return { compared, problems }
+}
+
+async function differenceFrom(
+  root: string,
+  versions: readonly Version[],
+  version: Version,
+  folder: string,
+  tolerance: number,
+): Promise<string | undefined> {
+  const { tables, base } = await replay(root, versions, version)
+  const snapshot = await openSnapshot(folder, 'checkpoint')
+  for (const [t, rows] of tables.entries()) {
+    const name = base.manifest.tables[t]!.name
+    const saved = snapshot.manifest.tables.find((table) => table.name === name)
+    if (!saved) return `the checkpoint has no table ${name}`
+    const { dim, rowBytes, accessor } = saved
+    const project = projection({ dim, rowBytes, accessor })
+    const row = new Float32Array(dim)
+    let [count, different] = [0, 0]
+    for await (const block of savedRows(snapshot, saved)) {
+      const words = new Uint32Array(block.signs.buffer, block.signs.byteOffset, 2 * block.signs.length)
+      for (let i = 0; i < block.signs.length; i++) {
+        if (!project(block.rows, i, row)) continue
+        count++
+        const at = rows.find(words[2 * i]!, words[2 * i + 1]!)
+        const isSame = at >= 0 && row.every((value, j) => Math.abs(value - rows.weights[at + j]!) <= tolerance)
+        if (!isSame) different++
+      }
+    }
+    if (different > 0) return `${different} rows of table ${name} are not those of the checkpoint`
+    if (count !== rows.rows) return `table ${name} has ${rows.rows} rows, and the checkpoint ${count} to publish`
+  }
+  return undefined
+}

@@ -1,0 +1,133 @@
+/** @file Batches whose rows are brought into memory before a trainer thread gets them, by the thread that hands them out. */
+import { performance } from 'node:perf_hooks'
+import type { EventSink } from '../../base/event/index.ts'
+import type { Batch } from '../../data/index.ts'
+import type { TracedModel } from '../../model/index.ts'
+import type { LocalParams } from '../../weights/params/index.ts'
+import type { RowTier, TierStats } from '../../weights/table/index.ts'
+import { SignCollector, slotTables } from '../passes/index.ts'
+
+interface Kept {
+  readonly tier: RowTier
+  readonly table: string
+  /** As it was when the pass began. */
+  before: TierStats
+}
+
+/** Trainer threads that hold batches. */
+export interface BatchHolders {
+  /** Resolves when none does. */
+  drain(): Promise<void>
+}
+
+/** Tables of this process that have a memory limit. */
+export class RowTiers {
+  readonly #groups: readonly { readonly tiers: readonly RowTier[]; readonly wanted: Uint8Array }[]
+  readonly #collector: SignCollector
+  readonly #kept: readonly Kept[]
+  /** By batch, what ends when it is done. */
+  readonly #underWay = new Map<number, () => void>()
+  #waitedSeconds = 0
+
+  /** Undefined where no table has a limit. */
+  static of(
+    params: LocalParams,
+    tiers: readonly (RowTier | undefined)[],
+    { train, slots }: TracedModel,
+  ): RowTiers | undefined {
+    return tiers.some((tier) => tier) ? new RowTiers(params, tiers, train, slots) : undefined
+  }
+
+  private constructor(
+    params: LocalParams,
+    tiers: readonly (RowTier | undefined)[],
+    program: TracedModel['train'],
+    slots: TracedModel['slots'],
+  ) {
+    const sparse = slots.filter(({ kind }) => kind === 'sparse').map(({ name }) => name)
+    this.#groups = slotTables(program, sparse)
+      .map(({ tables, wanted }) => ({ wanted, tiers: tables.flatMap((t) => tiers[t] ?? []) }))
+      .filter((group) => group.tiers.length > 0)
+    this.#collector = new SignCollector(sparse.length, params.handle.tables[0]?.memories.length ?? 1)
+    this.#kept = params.tables.flatMap((table, t) => {
+      const tier = tiers[t]
+      return tier ? [{ tier, table: table.name, before: tier.stats }] : []
+    })
+  }
+
+  /** The same batches; each is given out when its rows are in memory. */
+  prepared(batches: AsyncIterator<Batch>, holders: BatchHolders): AsyncIterator<Batch> {
+    for (const end of this.#underWay.values()) end()
+    this.#underWay.clear()
+    for (const kept of this.#kept) kept.before = kept.tier.stats
+    this.#waitedSeconds = 0
+    return {
+      next: async () => {
+        const read = await batches.next()
+        if (!read.done) await this.#bring(read.value, holders)
+        return read
+      },
+      return: async () => (await batches.return?.()) ?? { done: true, value: undefined },
+    }
+  }
+
+  /** A batch was computed: its rows may go. */
+  done(batch: number): void {
+    this.#underWay.get(batch)?.()
+    this.#underWay.delete(batch)
+  }
+
+  /** What a pass over `samples` has asked of memory and disk. */
+  report(emit: EventSink, samples: number): void {
+    for (const { tier, table, before } of this.#kept) {
+      const now = tier.stats
+      const since = (
+        key: 'hits' | 'misses' | 'unknown' | 'evicted' | 'lost' | 'readBytes' | 'writtenBytes' | 'readSeconds',
+      ) => now[key] - before[key]
+      const wanted = since('hits') + since('misses')
+      emit({
+        kind: 'rows',
+        table,
+        rows: now.memoryRows + now.diskRows,
+        memoryRows: now.memoryRows,
+        memoryBytes: now.memoryBytes,
+        limitBytes: now.limitBytes,
+        diskRows: now.diskRows,
+        diskBytes: now.diskBytes,
+        hitRate: wanted === 0 ? 1 : since('hits') / wanted,
+        misses: since('misses'),
+        evicted: since('evicted'),
+        lost: since('lost'),
+        readSeconds: since('readSeconds'),
+        waitedSeconds: this.#waitedSeconds,
+        readBytesPerSample: since('readBytes') / Math.max(1, samples),
+        writtenBytesPerSample: since('writtenBytes') / Math.max(1, samples),
+        isDirect: now.isDirect,
+      })
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const { tier } of this.#kept) await tier.close()
+  }
+
+  async #bring(batch: Batch, holders: BatchHolders): Promise<void> {
+    const started = this.#kept.map(({ tier }) => [tier, tier.begin()] as const)
+    const ticks = new Map(started)
+    this.#underWay.set(batch.index, () => {
+      for (const [tier, tick] of started) tier.end(tick)
+    })
+    for (const piece of batch.pieces) {
+      for (const { tiers, wanted } of this.#groups) {
+        const distinct = this.#collector.distinct(piece, wanted)
+        for (const tier of tiers) {
+          while (!tier.bring(distinct, ticks.get(tier)!)) {
+            const asked = performance.now()
+            await holders.drain()
+            this.#waitedSeconds += (performance.now() - asked) / 1000
+          }
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,180 @@
+/** @file The dashboard in a real browser: with a keyboard alone, for axe, in the dark, on a phone, with names that are scripts, with records that are damaged. */
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { runPaths } from '../../src/base/runs/index.ts'
+import { writeRun } from '../../src/jobs/dashboard/example-run.testing.ts'
+import { type Dashboard, openDashboard } from '../../src/jobs/dashboard/index.ts'
+import { hasChromium, serious, startChromium } from './browser.testing.ts'
+
+const EVIL = '<img src=x onerror="document.title=1"><script>document.title=1</script>'
+describe.skipIf(!hasChromium())('chromium', () => {
+  let folder: string
+  let browser: Browser
+  let dashboard: Dashboard
+  const complaints: string[] = []
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'oarfish-chromium-'))
+    for (const i of [0, 1, 2]) writeRun(join(folder, `runs/sweep-${i}`), { rows: 300, learningRate: 10 ** -i })
+    writeRun(join(folder, 'runs/job'), { rows: 3000, workers: 3, state: 'running' })
+    writeRun(join(folder, 'runs/evil'), { rows: 50, name: EVIL, text: EVIL, state: 'failed' })
+    appendFileSync(runPaths(join(folder, 'runs/sweep-0')).eventFile('local'), 'nonsense\n{}\n')
+    dashboard = await openDashboard({ folders: [folder], version: '0.1.0', port: 0 })
+    browser = await startChromium()
+  })
+  afterAll(async () => {
+    await browser?.close()
+    await dashboard?.close()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  async function open(hash = '', options: BrowserContextOptions = {}): Promise<Page> {
+    const context = await browser.newContext({ locale: 'en-US', ...options })
+    const page = await context.newPage()
+    page.on('console', (message) => message.type() === 'error' && complaints.push(message.text()))
+    page.on('pageerror', (error) => complaints.push(String(error)))
+    await page.goto(`${dashboard.url}${hash}`)
+    await page.waitForSelector('body[data-ready]')
+    return page
+  }
+  const listed = async () => {
+    const { runs } = (await (await fetch(`${dashboard.url}api/runs`)).json()) as {
+      runs: { id: string; name: string }[]
+    }
+    return runs
+  }
+  const openRun = async (name: string, query = '', options: BrowserContextOptions = {}) => {
+    const idOf = async () => (await listed()).find((run) => run.name === name)?.id
+    await expect.poll(idOf).toBeDefined() // new ones are looked for every two seconds
+    return await open(`#/run/${await idOf()}${query}`, options)
+  }
+  const close = (page: Page) => page.context().close()
+
+  test('with the keyboard alone: filter, sort, open a run, go through its tabs, zoom, and back', async () => {
+    const page = await open()
+    const tabTo = async (selector: string) => {
+      for (let i = 0; i < 60; i++) {
+        if (await page.evaluate(`document.activeElement.matches(${JSON.stringify(selector)})`)) return
+        await page.keyboard.press('Tab')
+      }
+      throw new Error(`the keyboard does not reach ${selector}`)
+    }
+    await tabTo('.search')
+    await page.keyboard.type('sweep')
+    await expect.poll(() => page.locator('tbody tr').count()).toBe(3)
+    await tabTo('[data-sort="hyper_parameters.optimizer.learning_rate"]')
+    await page.keyboard.press('Enter')
+    expect(await page.locator('tbody th').allTextContents()).toEqual(['sweep-2', 'sweep-1', 'sweep-0'])
+    expect(page.url()).toContain('q=sweep')
+    await tabTo('tbody a')
+    await page.keyboard.press('Enter')
+    await page.waitForSelector('.chart canvas')
+    await tabTo('[role=tab]')
+    for (const name of ['Time', 'Job', 'Epochs', 'Logs', 'Settings']) {
+      await page.keyboard.press('ArrowRight')
+      await expect.poll(() => page.locator('[aria-selected=true]').textContent()).toBe(name)
+    }
+    await page.keyboard.press('ArrowRight')
+    await tabTo('.plot')
+    await page.keyboard.press('+')
+    await expect.poll(() => page.url()).toContain('range=')
+    await page.keyboard.press('0')
+    await expect.poll(() => page.url()).not.toContain('range=')
+    await close(page)
+  })
+
+  test.each([
+    ['light', ['table', 'curves', 'parallel', 'compare'], ['overview', 'time', 'job', 'epochs', 'logs', 'config']],
+    ['dark', ['table'], ['overview', 'job']],
+  ] as const)('axe finds nothing serious in the %s', async (colorScheme, ofRuns, ofRun) => {
+    const check = async (page: Page, names: readonly string[]) => {
+      for (const name of names) {
+        await page.locator(`#tab-${name}`).click()
+        await page.locator(`#tab-${name}[aria-selected=true]`).waitFor()
+        expect([name, await serious(page)]).toEqual([name, []])
+      }
+      await close(page)
+    }
+    await check(await open('', { colorScheme }), ofRuns)
+    await check(await openRun('job', '', { colorScheme }), ofRun)
+  })
+
+  test('dark is dark, and what one chooses stays', async () => {
+    const page = await open('', { colorScheme: 'dark' })
+    const brightness = async () =>
+      Number(/\d+/.exec(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor'))![0])
+    expect(await brightness()).toBeLessThan(40)
+    await page.getByLabel('Light or dark').click()
+    expect(await brightness()).toBeGreaterThan(200)
+    await page.reload()
+    expect(await brightness()).toBeGreaterThan(200)
+    await close(page)
+  })
+
+  test('at 360 pixels nothing is wider than the screen', async () => {
+    const viewport = { width: 360, height: 740 }
+    for (const page of [
+      await open('', { viewport }),
+      await openRun('job', '', { viewport }),
+      await openRun('job', '?tab=time', { viewport }),
+    ]) {
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
+      await close(page)
+    }
+  })
+
+  test('scripts in a name, a setting, a warning and a log line are text', async () => {
+    const list = await open('#/?tab=compare')
+    await list.getByText(EVIL).first().waitFor()
+    await close(list)
+    for (const tab of ['overview', 'job', 'logs', 'config']) {
+      const page = await openRun(EVIL, `?tab=${tab}`)
+      await page.getByText(EVIL).first().waitFor()
+      if (tab === 'logs') await page.getByText(`line 1000 ${EVIL}`).waitFor()
+      expect(await page.locator('img').count()).toBe(0)
+      expect(await page.title()).toBe('Oarfish')
+      await close(page)
+    }
+  })
+
+  test('damaged records are counted and said, and the points that are shown too', async () => {
+    const damaged = await openRun('sweep-0')
+    await damaged.getByText('2 records of this run are damaged').waitFor()
+    await close(damaged)
+    const page = await openRun('job')
+    await page
+      .getByText(/of 9,000 points/)
+      .first()
+      .waitFor()
+    await close(page)
+  })
+
+  test('a link opens the same view; a running run is followed; a run that is deleted is said to be gone', async () => {
+    writeRun(join(folder, 'runs/short'), { rows: 20, state: 'running' })
+    const page = await openRun('short', '?x=time&smooth=0.5&tab=epochs')
+    expect(await page.locator('[aria-selected=true]').textContent()).toBe('Epochs')
+    await page.getByText('running').first().waitFor()
+    writeRun(join(folder, 'runs/short'), { rows: 20, state: 'failed' })
+    await page.getByText('failed').first().waitFor()
+    rmSync(join(folder, 'runs/short'), { recursive: true })
+    await page.getByText('This run is gone').waitFor()
+    await close(page)
+    const ids = (await listed()).filter(({ name }) => name.startsWith('sweep')).map(({ id }) => id)
+    const compared = await open(`#/?tab=curves&runs=${ids.join(',')}`)
+    await compared.locator('.chart .legend').getByText('sweep-2').first().waitFor()
+    await close(compared)
+  })
+
+  test('in Chinese every word is', async () => {
+    const page = await open('', { locale: 'zh-CN' })
+    expect(await page.locator('h1').textContent()).toBe('运行')
+    expect(await page.locator('html').getAttribute('lang')).toBe('zh-CN')
+    await close(page)
+  })
+
+  test('the browser had nothing to complain about', () => {
+    expect(complaints.filter((text) => !text.includes('404'))).toEqual([])
+  })
+})

@@ -1,0 +1,56 @@
+/** @file Metrics by Prometheus' own rules (promtool, where Debian's prometheus is), and a Grafana dashboard that asks for nothing else. */
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { batch, epoch, START } from '../../src/base/event/example.testing.ts'
+import { openMetrics } from '../../src/base/runs/metrics-port.ts'
+
+async function metricsText(): Promise<string> {
+  const metrics = await openMetrics({ host: '127.0.0.1', port: 0, labels: { run: 'x', role: 'worker', rank: '1' } })
+  try {
+    const measured = { metrics: { loss: 0.5, auc: 0.7 }, breakdown: { run: 0.1 } }
+    for (const event of [START, batch(measured), epoch({ phase: 'infer', metrics: { auc: 0.7 } })]) metrics.add(event)
+    return await (await fetch(`http://127.0.0.1:${metrics.port}/metrics`)).text()
+  } finally {
+    metrics.close()
+  }
+}
+
+test('the Grafana dashboard asks only for metrics and labels that there are', async () => {
+  const text = await metricsText()
+  const dashboard = readFileSync('deploy/grafana/oarfish.json', 'utf8')
+  const { panels, templating } = JSON.parse(dashboard) as {
+    panels: { title: string; targets: { expr: string }[] }[]
+    templating: { list: { definition?: string }[] }
+  }
+  const asked = [
+    ...panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+    ...templating.list.flatMap(({ definition }) => definition ?? []),
+  ]
+  const names = new Set(asked.flatMap((expr) => expr.match(/\b(oarfish|process|nodejs)_\w+/g) ?? []))
+  expect(names.size).toBeGreaterThan(8)
+  for (const name of names) expect(text, name).toMatch(new RegExp(`^${name}\\{`, 'm'))
+  const labels = new Set(asked.flatMap((expr) => [...expr.matchAll(/[{,](\w+)=/g)].map(([, label]) => label!)))
+  for (const label of labels) expect(text, label).toMatch(new RegExp(`^oarfish_\\w+\\{[^}]*\\b${label}="`, 'm'))
+  // What there is of a run's own is shown, too; the lag only where a run reads a stream.
+  const own = new Set([...text.matchAll(/^# TYPE (oarfish_\w+) /gm)].map(([, name]) => name!))
+  expect([...own].filter((name) => !names.has(name)).sort()).toEqual(['oarfish_batches_total', 'oarfish_stream_lag'])
+})
+
+const PROMTOOL = process.env['OARFISH_TEST_PROMTOOL'] ?? 'promtool'
+const hasPromtool = spawnSync(PROMTOOL, ['--version']).status === 0
+
+describe.skipIf(!hasPromtool)("promtool of Debian's package prometheus", () => {
+  test('finds nothing to say about names, units and help', async () => {
+    // Those of the runtime are named by its library.
+    const own = (await metricsText())
+      .split('\n')
+      .filter((line) => line === '' || /^(# \w+ )?oarfish_/.test(line))
+      .join('\n')
+    const { status, stderr, stdout } = spawnSync(PROMTOOL, ['check', 'metrics'], {
+      input: `${own.trim()}\n`,
+      encoding: 'utf8',
+    })
+    expect([status, stderr, stdout]).toEqual([0, '', ''])
+  })
+})
