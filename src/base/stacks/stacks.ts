@@ -30,6 +30,9 @@ interface Said {
 const WAIT_MS = 1500
 const DEEPEST = 30
 
+/** Frames of Node alone: it hands over a message, and is asked again in what comes of it, or waits. */
+const NODES_OWN = / \(node:/
+
 /** One thread as it answers: urls of its scripts, then where it paused. */
 class Asked {
   readonly name: string
@@ -47,8 +50,11 @@ class Asked {
   hear({ method, params }: Said): void {
     if (method === 'Debugger.scriptParsed') this.#urls.set(params!.scriptId!, params!.url!)
     else if (method === 'Debugger.paused') {
-      this.frames ??= params!.callFrames!.slice(0, DEEPEST).map((frame) => this.#text(frame))
+      const frames = params!.callFrames!.slice(0, DEEPEST).map((frame) => this.#text(frame))
+      const between = frames.every((frame) => NODES_OWN.test(frame))
+      if (!between) this.frames ??= frames
       this.#say('Debugger.resume')
+      if (between) this.#say('Debugger.pause')
     }
   }
 
