@@ -1,6 +1,7 @@
 /**
  * @file From the kill of a process to the next step of the job: `recovery.ts [KILLS] [ROWS] [fleetrun | launch]`. The dnn with tables of ROWS
- * rows, two servers and two workers (or two ranks); after every new cut one process, each in turn, is killed. Prints percentiles in seconds.
+ * rows, two servers and two workers (or two ranks); ten seconds after it trains again, once there is a new cut, one process, each in turn, is killed.
+ * Prints percentiles in seconds.
  */
 import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -36,9 +37,10 @@ const ended = new Promise<void>((resolve) => launcher.on('close', () => resolve(
 const alive = new Map<string, number>()
 const seconds: number[] = []
 const cuts: { readonly pause: number; readonly work: number; readonly bytes: number }[] = []
+const EVERY_MS = 10_000
 /** Batches of worker 0 after which the table has all its rows, so that every recovery loads them. */
 const FULL = (2 * rows) / 26 / 512
-let [killedAt, trained, trainedSince, cutSince, turn] = [0, 0, 0, 0, 0]
+let [killedAt, trained, trainingSince, cutSince, turn] = [0, 0, 0, 0, 0]
 /** The launcher has noticed: steps from here on are of the next start. */
 let isStarted = false
 
@@ -80,11 +82,11 @@ function see(event: Event): void {
     if (!isStarted) return
     seconds.push((performance.now() - killedAt) / 1000)
     killedAt = 0
-    ;[trainedSince, cutSince] = [0, 0]
+    ;[trainingSince, cutSince] = [0, 0]
   }
   trained++
-  trainedSince++
-  if (trained < FULL || cutSince === 0 || trainedSince < 2) return
+  trainingSince ||= performance.now()
+  if (trained < FULL || cutSince === 0 || performance.now() - trainingSince < EVERY_MS) return
   const [, pid] = [...alive][turn++ % alive.size]!
   killedAt = performance.now()
   isStarted = false

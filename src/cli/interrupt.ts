@@ -87,13 +87,19 @@ export async function untilInterrupted(
   if (stoppedBy) throw new Interrupted(stoppedBy)
 }
 
-/** A process started by a launcher does not outlive it, however the launcher ended. */
-export async function underLauncher({ env, exit }: Pick<CliIo, 'env' | 'exit'>): Promise<void> {
+/** A process started by a launcher does not outlive it, however the launcher ended. One that was started ahead rehearses, and waits for its turn. */
+export async function underLauncher(
+  { env, exit }: Pick<CliIo, 'env' | 'exit'>,
+  rehearse: () => Promise<unknown> = async () => undefined,
+): Promise<void> {
   const { watchLifeline } = await import('../jobs/launch/index.ts')
-  watchLifeline({
+  const turn = watchLifeline({
     env,
     parentPid: process.ppid,
     onLost: () => process.kill(process.pid, 'SIGTERM'),
     leave: () => exit(1),
   })
+  if (!turn) return
+  await rehearse().catch(() => undefined) // what is wrong, the start itself says
+  await turn
 }

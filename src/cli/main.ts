@@ -32,6 +32,7 @@ import { portCommand } from './port.ts'
 import { predictCommand } from './predict.ts'
 import { pythonCommand } from './python.ts'
 import { readerCommand } from './reader.ts'
+import { rehearseTraining } from './rehearse.ts'
 import { runCommand } from './run.ts'
 import { runsCommand } from './runs.ts'
 import { serveCommand } from './serve.ts'
@@ -148,7 +149,8 @@ export async function run(argv: readonly string[], given: CliIo = processIo()): 
   await setFileAccess(io.env)
   // Of processes that a launcher starts, and of programs: they have no --debug-nan.
   setDebugNan(io.env['OARFISH_DEBUG_NAN'] === '1')
-  if (LAUNCHED.includes(argv[0] ?? '') && io.env['OARFISH_LIFELINE']) await underLauncher(io)
+  if (LAUNCHED.includes(argv[0] ?? '') && io.env['OARFISH_LIFELINE'])
+    await underLauncher(io, () => rehearseTraining(argv.slice(1), io))
   const program = new Command('oarfish')
     .description('Distributed training of recommender models.')
     .version(packageVersion(), '-V, --version', 'print the version')

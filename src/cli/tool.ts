@@ -12,6 +12,7 @@ import { oneOf } from './options.ts'
 import { openOutput } from './output.ts'
 import { psInferCommand, psOfflineInferCommand } from './ps-infer.ts'
 import { psOnlineTrainerCommand, psTrainerCommand } from './ps-trainer.ts'
+import { rehearseTraining } from './rehearse.ts'
 import { trainCommand } from './train.ts'
 
 export function toolCommand(io: CliIo): Command {
@@ -29,7 +30,7 @@ async function runTool(typed: string, args: readonly string[], io: CliIo): Promi
   const name = oneOf('tool', TOOLS, typed.replace(/\.py$/, ''))
   const { command, dygraph = false } = RUNS[name]
   if (RUNS[name].alone && io.env['PADDLE_PSERVERS_IP_PORT_LIST']) throw trainsAlone(name)
-  await underLauncher(io)
+  await underLauncher(io, () => rehearseTraining(args, io))
   const isStatic = dygraph && (await hasOnlyStatic(args))
   if (isStatic) openOutput(io, { json: args.includes('--json') }).emit({ kind: 'notice', message: STATIC_INSTEAD })
   await command(io)

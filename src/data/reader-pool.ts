@@ -1,7 +1,7 @@
 /** @file Reader threads that serve one pass after another: epochs, and evaluation between them. */
 import { setTimeout } from 'node:timers/promises'
-import { Worker } from 'node:worker_threads'
-import { builtFile, UserError } from '../base/util/index.ts'
+import type { Worker } from 'node:worker_threads'
+import { builtFile, startThread, UserError } from '../base/util/index.ts'
 import { createBufferPool, type Slot } from './batch.ts'
 import { baseSlots } from './features/columns.ts'
 import type { FromReaderThread, ReaderSettings, ReaderThreadData, ToReaderThread } from './messages.ts'
@@ -138,15 +138,14 @@ class ReaderWorkers implements ReaderThreads {
   #closing = false
 
   constructor(threads: number, settings: ReaderSettings & Pick<ReaderThreadData, 'table'>) {
-    const entry = builtFile('data/reader-thread')
     this.#processes = Array.from({ length: Math.max(1, threads) }, createNote)
     // Threads end with the process, what they started does not.
     const startsProcesses = settings.pipe !== undefined || settings.python !== undefined
     if (startsProcesses) process.on('exit', this.#atExit)
     this.#fifos = startsProcesses ? makeFifos(this.#processes.length) : undefined
     this.#workers = this.#processes.map((note, i) => {
-      const workerData: ReaderThreadData = { ...settings, process: note, fifos: this.#fifos?.paths[i] }
-      const worker = new Worker(entry, { workerData, execArgv: [], name: `reader-${i}` })
+      const own: ReaderThreadData = { ...settings, process: note, fifos: this.#fifos?.paths[i] }
+      const worker = startThread(builtFile('data/reader-thread'), own, { execArgv: [], name: `reader-${i}` })
       worker.on('message', (message: FromReaderThread) => this.#listener?.message(message))
       worker.on('messageerror', (error) => this.#fail(error))
       worker.on('error', (error) => this.#fail(error instanceof Error ? error : new Error(String(error))))

@@ -1,6 +1,6 @@
 /** @file A reader thread: takes chunks in order, parses them and sends parts, at most PARTS_AHEAD ahead of the consumer. */
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import { isUserError, toPlainError, UserError } from '../base/util/index.ts'
+import { type MessagePort, parentPort } from 'node:worker_threads'
+import { isUserError, threadSettings, toPlainError, UserError } from '../base/util/index.ts'
 import { type Columns, packColumns, type Shape, shapeOf } from './batch.ts'
 import { dropZeros } from './columns.ts'
 import { fromText, textSlots, withCrosses } from './features/columns.ts'
@@ -172,4 +172,4 @@ function withoutSettings(): never {
   throw new Error('internal: a user reader without its settings')
 }
 
-new ReaderThread(parentPort!, workerData as ReaderThreadData)
+new ReaderThread(parentPort!, threadSettings<ReaderThreadData>())

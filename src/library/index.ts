@@ -16,6 +16,7 @@ export {
   type PredictorOptions,
   type ScoreFileOptions,
 } from './predictor.ts'
+export { rehearse } from './rehearse.ts'
 export type { Run } from './run.ts'
 export { type RunModesOptions, runModes } from './run-modes.ts'
 export { type ServeOptions, type Server, serve } from './serve.ts'

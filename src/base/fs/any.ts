@@ -1,7 +1,7 @@
 /** @file Files by path or address: those of this machine, and those of HDFS or S3 where a path says so. */
 import { fileURLToPath } from 'node:url'
-import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
-import { UserError } from '../util/index.ts'
+import { getEnvironmentData } from 'node:worker_threads'
+import { shareWithThreads, UserError } from '../util/index.ts'
 import type { FileSystem, ReadFile } from './file-system.ts'
 import { localFiles } from './local.ts'
 import { type RemoteFiles, remoteFiles } from './remote.ts'
@@ -40,7 +40,7 @@ const known = (): Known => (getEnvironmentData(KEY) as Known | undefined) ?? { s
 export function setFileAccess({ name, ugi }: FileAccess): void {
   const before = known()
   const access: Known = { sizes: before.sizes, name: before.name || name, ugi: before.ugi || ugi }
-  setEnvironmentData(KEY, access as never)
+  shareWithThreads(KEY, access)
 }
 
 /** Addresses of the files below a folder (or of the one file) whose path below it is wanted, in order; their sizes are known from then on. */
@@ -53,7 +53,7 @@ export async function listRemote(folder: string, isWanted: (path: string) => boo
     sizes.set(address, bytes)
     return address
   })
-  setEnvironmentData(KEY, { ...access, sizes } as never)
+  shareWithThreads(KEY, { ...access, sizes })
   return addresses
 }
 

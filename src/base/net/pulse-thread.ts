@@ -2,7 +2,8 @@
 import { writeSync } from 'node:fs'
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort } from 'node:worker_threads'
+import { threadSettings } from '../util/index.ts'
 import { connectLocally, newLocalPath, reach } from './connect.ts'
 import { clientHandshake, type Identity, type PeerIdentity, type Refusal, serverHandshake } from './handshake.ts'
 import { BEATS, LONGEST_MS, MAIN_BEATS, type PulsePlace, STUCK_MS, wordsAt } from './pulse.ts'
@@ -171,4 +172,4 @@ function unheard({ who, endpoint }: PulseTarget, error: Error): string {
   return `The pulse of ${who} is not heard at port ${port} (${error.message}): should it be busy for longer than runner.silence_limit, it looks as if it were gone. Open its ports between the hosts, or raise runner.silence_limit.`
 }
 
-await new PulseThread(parentPort!, workerData as PulseSettings).run()
+await new PulseThread(parentPort!, threadSettings<PulseSettings>()).run()

@@ -3,8 +3,8 @@
  * What it hears lies in shared memory, where peers look (peer.ts). Knows nothing of what the processes do.
  */
 import { rmSync } from 'node:fs'
-import { Worker } from 'node:worker_threads'
-import { builtFile } from '../util/index.ts'
+import type { Worker } from 'node:worker_threads'
+import { builtFile, startThread } from '../util/index.ts'
 import type { Identity } from './handshake.ts'
 import { fields, optional, readJson, text } from './message.ts'
 import type { FromPulse, PulseSettings, PulseTarget, ToPulse } from './pulse-thread.ts'
@@ -60,10 +60,10 @@ export class Pulse {
 
   private constructor({ identity, others, host, everyMs = EVERY_MS, onWarning }: PulseOptions) {
     const memory = new SharedArrayBuffer(4 * wordsAt(others))
-    const workerData: PulseSettings = { memory, identity, others, host, everyMs }
+    const settings: PulseSettings = { memory, identity, others, host, everyMs }
     this.#words = new Int32Array(memory)
     this.#onWarning = onWarning
-    this.#worker = new Worker(builtFile('base/net/pulse-thread'), { workerData, execArgv: [], name: 'pulse' })
+    this.#worker = startThread(builtFile('base/net/pulse-thread'), settings, { execArgv: [], name: 'pulse' })
     this.#beating = setInterval(() => Atomics.add(this.#words, MAIN_BEATS, 1), Math.min(MAIN_EVERY_MS, everyMs)).unref()
   }
 

@@ -1,9 +1,9 @@
 /** @file The row groups of Parquet files, from their footers: each is a chunk of its own. */
 import { closeSync, openSync, readSync } from 'node:fs'
-import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
+import { getEnvironmentData } from 'node:worker_threads'
 import { type AsyncBuffer, type FileMetaData, parquetMetadata, parquetMetadataAsync } from 'hyparquet'
 import { anyFiles, isRemotePath, type ReadFile } from '../../base/fs/index.ts'
-import { isUserError, UserError } from '../../base/util/index.ts'
+import { isUserError, shareWithThreads, UserError } from '../../base/util/index.ts'
 
 export interface RowGroup {
   readonly rowGroup: number
@@ -34,7 +34,7 @@ export async function noteRowGroups(files: readonly string[]): Promise<void> {
     for (const file of next) all.set(file, groupSizes(await footerFrom(file)))
   }
   await Promise.all(Array.from({ length: AT_ONCE }, some))
-  setEnvironmentData(KEY, all as never)
+  shareWithThreads(KEY, all)
 }
 
 /** Of an open file; `file` is its name. */

@@ -1,5 +1,6 @@
 /** @file Which rank of a collective job a reader or a model runs in. Asking is recorded: such a reader divides its files itself. */
-import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads'
+import { getEnvironmentData } from 'node:worker_threads'
+import { shareWithThreads } from '../../base/util/index.ts'
 
 interface RankNote {
   readonly rank: number
@@ -22,7 +23,7 @@ export function getWorldSize(): number {
 
 /** Known from then on to this thread and to threads started later. */
 export function setRank(rank: number, size: number): void {
-  setEnvironmentData(KEY, { rank, size, asked: new SharedArrayBuffer(4) } as never)
+  shareWithThreads(KEY, { rank, size, asked: new SharedArrayBuffer(4) })
 }
 
 /** Whether a thread of this process has asked since `setRank`. */

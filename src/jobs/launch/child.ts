@@ -1,11 +1,12 @@
 /** @file One process of a job: started in a group of its own, signalled with all it started, its output in a file. */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { closeSync, fstatSync, openSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, statSync } from 'node:fs'
 import { constants } from 'node:os'
 import { resolve } from 'node:path'
+import type { Writable } from 'node:stream'
 import type { Env } from '../../base/env/index.ts'
 import { forgetNotes } from '../../base/event/index.ts'
-import { LIFELINE } from './lifeline.ts'
+import { LIFELINE, STANDBY } from './lifeline.ts'
 import type { JobRole } from './process-env.ts'
 import type { BoundSocket } from './sockets.ts'
 
@@ -40,6 +41,8 @@ export interface Child {
   readonly exit: Exit | undefined
   /** Where its own lines begin in its log. @default 0 */
   readonly logFrom?: number
+  /** Its turn has come: of a process that was started ahead. */
+  begin?(): void
   /** Signals the process and all it started; does nothing after its end. */
   signal(name: 'SIGTERM' | 'SIGKILL'): void
 }
@@ -48,13 +51,14 @@ const IS_POSIX = process.platform !== 'win32'
 const LIFELINE_FD = 3
 const LEFTOVER_MS = 500
 
-/** Starts `command` without waiting; a command that cannot be started ends at once. */
-export function startChild(spec: ProcessSpec, command: readonly string[]): Child {
+/** Starts `command` without waiting; a command that cannot be started ends at once. `isAhead`: it waits for `begin`. */
+export function startChild(spec: ProcessSpec, command: readonly string[], isAhead = false): Child {
   const log = openSync(spec.log, spec.goesOn ? 'a' : 'w')
   if (!spec.goesOn) forgetNotes([spec.log]) // those of an earlier launch
   const { size } = fstatSync(log)
   // Beside it go Paddle's side files, and what the launcher's terminal shows of the process.
   const env: NodeJS.ProcessEnv = { ...spec.env, OARFISH_LOG_FILE: resolve(spec.log) }
+  if (isAhead) env[STANDBY] = '1'
   if (!spec.outlives) env[LIFELINE] = `${process.pid}:${LIFELINE_FD}`
   const fds = spec.sockets.map(({ port }, i) => `${port}:${LIFELINE_FD + 1 + i}`)
   if (fds.length > 0) env['OARFISH_LISTEN_FDS'] = fds.join(',')
@@ -73,6 +77,7 @@ export function startChild(spec: ProcessSpec, command: readonly string[]): Child
 function watch(spec: ProcessSpec, started: ChildProcess, logFrom: number): Child {
   const pid = started.pid ?? 0
   let exit: Exit | undefined
+  let from = logFrom
   const exited = new Promise<Exit>((resolve) => {
     const end = (how: Exit) => {
       exit ??= how
@@ -88,14 +93,20 @@ function watch(spec: ProcessSpec, started: ChildProcess, logFrom: number): Child
       endLeftovers(pid)
     })
   })
-  const lifeline = started.stdio[LIFELINE_FD]
+  const lifeline = started.stdio[LIFELINE_FD] as Writable | null | undefined
   // The child never writes there; closing its end must not bring the launcher down.
   lifeline?.on('error', () => undefined)
   return {
     spec,
     pid,
     exited,
-    logFrom,
+    get logFrom() {
+      return from
+    },
+    begin: () => {
+      from = statSync(spec.log).size // its predecessor has written there meanwhile
+      lifeline?.write('\n')
+    },
     get exit() {
       return exit
     },

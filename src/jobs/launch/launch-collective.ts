@@ -4,9 +4,10 @@ import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DEVICE_VARIABLE } from '../../base/device/index.ts'
 import { type Env, jobHosts, silenceSetting, tlsSetting } from '../../base/env/index.ts'
+import type { EventSink } from '../../base/event/index.ts'
 import { splitEndpoint } from '../../base/net/index.ts'
 import { isUserError, makeOwnFolder } from '../../base/util/index.ts'
-import type { ProcessSpec } from './child.ts'
+import type { Child, ProcessSpec } from './child.ts'
 import type { CollectiveLayout } from './collective-layout.ts'
 import { elasticJob, type Meeting, type Run } from './elastic-hosts.ts'
 import { commandOf, jobVariables, type LaunchOptions, launchSecrets } from './launch.ts'
@@ -18,6 +19,7 @@ import { type Restart, recovering, restartEnv, resumes, type StartedJob } from '
 import { addressTowards, type Rendezvous, rendezvous } from './rendezvous.ts'
 import { checkSharedMemory } from './shared-memory-room.ts'
 import { type BoundSocket, bindSocket } from './sockets.ts'
+import { Standby } from './standby.ts'
 import { type RunningJob, superviseJob } from './supervise.ts'
 
 export interface LaunchCollectiveOptions extends Omit<LaunchOptions, 'layout' | 'maxRestart'> {
@@ -61,18 +63,21 @@ export async function launchCollective(given: LaunchCollectiveOptions): Promise<
     onWait: (message) => options.emit({ kind: 'notice', message }),
   })
   const isElastic = layout.nodes.min < layout.nodes.max
-  const place = (timeoutMs: number) =>
+  const place = (timeoutMs: number, emit: EventSink) =>
     layout.hosts.length > 0
-      ? byList(options)
-      : atMaster(options, { timeoutMs, number: 0, processes: layout.devices.length })
+      ? byList({ ...options, emit })
+      : atMaster({ ...options, emit }, { timeoutMs, number: 0, processes: layout.devices.length })
   const glooFolder = makeOwnFolder('gloo')
-  const begin = (placement: JobPlacement, restart: Restart, ownSignal?: AbortSignal): Run => {
+  const plan = (placement: JobPlacement, restart: Restart): Planned => ({
+    placement,
+    processes: processesOf(options, placement, glooFolder, restart),
+  })
+  const begin = ({ placement, processes }: Planned, ahead?: readonly Child[], ownSignal?: AbortSignal): Run => {
     const stop = new AbortController()
     let stopMs = typeof options.stopMs === 'function' ? options.stopMs() : options.stopMs
-    const processes = processesOf(options, placement, glooFolder, restart)
     const signal = AbortSignal.any([ownSignal ?? options.signal, stop.signal])
     const own = { ...options, signal, stopMs: () => stopMs }
-    const job = superviseJob({ command, processes, hasAllWorkers: true }, own)
+    const job = superviseJob({ command, processes, ahead, hasAllWorkers: true }, own)
     writeEndpoints(options.logDir, placement.nodes)
     const end = async (waitMs: number) => {
       stopMs = waitMs
@@ -87,7 +92,9 @@ export async function launchCollective(given: LaunchCollectiveOptions): Promise<
   }
   try {
     const meet = (meeting: Meeting) => atMaster(options, meeting)
-    const job = await (isElastic ? elasticJob(options, { meet, begin }) : steadyJob(options, place, begin))
+    const job = await (isElastic
+      ? elasticJob(options, { meet, begin: (placement, restart) => begin(plan(placement, restart)) })
+      : steadyJob(options, { command, place, plan, begin }))
     return { ended: job.ended.finally(clean), kill: () => [job.kill(), clean()] }
   } catch (error) {
     clean()
@@ -95,21 +102,45 @@ export async function launchCollective(given: LaunchCollectiveOptions): Promise<
   }
 }
 
-type Place = (timeoutMs: number) => Promise<JobPlacement>
-type Begin = (placement: JobPlacement, restart: Restart, signal: AbortSignal) => Run
+interface Planned {
+  readonly placement: JobPlacement
+  readonly processes: readonly ProcessSpec[]
+}
+
+interface SteadyOptions {
+  readonly command: readonly string[]
+  readonly place: (timeoutMs: number, emit: EventSink) => Promise<JobPlacement>
+  readonly plan: (placement: JobPlacement, restart: Restart) => Planned
+  readonly begin: (planned: Planned, ahead: readonly Child[] | undefined, signal: AbortSignal) => Run
+}
 
 /** Of hosts that stay. */
-async function steadyJob(options: LaunchCollectiveOptions, place: Place, begin: Begin): Promise<RunningJob> {
-  const { hosts, nodes, maxRestart } = options.layout
-  let placement: JobPlacement
-  const start = async (restart: Restart, signal: AbortSignal): Promise<StartedJob> => {
-    placement?.found?.leave()
-    placement = await place(restart.number > 0 ? FIND_AGAIN_MS : FIND_MS)
-    return begin(placement, restart, signal)
-  }
+async function steadyJob(options: LaunchCollectiveOptions, how: SteadyOptions): Promise<RunningJob> {
+  const { hosts, nodes, maxRestart, master } = options.layout
+  const { oarfish, env } = options
+  const leave = (planned: Planned | undefined) => planned?.placement.found?.leave()
+  const standby = new Standby<Planned>({
+    ...{ command: how.command, oarfish, env },
+    plan: async (restart, isAhead) => {
+      const emit = isAhead ? () => undefined : options.emit
+      return how.plan(await how.place(restart.number > 0 ? FIND_AGAIN_MS : FIND_MS, emit), restart)
+    },
+    drop: leave,
+  })
   const isSpread = Math.max(hosts.length, nodes.max) > 1
+  let now: Planned | undefined
+  const start = async (restart: Restart, signal: AbortSignal): Promise<StartedJob> => {
+    leave(now)
+    const { plan, ahead } = await standby.take(restart)
+    now = plan
+    const run = how.begin(plan, ahead, signal)
+    // Ranks of other hosts are found anew, and a master of a given port is that of the start under way.
+    if (!isSpread && master === undefined) standby.watch(run.logs, restart)
+    return run
+  }
   const job = await recovering(start, { ...options, maxRestart, isSpread, resumes: resumes(options.script) })
-  return { ...job, ended: job.ended.finally(() => placement.found?.leave()) }
+  const over = () => [standby.close(), leave(now)]
+  return { ended: job.ended.finally(over), kill: () => [job.kill(), standby.close()] }
 }
 
 /** Hosts that are listed: each knows the whole job by itself. */

@@ -16,6 +16,7 @@ import { asOneRun } from './record-launch.ts'
 import { type RecoverOptions, type Restart, recovering, restartEnv, resumes, type StartedJob } from './recover.ts'
 import { checkSharedMemory } from './shared-memory-room.ts'
 import { type BoundSocket, bindSocket } from './sockets.ts'
+import { Standby } from './standby.ts'
 import { type RunningJob, type SuperviseOptions, superviseJob } from './supervise.ts'
 import { TOOLS, translateScript } from './translate.ts'
 
@@ -57,25 +58,33 @@ export async function launch(given: LaunchOptions): Promise<RunningJob> {
   const { leastWorkers: min, workers: all } = layout
   const joins = min === undefined ? undefined : await openJoins()
   let forget: (() => void) | undefined
+  const plan = async (restart: Restart) => {
+    const { workers: count = all.length } = restart
+    const now = { ...layout, workers: all.slice(0, count) }
+    const bound = await bindAutomatic(now, local)
+    return { bound, processes: processesOf({ ...options, layout: now }, { bound, local, glooFolder, restart }) }
+  }
+  const standby = new Standby({ command, oarfish: options.oarfish, env, plan })
   const clean = () => {
+    standby.close()
     rmSync(glooFolder, { recursive: true, force: true })
     forget?.()
     joins?.close()
     lock.release()
   }
   const start = async (restart: Restart, signal: AbortSignal): Promise<StartedJob> => {
-    const { workers: count = all.length } = restart
-    const now = { ...layout, workers: all.slice(0, count) }
-    const bound = await bindAutomatic(now, local)
-    const processes = processesOf({ ...options, layout: now }, { bound, local, glooFolder, restart })
+    const { plan: planned, ahead } = await standby.take(restart)
+    const { bound, processes } = planned
     const hasAllWorkers = all.every(({ host }) => local.has(host))
-    const job = superviseJob({ command, processes, hasAllWorkers }, { ...options, signal })
+    const job = superviseJob({ command, processes, ahead, hasAllWorkers }, { ...options, signal })
     forget?.()
     forget = writeJobFile(options.logDir, {
       ...jobFile(processes, bound, env),
       ...(joins ? { joins: joins.path } : {}),
     })
     const logs = (some: readonly ProcessSpec[]) => some.map(({ log }) => log)
+    // Processes on other hosts come up in their own time: those of this one would wait for them.
+    if (isWhole) standby.watch(logs(processes), restart)
     return { ...job, logs: logs(processes), workerLogs: logs(processes.filter(({ role }) => role === 'worker')) }
   }
   try {

@@ -22,7 +22,7 @@ afterEach(() => {
 
 const watched = async (launcher: number, parentPid: number) => {
   const onLost = vi.fn()
-  watchLifeline({ env: { [LIFELINE]: `${launcher}:${fd}` }, parentPid, onLost, leave: () => undefined })
+  void watchLifeline({ env: { [LIFELINE]: `${launcher}:${fd}` }, parentPid, onLost, leave: () => undefined })
   await new Promise((done) => setImmediate(done))
   await new Promise((done) => setImmediate(done))
   return onLost.mock.calls.length

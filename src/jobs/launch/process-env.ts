@@ -134,6 +134,7 @@ const NOT_INHERITED = [
   'PADDLE_PORT',
   'OARFISH_LISTEN_FDS',
   'OARFISH_LIFELINE',
+  'OARFISH_STANDBY',
 ]
 
 function callerEnv(env: Env): Env {

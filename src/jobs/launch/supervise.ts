@@ -10,6 +10,8 @@ export interface JobSpec {
   readonly command: readonly string[]
   /** In the order in which they are started. */
   readonly processes: readonly ProcessSpec[]
+  /** These processes, where they were started ahead and wait. @default they are started now */
+  readonly ahead?: readonly Child[] | undefined
   /** Whether all workers of the job are on this host; otherwise servers stay until the others' workers are done too. */
   readonly hasAllWorkers: boolean
 }
@@ -45,7 +47,8 @@ const KILLED_MS = 5000 // a killed process is gone unless the kernel holds it
 export function superviseJob(job: JobSpec, options: SuperviseOptions): RunningJob {
   // All in one turn of the event loop: sockets are handed over before anybody can connect to them here.
   const memory = watchMemory()
-  const children = job.processes.map((spec) => startChild(spec, job.command))
+  const children = job.ahead ?? job.processes.map((spec) => startChild(spec, job.command))
+  for (const child of job.ahead ?? []) child.begin?.()
   let failed: Child | undefined
   const onFailed = (child: Child) => {
     failed = child

@@ -1,6 +1,6 @@
 /** @file Joins the group of a plan: starts the communication thread, and gives other threads handles. */
-import { MessageChannel, Worker } from 'node:worker_threads'
-import { builtFile, fromPlainError, leaveNow, toPlainError } from '../../base/util/index.ts'
+import { MessageChannel, type Worker } from 'node:worker_threads'
+import { builtFile, fromPlainError, leaveNow, startThread, toPlainError } from '../../base/util/index.ts'
 import { aloneBlocking, aloneGroup } from './alone.ts'
 import { type CallAnswer, CommThreadCaller } from './comm-thread-caller.ts'
 import { newControl, RUNG, STOPPING } from './control.ts'
@@ -18,12 +18,8 @@ export async function openGroup(
 ): Promise<Group> {
   if (plan.kind === 'alone') return aloneGroup()
   const bell = new SharedArrayBuffer(8)
-  const workerData: ThreadData = { plan, bell }
-  const worker = new Worker(builtFile('training/collective/thread'), {
-    workerData,
-    execArgv: [],
-    name: 'communication',
-  })
+  const settings: ThreadData = { plan, bell }
+  const worker = startThread(builtFile('training/collective/thread'), settings, { execArgv: [], name: 'communication' })
   const ready = await untilAborted(
     nextMessage(worker, 'ready', notice),
     plan.kind === 'ring' ? signal : undefined,

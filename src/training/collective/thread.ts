@@ -1,6 +1,6 @@
 /** @file The communication thread: opens the backend, and makes the calls that other threads hand over, one at a time. */
-import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
-import { fromPlainError, type PlainError, toPlainError } from '../../base/util/index.ts'
+import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
+import { fromPlainError, type PlainError, threadSettings, toPlainError } from '../../base/util/index.ts'
 import { type Backend, type BackendHooks, makeCall } from './backend.ts'
 import type { CallAnswer, CallerMessage } from './comm-thread-caller.ts'
 import { RUNG, readCall, type Span, STATE, STOPPING, wordsOf } from './control.ts'
@@ -38,7 +38,7 @@ interface ServedCaller extends NewCaller {
 const IDLE_MS = 250
 const SPINS = 20_000 // some 50 microseconds
 
-const { plan, bell } = workerData as ThreadData
+const { plan, bell } = threadSettings<ThreadData>()
 const port = parentPort!
 const post = (message: FromCommunication) => port.postMessage(message)
 

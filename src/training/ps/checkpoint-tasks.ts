@@ -169,11 +169,14 @@ export class CheckpointTasks {
   async #fill({ folder, tables }: InFolder, done: Record<number, number>): Promise<CheckpointOutcome> {
     const { openSnapshot, savedRows } = await import('../../weights/snapshot/index.ts')
     const snapshot = await openSnapshot(folder, '')
+    // Where there were as many servers as now, each finds its rows in parts of its own.
+    const isMine = (sign: bigint) => serverOf(sign, this.#placement) === this.#server
+    const wanted = this.#placement.servers === 1 ? undefined : isMine
     for (const table of tables) {
       const { name: own, rowBytes } = this.#store.params.tables[table]!
       const saved = snapshot.manifest.tables.find(({ name }) => name === own)
       checkMessage(saved?.rowBytes === rowBytes, `rows of ${own} are others in ${folder}`)
-      for await (const block of savedRows(snapshot, saved)) {
+      for await (const block of savedRows(snapshot, saved, wanted)) {
         const mine = this.#owned(block, rowBytes)
         this.#store.load(table, mine)
         done[table] = (done[table] ?? 0) + mine.signs.length

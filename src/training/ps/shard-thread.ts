@@ -1,5 +1,5 @@
 /** @file Entry of a further thread of a server: it serves pulls and pushes from the same tables, at a port of its own. */
-import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort } from 'node:worker_threads'
 import {
   type Connection,
   type Identity,
@@ -9,6 +9,7 @@ import {
   serverHandshake,
   socketTransport,
 } from '../../base/net/index.ts'
+import { threadSettings } from '../../base/util/index.ts'
 import { notAWorker } from './errors.ts'
 import { type AttachedStore, KernelStore } from './kernel-store.ts'
 import { ParameterServer } from './server.ts'
@@ -38,7 +39,7 @@ export type FromShard =
   | { readonly kind: 'settled'; readonly asked: number }
   | { readonly kind: 'warning'; readonly message: string }
 
-await run(parentPort!, workerData as ShardSettings)
+await run(parentPort!, threadSettings<ShardSettings>())
 
 async function run(port: MessagePort, settings: ShardSettings): Promise<void> {
   const { thread, workers, threads, host, store: attached } = settings

@@ -1,8 +1,8 @@
 /** @file The further threads of a server, each with its own port: opened, announced and ended by the first. */
 import { rmSync } from 'node:fs'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import type { EventSink } from '../../base/event/index.ts'
-import { builtFile } from '../../base/util/index.ts'
+import { builtFile, startThread } from '../../base/util/index.ts'
 import type { KernelStore } from './kernel-store.ts'
 import type { FromShard, ShardSettings, ToShard } from './shard-thread.ts'
 import type { UpdateMemory } from './update-log.ts'
@@ -47,7 +47,7 @@ export class ShardThreads {
   }
 
   #start({ emit, onFailure, ...settings }: ShardSettings & Pick<ShardThreadsOptions, 'emit' | 'onFailure'>) {
-    const worker = new Worker(builtFile('training/ps/shard-thread'), { workerData: settings })
+    const worker = startThread(builtFile('training/ps/shard-thread'), settings)
     this.#workers.push(worker)
     return new Promise<Lane>((resolve, reject) => {
       worker.on('message', (message: FromShard) => {

@@ -1,8 +1,8 @@
 /** @file The trainer threads of a process: hands batches to whichever is free, gathers results. */
 import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type MessagePort, Worker } from 'node:worker_threads'
-import { builtFile, fromPlainError } from '../../base/util/index.ts'
+import type { MessagePort, Worker } from 'node:worker_threads'
+import { builtFile, fromPlainError, startThread } from '../../base/util/index.ts'
 import type { Batch, Piece } from '../../data/index.ts'
 import type { Side } from '../passes/index.ts'
 import type { Touched } from '../ps/index.ts'
@@ -82,10 +82,11 @@ export class TrainerPool {
     settings: readonly TrainerThreadSettings[],
     options: TrainerPoolOptions = {},
   ): Promise<TrainerPool> {
-    const entry = builtFile('training/threads/trainer-thread')
-    const trainers = settings.map((workerData) => {
-      const transferList = portsOf(workerData.params)
-      return { worker: new Worker(entry, { workerData, transferList }), gate: workerData.gate, outstanding: 1 }
+    const trainers = settings.map((own) => {
+      const worker = startThread(builtFile('training/threads/trainer-thread'), own, {
+        transferList: portsOf(own.params),
+      })
+      return { worker, gate: own.gate, outstanding: 1 }
     })
     const pool = new TrainerPool(trainers, options)
     for (const [thread, trainer] of trainers.entries()) pool.#listen(trainer, thread)

@@ -1,8 +1,8 @@
 /** @file Entry of a trainer thread: sessions, and one step per message. Session.run blocks this thread only. */
-import { type MessagePort, parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
+import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import 'onnxruntime-node' // now, while the main thread prepares what to compute
 import type { Device } from '../../base/device/index.ts'
-import { toPlainError } from '../../base/util/index.ts'
+import { threadSettings, toPlainError } from '../../base/util/index.ts'
 import { type Engine, nullEngine, ortEngine, referenceEngine } from '../../graph/engine/index.ts'
 import { type AucHistogram, mergedGroups } from '../../weights/metric/index.ts'
 import {
@@ -201,4 +201,4 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
   }
 }
 
-await run(parentPort!, workerData as TrainerThreadSettings)
+await run(parentPort!, threadSettings<TrainerThreadSettings>())

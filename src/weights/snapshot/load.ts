@@ -143,15 +143,20 @@ function hasEachOnce({ rows, parts }: ManifestTable): boolean {
 
 const BLOCK_BYTES = 4 * 1024 * 1024
 
-/** The rows of a saved table, block by block; views that are valid until the next block. */
+/**
+ * The rows of a saved table, block by block; views that are valid until the next block. Of a part without any sign that `isWanted`, the signs
+ * alone are read.
+ */
 export async function* savedRows(
   snapshot: Snapshot,
   saved: ManifestTable,
+  isWanted?: (sign: bigint) => boolean,
 ): AsyncGenerator<{ readonly signs: BigUint64Array; readonly rows: Uint8Array }> {
   const perBlock = Math.max(1, Math.floor(BLOCK_BYTES / saved.rowBytes))
   const signs = new BigUint64Array(perBlock)
   const values = new Uint8Array(perBlock * saved.rowBytes)
   for (const part of saved.parts) {
+    if (isWanted && !(await hasSign(snapshot, part, signs, isWanted))) continue
     const [signsFile, valuesFile] = [await checked(snapshot, part.signs), await checked(snapshot, part.values)]
     try {
       for (let left = part.rows; left > 0; ) {
@@ -167,6 +172,28 @@ export async function* savedRows(
     } finally {
       await Promise.all([signsFile.close(), valuesFile.close()])
     }
+  }
+}
+
+/** Whether there is one among those of a part, which are read into `room` in turn. */
+async function hasSign(
+  snapshot: Snapshot,
+  part: ManifestTable['parts'][number],
+  room: BigUint64Array,
+  isWanted: (sign: bigint) => boolean,
+): Promise<boolean> {
+  const file = await checked(snapshot, part.signs)
+  try {
+    for (let left = part.rows; left > 0; left -= Math.min(left, room.length)) {
+      const signs = room.subarray(0, Math.min(left, room.length))
+      await file.fill(new Uint8Array(signs.buffer, 0, signs.byteLength))
+      if (signs.some(isWanted)) return true
+      await setImmediate()
+    }
+    file.end()
+    return false
+  } finally {
+    await file.close()
   }
 }
 
