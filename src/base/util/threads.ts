@@ -17,7 +17,7 @@ import {
 export type ThreadOptions = Pick<WorkerOptions, 'execArgv' | 'name'> & { readonly transferList?: Transferable[] }
 
 /** What a thread starts with: its settings, or what it waits for until they come. */
-type Beginning = { readonly settings: unknown } | { readonly bell: SharedArrayBuffer }
+type Beginning = { readonly settings: unknown } | { readonly bell: SharedArrayBuffer; readonly rehearsal: unknown }
 
 interface Sent {
   readonly settings: unknown
@@ -33,11 +33,17 @@ interface Waiting {
 const waiting = new Map<string, Waiting[]>()
 const sharedKeys = new Set<string>()
 
+export interface MakeOptions extends Pick<ThreadOptions, 'execArgv'> {
+  /** What these threads go through once while they wait, to be quick when it counts. @default nothing */
+  readonly rehearsal?: unknown
+}
+
 /** Makes threads that startThread of the same file takes later. They do not keep the process alive. */
-export function makeThreads(file: URL, count: number, options: Pick<ThreadOptions, 'execArgv'> = {}): void {
+export function makeThreads(file: URL, count: number, { rehearsal, ...options }: MakeOptions = {}): void {
   const made = Array.from({ length: count }, (): Waiting => {
     const bell = new Int32Array(new SharedArrayBuffer(4))
-    const worker = new Worker(file, { ...options, workerData: { bell: bell.buffer } satisfies Beginning })
+    const workerData: Beginning = { bell: bell.buffer, rehearsal }
+    const worker = new Worker(file, { ...options, workerData })
     // One that cannot be made is started when it is wanted, and says then what is wrong.
     const forget = () => waiting.set(file.href, waiting.get(file.href)?.filter((one) => one.worker !== worker) ?? [])
     worker.once('error', forget).once('exit', forget).unref()
@@ -60,6 +66,12 @@ export function startThread(file: URL, settings: unknown, { transferList, ...opt
   Atomics.store(bell, 0, 1)
   Atomics.notify(bell, 0)
   return worker
+}
+
+/** In a thread that was made ahead, before it asks for its settings: what it is to go through once. */
+export function threadRehearsal<Rehearsal>(): Rehearsal | undefined {
+  const beginning = workerData as Beginning
+  return 'rehearsal' in beginning ? (beginning.rehearsal as Rehearsal | undefined) : undefined
 }
 
 /** In a thread, once it has loaded its code: what it is to do. Waits for it where the thread was made ahead. */

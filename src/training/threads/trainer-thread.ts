@@ -2,8 +2,9 @@
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import 'onnxruntime-node' // now, while the main thread prepares what to compute
 import type { Device } from '../../base/device/index.ts'
-import { threadSettings, toPlainError } from '../../base/util/index.ts'
+import { threadRehearsal, threadSettings, toPlainError } from '../../base/util/index.ts'
 import { type Engine, nullEngine, ortEngine, referenceEngine } from '../../graph/engine/index.ts'
+import type { Program } from '../../graph/program/index.ts'
 import { type AucHistogram, mergedGroups } from '../../weights/metric/index.ts'
 import {
   addHistograms,
@@ -201,4 +202,11 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
   }
 }
 
+/** The first session of a thread takes several times as long as the next. */
+async function rehearse(programs: readonly Program[]): Promise<void> {
+  const engine = ortEngine()
+  for (const program of programs) await (await engine.compile(program)).close()
+}
+
+await rehearse(threadRehearsal<readonly Program[]>() ?? []).catch(() => undefined) // what is wrong is said when it counts
 await run(parentPort!, threadSettings<TrainerThreadSettings>())

@@ -34,11 +34,11 @@ export const baseOf = ({ folder, manifest }: Snapshot): string => foldersOf(mani
 
 const MOST_FOLDERS = 12
 
-/** The next one holds all rows again: what changed is more than what it began with, or there are many pieces. */
+/** The next one holds all rows again: what changed is more than half of what it began with, all of which a start would read, or there are many pieces. */
 export function isLong({ files }: Chain): boolean {
   const [first, ...later] = foldersOf(files)
   if (later.length + 1 >= MOST_FOLDERS) return true
   const bytesIn = (folder: string | undefined) =>
     Object.entries(files).reduce((sum, [name, { bytes }]) => sum + (name.startsWith(`../${folder}/`) ? bytes : 0), 0)
-  return later.reduce((sum, folder) => sum + bytesIn(folder), 0) > bytesIn(first)
+  return later.reduce((sum, folder) => sum + bytesIn(folder), 0) > bytesIn(first) / 2
 }
