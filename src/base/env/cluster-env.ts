@@ -31,6 +31,8 @@ export const CLUSTER_ENV = {
   OARFISH_SILENCE_LIMIT:
     'seconds that a process may be silent until it counts as gone, 10 where nothing is set; runner.silence_limit comes first',
   OARFISH_FULL_SHM: 'sockets: a launch goes on where /dev/shm is full, and processes of the host exchange over sockets',
+  OARFISH_STANDBY:
+    '0: a launch makes no processes of its next start ahead; 1 in a process that was made so, and waits for its turn',
   PADDLE_TRAINING_ROLE: 'what this process of a collective job is: TRAINER, as all of them',
   OARFISH_LISTEN_FDS: 'listening sockets inherited from the launcher, as port:fd,port:fd',
 } as const
