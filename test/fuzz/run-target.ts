@@ -26,20 +26,33 @@ await main(target)
 process.exit(0)
 
 async function main(one: Target): Promise<void> {
-  const work = await one.open()
-  if (kept !== undefined) return await tryCase(one, work, readFileSync(kept), -1)
-  await work.run(Buffer.from(work.corpus[0]!), true) // what is loaded at first use is no leak and no slow case
+  // Where a case is looked for with which the process ended, one after the other.
+  const lanes = kept !== undefined || every === '1' ? 1 : (one.lanes ?? 1)
+  const works: Work[] = []
+  for (let lane = 0; lane < lanes; lane++) works.push(await one.open())
+  if (kept !== undefined) return await tryCase(one, works[0]!, readFileSync(kept), -1)
+  for (const { run, corpus } of works) await run(Buffer.from(corpus[0]!), true) // what is loaded at first use is no leak and no slow case
   const before = process.memoryUsage.rss()
-  for (let number = Number(from); number < Number(to); number++) {
+  for (let number = Number(from); number < Number(to); ) {
     if (number % Number(every) === 0) await send({ kind: 'at', number })
-    const most = isWhole(number) ? undefined : one.most
-    const input = mutated(randomOf(Number(seed), number), work.corpus, one.words ?? []).subarray(0, most)
-    await tryCase(one, work, input, number)
-    if (number % MEMORY_EVERY > 0) continue
-    const grown = process.memoryUsage.rss() - before
-    if (grown > GROWN_BYTES) await report(number, input, `memory grew by ${Math.round(grown / 1e6)} MB`)
+    const end = Math.min(Number(to), number - (number % lanes) + lanes)
+    const cases = works.slice(0, end - number).map((work, i) => runNumber(one, work, number + i))
+    if (cases.length > 1) await Promise.all(cases)
+    const input = await cases[0]!
+    if (Math.floor(number / MEMORY_EVERY) < Math.floor(end / MEMORY_EVERY)) {
+      const grown = process.memoryUsage.rss() - before
+      if (grown > GROWN_BYTES) await report(number, input, `memory grew by ${Math.round(grown / 1e6)} MB`)
+    }
+    number = end
   }
   await send({ kind: 'at', number: Number(to) })
+}
+
+async function runNumber(one: Target, work: Work, number: number): Promise<Uint8Array> {
+  const most = isWhole(number) ? undefined : one.most
+  const input = mutated(randomOf(Number(seed), number), work.corpus, one.words ?? []).subarray(0, most)
+  await tryCase(one, work, input, number)
+  return input
 }
 
 function isWhole(number: number): boolean {

@@ -2,14 +2,16 @@
  * @file What is given damaged input: every reader of something that others wrote. A target may refuse an input with a UserError, or with an error
  * that it expects; anything else it throws, a case that takes a second, and memory that grows are findings.
  */
-import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { Agent, request as httpRequest } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { loadConfig, parseBackend, parseRunConfig } from '../../src/base/config/index.ts'
+import { checkedConfig } from '../../src/base/config/load.ts'
 import { sourceOf } from '../../src/base/config/open-source.ts'
+import type { ConfigSource } from '../../src/base/config/source.ts'
+import { checkedBackend } from '../../src/base/config/v1/backend.ts'
+import { checkedRunConfig } from '../../src/base/config/v1/load.ts'
 import { encodeHead, FrameReader } from '../../src/base/net/frame.ts'
 import { packageFile } from '../../src/base/util/index.ts'
 import { createTextBlockParser, type Slot } from '../../src/data/index.ts'
@@ -17,26 +19,20 @@ import { createTableSources } from '../../src/data/tables/table-source.ts'
 import { openExport } from '../../src/inference/export/index.ts'
 import { createRequestParser } from '../../src/inference/serve/request.ts'
 import { translateLine } from '../../src/jobs/launch/translate.ts'
-import {
-  accountsReader,
-  addGroup,
-  addUser,
-  createDispatcher,
-  createJobServer,
-  openNonces,
-  openStore,
-} from '../../src/jobs/server/index.ts'
-import { hashOf, sign } from '../../src/jobs/server/sign.ts'
 import { parseClusterConf } from '../../src/jobs/ssh/index.ts'
 import { openSnapshot } from '../../src/weights/snapshot/index.ts'
 import { hexOf } from '../../src/weights/snapshot/manifest.ts'
+import { JOB_SERVER_TARGETS } from './job-server-target.ts'
 import { MESSAGE_TARGETS } from './message-targets.ts'
+import { temporary } from './temporary.ts'
 
 export interface Target {
   /** Words that the format gives a meaning to. */
   readonly words?: readonly string[]
   /** So much of an input is read in most cases, and all of it in each that is run whole. */
   readonly most?: number
+  /** So many cases are under way at once, each with a work of its own: of one alone most of the time is waiting for files. */
+  readonly lanes?: number
   /** Errors besides UserError that say what is wrong. */
   readonly expected?: (error: Error) => boolean
   /** What a process needs once. The first of the corpus is valid. */
@@ -51,16 +47,11 @@ export interface Work {
 
 const bytes = (text: string) => Buffer.from(text)
 const inPackage = (...path: readonly string[]) => readFileSync(packageFile(join(...path)))
-/** In memory where that can be: a case is a file that is written and read. */
-const MEMORY = '/dev/shm'
-const temporary = () => {
-  const folder = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'oarfish-fuzz-'))
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
-  return folder
-}
-
 /** What release 0.1 wrote. */
 const RELEASE = 'test/fixtures/releases/0.1.0'
+
+/** A divisor of how often a target says how far it is. */
+const LANES = 10
 
 const SLOTS: readonly Slot[] = [
   { kind: 'dense', name: 'click', width: 1, dtype: 'int64' },
@@ -171,18 +162,6 @@ const INSTANCES = {
   instances: [{ click: [1], '1': [12, 13], '2': ['18446744073709551615'], dense_feature: [0.5, 1, 2] }],
 }
 
-const JOB = {
-  name: 'a-job',
-  group: 'people',
-  priority: 'normal',
-  kind: 'k8s/ps',
-  roles: [{ name: 'trainer', replicas: 2, resources: { cpu: 1, memory: '1Gi' } }],
-  command: 'true',
-  env: { A: 'b' },
-  files: [{ name: 'config.yaml', bytes: 3, sha256: hashOf('abc') }],
-  data: { train: '/data' },
-}
-
 export const TARGETS: Readonly<Record<string, Target>> = {
   ...MESSAGE_TARGETS,
   frame: {
@@ -205,8 +184,9 @@ export const TARGETS: Readonly<Record<string, Target>> = {
       corpus: yamlCorpus(RUN_CONFIG),
       run: (input, whole) => {
         const [cwd, text] = [tmpdir(), input.toString()]
-        if (whole || !isNoYaml(text))
-          parseRunConfig({ file: 'config.yaml', text, absolute: join(cwd, 'config.yaml'), cwd })
+        const place = { absolute: join(cwd, 'config.yaml'), cwd }
+        if (whole) parseRunConfig({ file: 'config.yaml', text, ...place })
+        else ifYaml(text, (source) => checkedRunConfig(source, place))
       },
     }),
   },
@@ -217,7 +197,8 @@ export const TARGETS: Readonly<Record<string, Target>> = {
       corpus: yamlCorpus(BACKEND),
       run: (input, whole) => {
         const text = input.toString()
-        if (whole || !isNoYaml(text)) parseBackend('backend.yaml', text)
+        if (whole) parseBackend('backend.yaml', text)
+        else ifYaml(text, checkedBackend)
       },
     }),
   },
@@ -229,10 +210,14 @@ export const TARGETS: Readonly<Record<string, Target>> = {
     words: ['1 5 ', '2 5 6 ', '18446744073709551615'],
     open: () => textTarget('multislot', '1 1 2 5 6 1 7 3 0.1 0.2 3\n1 0 1 5 1 7 3 0.1 1e-3 3\n'),
   },
-  csv: { words: ['click,1', '"', '""', '|', ',,,'], open: csvTarget },
-  manifest: { words: ['"tables":', '"files":', 'null', '{}', '[]'], open: checkpointTarget },
-  export: { words: ['"tables":', '"inputs":', 'null', '{}', '[]'], open: () => exportTarget('manifest.json') },
-  'export-table': { open: () => exportTarget('table-0.bin') },
+  csv: { words: ['click,1', '"', '""', '|', ',,,'], lanes: LANES, open: csvTarget },
+  manifest: { words: ['"tables":', '"files":', 'null', '{}', '[]'], lanes: LANES, open: checkpointTarget },
+  export: {
+    words: ['"tables":', '"inputs":', 'null', '{}', '[]'],
+    lanes: LANES,
+    open: () => exportTarget('manifest.json'),
+  },
+  'export-table': { lanes: LANES, open: () => exportTarget('table-0.bin') },
   instances: {
     words: ['"instances"', '"click"', '[', '{', '1e400'],
     open: () => {
@@ -246,7 +231,7 @@ export const TARGETS: Readonly<Record<string, Target>> = {
       return { corpus, run: (input) => (input[0] === 123 || input[0] === 91 ? json : text)(input) }
     },
   },
-  'job-server': { words: ['"roles"', '"env"', 'null', '{}', '[]', '..', '%00', '//'], open: jobServerTarget },
+  ...JOB_SERVER_TARGETS,
   'conf.py': {
     words: ['HOSTS = [', ']', '"""', "'", '\\', '# ', 'PADDLE_PORT = ', '+', '%', 'u"', '\n    '],
     open: () => ({
@@ -273,14 +258,18 @@ function frames(text: string): Buffer<ArrayBuffer> {
 }
 
 /** Guesses at what would mend such a text read it a dozen times over: of most it is enough that the parser refuses them. */
-const isNoYaml = (text: string) => sourceOf('config.yaml', text).document.errors.length > 0
+function ifYaml(text: string, work: (source: ConfigSource) => unknown): void {
+  const source = sourceOf('config.yaml', text.replace(/^\uFEFF/, ''))
+  if (source.document.errors.length === 0) work(source)
+}
 
 function configTarget(): Work {
   const file = join(temporary(), 'config.yaml')
+  const place = { absolute: file, cwd: process.cwd(), problems: [] }
   return {
     corpus: yamlCorpus(CONFIG, inPackage('models', 'rank', 'dnn', 'config.yaml')),
     run: (input, whole) => {
-      if (!whole && isNoYaml(input.toString())) return
+      if (!whole) return ifYaml(input.toString(), (source) => checkedConfig(source, place))
       writeFileSync(file, input)
       loadConfig({ path: file })
     },
@@ -306,52 +295,6 @@ function csvTarget(): Work {
       writeFileSync(file, input)
       const chunk = { number: 0, place: 0, kind: 'csv', file, from: 0, to: input.length } as const
       for await (const _ of sources.csv(chunk));
-    },
-  }
-}
-
-/** Requests over HTTP to a job server: signed ones with damaged bodies, unsigned ones for damaged paths. None may be answered with 500. */
-async function jobServerTarget(): Promise<Work> {
-  const folder = temporary()
-  const accountsFile = join(folder, 'accounts.json')
-  await addGroup(accountsFile, 'people', { quota: 4, priorities: ['normal', 'high'] })
-  const keys = await addUser(accountsFile, { name: 'ada', groups: ['people'] })
-  const store = await openStore(folder)
-  const executor = { kinds: ['k8s/ps'], atOnce: 1, name: 'local' } as never
-  const accounts = accountsReader(accountsFile)
-  const dispatcher = createDispatcher({
-    store,
-    accounts,
-    executor,
-    supervisor: () => ['true'],
-    env: {},
-    warn: () => undefined,
-  })
-  const limits = { fileBytes: 1e6, jobBytes: 1e6 }
-  const nonces = openNonces(undefined, { most: Number.POSITIVE_INFINITY }) // all cases of a run come within minutes
-  const server = createJobServer({
-    ...{ store, dispatcher, accounts, nonces, executor, limits, version: '0' },
-    rotate: async () => ({ ak: '', sk: '' }),
-  })
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
-  const { port } = server.address() as AddressInfo
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
-  const send = (method: string, path: string, headers: Readonly<Record<string, string>>, body?: Uint8Array) =>
-    new Promise<void>((resolve, reject) => {
-      const request = httpRequest({ port, host: '127.0.0.1', agent, method, path, headers }, (response) => {
-        response.resume().on('end', () => {
-          if (response.statusCode! < 500) resolve()
-          else reject(new Error(`${method} ${path} was answered with ${response.statusCode}`))
-        })
-      })
-      request.on('error', reject).end(body)
-    })
-  return {
-    corpus: [bytes(JSON.stringify(JOB)), bytes('/v1/jobs/a?user=b'), bytes('/v1/jobs/a/files/b?from=3'), bytes('/')],
-    run: (input) => {
-      if (input[0] === 47) return send('GET', `/${input.toString('latin1', 1).replace(/[^\x21-\x7e]/g, '%')}`, {})
-      const path = '/v1/checks'
-      return send('POST', path, sign({ method: 'POST', path, hash: hashOf(input) }, keys), input)
     },
   }
 }

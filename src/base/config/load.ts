@@ -6,7 +6,7 @@ import { openSource } from './open-source.ts'
 import { applyOverrides, isRecord, parseOverrides } from './override.ts'
 import { normalizeConfig } from './paddlerec-forms.ts'
 import { locateConfig, modelNotices, readerFile, readerProblem, stem } from './paths.ts'
-import { ConfigError } from './problem.ts'
+import { ConfigError, type ConfigProblem } from './problem.ts'
 import { buildNotices, conflicts, refusals } from './refusals.ts'
 import { loosen } from './repair.ts'
 import { dottedKeys, type JobConfig, resolveConfig } from './resolve.ts'
@@ -39,11 +39,22 @@ export interface LoadedConfig {
 export function loadConfig({ path, overrides = [], cwd = process.cwd() }: LoadConfigOptions): LoadedConfig {
   const absolute = locateConfig(path, cwd)
   const parsed = parseOverrides(overrides)
-  const source = openSource(path, absolute, parsed.overrides)
+  return checkedConfig(openSource(path, absolute, parsed.overrides), { absolute, cwd, problems: parsed.problems })
+}
+
+export interface OpenedConfig {
+  readonly absolute: string
+  readonly cwd: string
+  /** What is wrong with the -o arguments. */
+  readonly problems: readonly ConfigProblem[]
+}
+
+/** What loadConfig does once the text was read. */
+export function checkedConfig(source: ConfigSource, { absolute, cwd, problems: before }: OpenedConfig): LoadedConfig {
   const broken = syntaxProblem(source) ?? shapeProblem(source)
-  if (broken) throw new ConfigError([...parsed.problems, broken], source)
+  if (broken) throw new ConfigError([...before, broken], source)
   const written = isMap(source.document.contents) ? valuesOf(source) : {}
-  const merged = applyOverrides(written, parsed.overrides, isText)
+  const merged = applyOverrides(written, source.overrides, isText)
   const { data, onlyEvaluates, notices: taken } = normalizeConfig(merged)
   const schema = onlyEvaluates ? evaluationSchema : userConfigSchema
   const { value, problems } = check<UserConfig>({
@@ -59,7 +70,7 @@ export function loadConfig({ path, overrides = [], cwd = process.cwd() }: LoadCo
     ...conflicts(sound, source),
     ...readerProblems(sound, source, dirname(absolute)),
   ]
-  const all = [...parsed.problems, ...problems, ...found]
+  const all = [...before, ...problems, ...found]
   if (!value || all.length > 0) throw new ConfigError(all, source)
   const config = resolveConfig({ user: value, path: absolute, cwd, written: dottedKeys(merged) })
   const notices = [

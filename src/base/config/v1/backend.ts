@@ -39,8 +39,11 @@ export function loadBackend(path: string, cwd: string = process.cwd()): LoadedBa
   )
 }
 
-export function parseBackend(file: string, yaml: string): LoadedBackend {
-  const source = sourceOf(file, yaml.replace(/^\uFEFF/, ''))
+export const parseBackend = (file: string, yaml: string): LoadedBackend =>
+  checkedBackend(sourceOf(file, yaml.replace(/^\uFEFF/, '')))
+
+/** What parseBackend does once the text was read. */
+export function checkedBackend(source: ConfigSource): LoadedBackend {
   const broken = syntaxProblem(source)
   if (broken) throw new ConfigError([broken], source)
   const data = normalized(valuesOf(source))

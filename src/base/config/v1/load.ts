@@ -44,8 +44,14 @@ export interface RunConfigText {
   readonly cwd: string
 }
 
-export function parseRunConfig({ file, text, absolute, cwd }: RunConfigText): LoadedRunConfig {
-  const source = sourceOf(file, text.replace(/^\uFEFF/, ''))
+export const parseRunConfig = ({ file, text, ...place }: RunConfigText): LoadedRunConfig =>
+  checkedRunConfig(sourceOf(file, text.replace(/^\uFEFF/, '')), place)
+
+/** What parseRunConfig does once the text was read. */
+export function checkedRunConfig(
+  source: ConfigSource,
+  { absolute, cwd }: Pick<RunConfigText, 'absolute' | 'cwd'>,
+): LoadedRunConfig {
   const broken = syntaxProblem(source) ?? shapeProblemV1(source)
   if (broken) throw new ConfigError([broken], source)
   const written = isMap(source.document.contents) ? valuesOf(source) : {}
