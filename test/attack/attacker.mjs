@@ -122,10 +122,11 @@ const ATTACKS = {
     }
   },
 
-  /** Joins with every token that could be guessed; `in` counts those that were believed. */
+  /** Joins with every token that could be guessed, or those of `knows.tokens`; `in` counts those that were believed. */
   async guess() {
     const talks = []
-    for (const token of publicTokens()) talks.push(await converse([session(token).proof, frame('hello', {})]))
+    for (const token of known.tokens ?? publicTokens())
+      talks.push(await converse([session(token).proof, frame('hello', {})]))
     const answers = talks.map(({ connection }) => connection.said.toString('latin1'))
     return { in: answers.filter((text) => text.includes('"proof"')).length, heard: answers.join('\n') }
   },

@@ -1,5 +1,6 @@
 /** @file PaddleRec's two jobs on a real cluster, as the guide has them: by `oarfish run -b`, and through the job server. */
 import { type ChildProcess, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   chmodSync,
   cpSync,
@@ -14,7 +15,8 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { at, cluster, completed, evict, kubectl, logOf, oarfish, until } from './cluster.testing.ts'
+import { at, cluster, completed, evict, kubectl, logOf, oarfish, phaseOf, until } from './cluster.testing.ts'
+import { processesOf, strangerIn } from './stranger.testing.ts'
 
 const MINUTE = 60_000
 const SEEDS = process.env['OARFISH_SEEDS']
@@ -117,6 +119,55 @@ describe.skipIf(!cluster)('a job of PaddleRec', () => {
     await until('a training step', 3 * MINUTE, step)
     console.log(`oarfish run -b to the first training step: ${((Date.now() - begin) / 1000).toFixed(1)} s`)
     await learned(kind, cwd, name, job)
+  })
+
+  test('processes have the token of the Secret; strangers in pods and on nodes are refused', {
+    timeout: 8 * MINUTE,
+  }, async () => {
+    const name = 'token-ps'
+    const cwd = workFolder('ps', name, direct)
+    const longer = read('ps.config').replace('epochs: 2', 'epochs: 8') // so that it still trains when they come
+    writeFileSync(join(cwd, 'config.yaml'), longer)
+    await submitted(cwd)
+    const pods = ['pserver-0', 'pserver-1', 'trainer-0', 'trainer-1'].map((role) => `${name}-${role}`)
+    const server = pods[0]!
+    await until('a training step', 3 * MINUTE, async () => (await logOf(`${name}-trainer-0`)).includes('[Train]'))
+    const [, port] = /listens at \S*?:(\d+)/.exec(await logOf(server))!
+    const [address, nodeName] = (
+      await kubectl('get', 'pod', server, '-o', 'jsonpath={.status.podIP} {.spec.nodeName}')
+    ).split(' ') as [string, string]
+    const secret = JSON.parse(await kubectl('get', 'secret', name, '-o', 'json')) as { data: Record<string, string> }
+    const token = Buffer.from(secret.data['OARFISH_RUN_TOKEN']!, 'base64').toString()
+    expect(token).toMatch(/^[0-9a-f]{64}$/)
+    const hash = createHash('sha256').update(token).digest('hex')
+    for (const pod of pods) {
+      const processes = await processesOf(pod)
+      const tokens = new Set(processes.flatMap((process) => process.token ?? []))
+      expect([...tokens], JSON.stringify(processes)).toEqual([hash])
+      expect(processes.filter(({ isTold }) => isTold)).toEqual([])
+    }
+    expect(await kubectl('get', 'pods,vcjob,configmaps', '-o', 'json')).not.toContain(token)
+
+    const target = `${address}:${port}`
+    const other = cluster!.nodes.find((node) => node !== nodeName)!
+    const talks = await Promise.all([
+      strangerIn('stranger-beside', { nodeName, target }),
+      strangerIn('stranger-elsewhere', { nodeName: other, target }),
+      strangerIn('stranger-node', { nodeName: other, target, hostNetwork: true }),
+    ])
+    for (const { heard, in: believed = 0 } of talks.flat()) {
+      expect(believed).toBe(0)
+      for (const told of [token, name, address, 'sparse', 'epochs']) expect(heard).not.toContain(told)
+    }
+    // The same words with the token are believed: it is the token that keeps the others out.
+    expect(await strangerIn('no-stranger', { nodeName: other, target, secret: name })).toMatchObject([{ in: 1 }])
+    expect(await phaseOf(name)).toBe('Running')
+    await completed(name, 6 * MINUTE)
+    const logs = await Promise.all(pods.map((pod) => logOf(pod).catch(() => '')))
+    for (const log of logs) expect(log).not.toContain(token)
+    const losses = [...logs[2]!.matchAll(/^epoch \d done, .*loss=\[([\d.]+)\]/gm)].map(([, loss]) => Number(loss))
+    expect(losses).toHaveLength(8)
+    expect(losses.at(-1)!).toBeLessThan(losses[0]!)
   })
 
   test('the cards of a collective job are asked for, and without a device it learns on the CPU', async () => {
