@@ -23,6 +23,7 @@ const EVERY = 500
 export const TARGET_NAMES = [
   ...[
     'message',
+    'gathered',
     'handshake',
     'frame',
     'yaml',

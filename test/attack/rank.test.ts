@@ -1,9 +1,20 @@
 /** @file A rank that knows the token, and says what no rank may say: it is cut off, and the others are told whose fault it is. */
 import { expect, test } from 'vitest'
-import { clientHandshake, Peer, socketTransport } from '../../src/base/net/index.ts'
+import { clientHandshake, Peer, type Reader, socketTransport } from '../../src/base/net/index.ts'
 import { CALLS } from '../../src/training/collective/control.ts'
+import { allGatherJson, type Group } from '../../src/training/collective/group.ts'
 import { TYPES } from '../../src/training/collective/numbers.ts'
 import { openSocketRing } from '../../src/training/collective/ring/socket-ring.ts'
+import {
+  readCutAsked,
+  readFailure,
+  readParts,
+  readPlace,
+  readReport,
+  readSettings,
+  readTablePlan,
+  readTruth,
+} from '../../src/training/driver/gathered.ts'
 import { RING_IDENTITY } from '../collective/ranks.testing.ts'
 import { freePorts } from '../ports.testing.ts'
 
@@ -80,3 +91,33 @@ async function asRankOne(endpoints: readonly string[]): Promise<Peer> {
   await clientHandshake(connection, 'rank 0', { ...RING_IDENTITY, role: 'worker', rank: 1, agreement })
   return new Peer(connection, { who: 'rank 0', handle: () => [] })
 }
+
+const PLACE = { position: { epoch: 0, batch: 1, chunk: 0, sample: 0 }, input: { files: 1, bytes: 9, crc32: '0' } }
+const PART = { table: 0, part: { rows: 1, signs: 'a', values: 'b' }, files: {}, rows: 1 }
+const FILE = { bytes: 1, crc32: '0' }
+
+/** What is brought together travels as numbers too: text of JSON, which each takes from the others as it must be. */
+test.each<[string, string, Reader<unknown>]>([
+  ['what is no JSON', '{', readTruth],
+  ['a number where it is asked for yes or no', '1', readTruth],
+  ['a place at epoch -1', JSON.stringify({ ...PLACE, position: { ...PLACE.position, epoch: -1 } }), readPlace],
+  [
+    'a part in a file outside of the checkpoint',
+    JSON.stringify([{ ...PART, files: { '../../x/y': FILE } }]),
+    readParts,
+  ],
+  ['settings that are a list', '[]', readSettings],
+  ['an error of a code that is none', '{"name":"E","message":"m","user":{"code":"\\u001b[2J"}}', readFailure],
+  ['a plan that is none', '{"sharded":"all","notices":[]}', readTablePlan],
+  ['a report without a meter', '{"stopped":false,"paused":false,"read":{"chunks":[],"of":0}}', readReport],
+  ['a cut into no folder', '{"aside":7,"changed":true}', readCutAsked],
+])('a rank that brings %s is named', async (_what, text, read) => {
+  const [own, brought] = ['null', text].map((each) => Buffer.from(each))
+  const gathered = { values: new Uint8Array(Buffer.concat([own!, brought!])), counts: [own!.length, brought!.length] }
+  const group = { allGather: async () => gathered } as unknown as Group
+  const reader: Reader<unknown> = (value, at) => (value === null ? null : read(value, at))
+  const failure = await allGatherJson(group, null, reader).catch((error: Error) => error)
+  expect(failure).toMatchObject({ code: 'NET_PEER_LOST' })
+  expect((failure as Error).message).toMatch(/^rank 1 is gone: it brought what it may not bring \(what it brought/)
+  expect((failure as Error).message).not.toContain('\u001b')
+})

@@ -1,5 +1,6 @@
 /** @file Messages between processes: each that is right is taken by its reader, and wrong ones by none. */
 import { expect, test } from 'vitest'
+import { GATHERED, takersOf } from './gathered-target.ts'
 import { MESSAGES, readersOf } from './message-targets.ts'
 
 const taken = (value: unknown) => readersOf(Buffer.from(JSON.stringify(value)))
@@ -39,3 +40,10 @@ test.each<[string, unknown]>([
 ])('%s is refused', (_, message) => {
   expect(taken(message)).toEqual([])
 })
+
+test.each(GATHERED.map((value) => [JSON.stringify(value).slice(0, 60), value] as const))(
+  'brought by one that trains, %s is taken',
+  (_, value) => {
+    expect(takersOf(Buffer.from(JSON.stringify(value)))).toBeGreaterThan(0)
+  },
+)

@@ -22,6 +22,7 @@ import { translateLine } from '../../src/jobs/launch/translate.ts'
 import { parseClusterConf } from '../../src/jobs/ssh/index.ts'
 import { openSnapshot } from '../../src/weights/snapshot/index.ts'
 import { hexOf } from '../../src/weights/snapshot/manifest.ts'
+import { GATHERED_TARGETS } from './gathered-target.ts'
 import { JOB_SERVER_TARGETS } from './job-server-target.ts'
 import { MESSAGE_TARGETS } from './message-targets.ts'
 import { temporary } from './temporary.ts'
@@ -164,6 +165,7 @@ const INSTANCES = {
 
 export const TARGETS: Readonly<Record<string, Target>> = {
   ...MESSAGE_TARGETS,
+  ...GATHERED_TARGETS,
   frame: {
     expected: ({ message }) => /not a frame|over the limit|arrived damaged/.test(message),
     open: () => ({

@@ -1,4 +1,6 @@
 /** @file What a message of another process may be: readers that take nothing but what they describe. Each names the place of what is wrong. */
+import { printable } from '../util/index.ts'
+import { peerLost } from './errors.ts'
 
 /** The other side said what it may not say: its connection is closed, and this is for the own log only. */
 export class BadMessage extends Error {
@@ -58,6 +60,16 @@ export const oneOf =
     if (names.includes(value as T)) return value as T
     throw wrong(at, names.join(' | '), value)
   }
+
+/** What is brought together from several: theirs is the fault that is named. */
+export function readBrought<T>(who: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof BadMessage)) throw error
+    throw peerLost(who, `it brought what it may not bring (${printable(error.message)})`)
+  }
+}
 
 /** Content that the receiver hands on and does not look into. */
 export const anything: Reader<unknown> = (value) => value

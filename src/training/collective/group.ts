@@ -1,5 +1,6 @@
 /** @file A group of processes that compute together: the interface, which does not know what carries the numbers. */
 import type { MessagePort } from 'node:worker_threads'
+import { type Reader, readBrought, readJson } from '../../base/net/index.ts'
 import type { DirectHandle } from './backend.ts'
 
 /** Sums and means add in the order of ranks or of the ring: the same on every rank, and in every run. */
@@ -74,13 +75,14 @@ export interface GroupHandle {
   readonly direct?: DirectHandle | undefined
 }
 
-/** What each rank gives, in the order of ranks. */
-export async function allGatherJson<T>(group: Group, own: T): Promise<readonly T[]> {
+/** What each rank gives, in the order of ranks, as `read` describes it. */
+export async function allGatherJson<T>(group: Group, own: T, read: Reader<T>): Promise<readonly T[]> {
   const { values, counts } = await group.allGather(new TextEncoder().encode(JSON.stringify(own)))
   let at = 0
-  return counts.map((count) => {
+  return counts.map((count, rank) => {
     at += count
     // A copy: text is not decoded from shared memory.
-    return JSON.parse(Buffer.from(values.slice(at - count, at)).toString('utf8')) as T
+    const text = Buffer.from(values.slice(at - count, at))
+    return readBrought(`rank ${rank}`, () => readJson(text, 'what it brought', read))
   })
 }

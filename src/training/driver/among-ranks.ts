@@ -22,6 +22,7 @@ import {
 } from '../threads/index.ts'
 import { LocalEvaluation, LocalTraining } from './alone.ts'
 import { noteEpochs, noticeInterrupted } from './checkpoint.ts'
+import { readOutcome, readSettings, readTablePlan } from './gathered.ts'
 import { exportCheckpoint, exportedModel, inferenceSaver, type SaveInference } from './inference-model.ts'
 import {
   type Agree,
@@ -101,7 +102,7 @@ class Training extends LocalTraining {
     const params = createParams(config, model, model, 1, true)
     this.params = params
     // Ranks may read files of their own, whose sizes differ: the first decides.
-    const [plan] = await allGatherJson(group, await planTables(config, model, params, files.train!))
+    const [plan] = await allGatherJson(group, await planTables(config, model, params, files.train!), readTablePlan)
     this.#plan = plan!
     for (const message of plan!.notices) this.#notice(message)
     this.#saveInference = await this.#inferenceSaver()
@@ -134,7 +135,7 @@ class Training extends LocalTraining {
   }
 
   override readonly agree: Agree = (work) =>
-    byFirst(this.#group.rank, (outcome) => allGatherJson(this.#group, outcome), work)
+    byFirst(this.#group.rank, (outcome) => allGatherJson(this.#group, outcome, readOutcome()), work)
 
   override prefetch(epoch: number): void {
     const files = epochFiles(this.context.rules, 'train', epoch)
@@ -282,7 +283,7 @@ async function agreeOnSettings(group: Group, { config }: TrainingContext, model:
     model: programHash(model.train).slice(0, 12),
     optimizer: [model.optimizer, model.tableOptimizers],
   }
-  const [first = {}, ...others] = await allGatherJson(group, own)
+  const [first = {}, ...others] = await allGatherJson(group, own, readSettings)
   for (const [i, other] of others.entries()) {
     const keys = new Set([...Object.keys(first), ...Object.keys(other)])
     const different = [...keys].find((key) => JSON.stringify(first[key]) !== JSON.stringify(other[key]))

@@ -1,17 +1,13 @@
 /** @file Parts of a cut that other ranks write: they say so by a file in its folder, since training has the group meanwhile. */
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { readBrought, readJson } from '../../base/net/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../../base/util/index.ts'
 import { type BegunParts, type SavedPart, saveError } from '../../weights/snapshot/index.ts'
+import { readTold, type Told } from './gathered.ts'
 
 const LOOK_EVERY_MS = 20
-
-/** What a rank has written, or why not: JSON. */
-interface Told {
-  readonly parts?: readonly SavedPart[] | undefined
-  readonly error?: PlainError | undefined
-}
 
 const fileOf = (aside: string, rank: number) => join(aside, `parts-of-${rank}.json`)
 
@@ -56,7 +52,8 @@ export async function partsOfOthers(aside: string, ranks: number, signal: AbortS
 async function told(file: string, signal: AbortSignal): Promise<Told> {
   for (;;) {
     const text = await readFile(file, 'utf8').catch(() => undefined)
-    if (text !== undefined) return JSON.parse(text) as Told
+    if (text !== undefined)
+      return readBrought(basename(file), () => readJson(Buffer.from(text), 'what it wrote', readTold))
     signal.throwIfAborted()
     await setTimeout(LOOK_EVERY_MS)
   }

@@ -17,6 +17,7 @@ import {
   type Phase,
   type Runtime,
 } from '../threads/index.ts'
+import { readRankFiles, readReport } from './gathered.ts'
 import { checkSplit, type PassRecord, sumReports } from './pass-report.ts'
 import { fileReports, firstDifference } from './worker-input.ts'
 
@@ -36,7 +37,7 @@ export async function agreeOnRanks(options: RankInputOptions): Promise<RankInput
   const { group, config, files, emit } = options
   const own = { train: await fileReports(files.train), infer: await fileReports(files.infer) }
   const asks = await readerAsks(options)
-  const all = await allGatherJson(group, { files: own, asks })
+  const all = await allGatherJson(group, { files: own, asks }, readRankFiles)
   const ownSplit = all.some((one) => one.asks)
   const { rank: index, size: count } = group
   const inputFor = (phase: Phase): RankInputs[Phase] => {
@@ -116,7 +117,7 @@ export async function rankPass(options: RankPass, phase: Phase, epoch: number, f
       inStep: phase === 'train',
       onReport: ({ stopping }) => stopping && stop.abort(),
       sumUp: async (own, paused) => {
-        const reports = await allGatherJson(group, record.report(own, stop.signal.aborted, paused))
+        const reports = await allGatherJson(group, record.report(own, stop.signal.aborted, paused), readReport)
         const sum = sumReports(reports)
         if (!sum.interrupted && !sum.paused && isWhole && input.part) checkSplit(`epoch ${epoch}, ${phase}`, reports)
         return sum

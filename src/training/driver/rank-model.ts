@@ -27,6 +27,18 @@ import {
   saveWeights,
 } from './checkpoint.ts'
 import { type Cut, CutWriter } from './cut-writer.ts'
+import {
+  type Brought,
+  type CutAsked,
+  readBroughtPlace,
+  readCutAsked,
+  readFailure,
+  readParts,
+  readPath,
+  readPlace,
+  readSaved,
+  readTruth,
+} from './gathered.ts'
 import type { TrainingStart } from './job.ts'
 import { finishAside, partsOfOthers, plainSaveError } from './rank-cuts.ts'
 import { ownerOf } from './table-plan.ts'
@@ -35,17 +47,6 @@ import { ownerOf } from './table-plan.ts'
 export type OwnList = Pick<RankPlace, 'claimed' | 'begun' | 'chunkBytes'>
 
 /** Where other ranks write their parts of a cut, and what of them. */
-interface CutAsked {
-  readonly aside: string
-  readonly changed: boolean
-}
-
-/** What ranks know of each other when they make a cut. */
-interface Brought extends RankPlace {
-  readonly hasLostRows: boolean
-  readonly unsaid: PlainError | null
-}
-
 export class RankModel {
   readonly #group: Group
   #checkpoints: CheckpointOptions
@@ -82,7 +83,7 @@ export class RankModel {
   async start(): Promise<TrainingStart> {
     const { emit } = this.#checkpoints
     // A launcher of another host may not know that there is something to go on from.
-    const [resume = false] = await allGatherJson(this.#group, this.#checkpoints.resume)
+    const [resume = false] = await allGatherJson(this.#group, this.#checkpoints.resume, readTruth)
     this.#checkpoints = { ...this.#checkpoints, resume }
     if (this.#group.rank === 0) this.#lock = await prepareSaving(this.#checkpoints)
     await this.#group.barrier()
@@ -113,11 +114,8 @@ export class RankModel {
     const { config, files } = this.#checkpoints
     // Who has which samples after a global shuffle follows from all shuffles before it.
     if (config.runner.global_shuffle) return this.#saveTogether((own) => saveWeights(own, trained))
-    const places = await allGatherJson<RankPlace>(this.#group, {
-      position: trained.position,
-      input: markInput(files),
-      ...own,
-    })
+    const place = { position: trained.position, input: markInput(files), ...own }
+    const places = await allGatherJson<RankPlace>(this.#group, place, readPlace)
     return this.#saveTogether((own) => saveRanks(own, trained, places))
   }
 
@@ -130,7 +128,7 @@ export class RankModel {
     if (typeof config.runner.snapshot_interval === 'number') await this.#aside
     const place = { position: trained.position, input: markInput(files), ...list }
     const brought = { ...place, hasLostRows: own.hasLostRows }
-    const all = await allGatherJson<Brought>(this.#group, { ...brought, unsaid: this.#takeUnsaid() })
+    const all = await allGatherJson<Brought>(this.#group, { ...brought, unsaid: this.#takeUnsaid() }, readBroughtPlace)
     this.#giveUpFor(all.map(({ unsaid }) => unsaid))
     let failed: PlainError | undefined
     if (rank === 0) {
@@ -138,7 +136,7 @@ export class RankModel {
       const hasLostRows = all.some((other) => other.hasLostRows)
       await this.#beginCut(own.begin, { trained, place: placesOf(trained, { ranks }), hasLostRows })
     } else if (this.#sharded.length > 0) failed = await this.#joinCut(own.begin)
-    this.#giveUpFor(await allGatherJson<PlainError | null>(this.#group, failed ?? null))
+    this.#giveUpFor(await allGatherJson<PlainError | null>(this.#group, failed ?? null, readFailure))
     if (rank !== 0) noteForLauncher(processEnv()['OARFISH_LOG_FILE'], 'taken')
   }
 
@@ -146,7 +144,7 @@ export class RankModel {
   async #beginCut(beginOwn: Cut['begin'], cut: Omit<Cut, 'options' | 'begin'>): Promise<void> {
     let isTold = this.#sharded.length === 0
     const tell = async (asked: CutAsked | null) => {
-      if (!isTold) await allGatherJson<CutAsked | null>(this.#group, asked)
+      if (!isTold) await allGatherJson(this.#group, asked, readCutAsked)
       isTold = true
     }
     const begin: Cut['begin'] = async (aside, changed) => {
@@ -164,7 +162,7 @@ export class RankModel {
 
   /** Another rank takes its rows, and writes them while it trains; returns why it could not take them. */
   async #joinCut(beginOwn: Cut['begin']): Promise<PlainError | undefined> {
-    const [asked] = await allGatherJson<CutAsked | null>(this.#group, null)
+    const [asked] = await allGatherJson(this.#group, null, readCutAsked)
     if (!asked) return undefined
     const { aside, changed } = asked
     const begun = beginOwn(aside, changed)
@@ -194,21 +192,22 @@ export class RankModel {
     const group = this.#group
     let path: string | undefined
     await this.#aside
-    this.#giveUpFor(await allGatherJson<PlainError | null>(group, this.#takeUnsaid()))
+    this.#giveUpFor(await allGatherJson<PlainError | null>(group, this.#takeUnsaid(), readFailure))
     await this.#cuts.settle()
     if (group.rank === 0) {
       const { params } = this.#checkpoints
       const rows: SaveRows = async (aside) => {
-        await allGatherJson(group, resolve(aside))
+        await allGatherJson(group, resolve(aside), readPath)
         const own = await saveParts(aside, 0, params.tables.keys(), this.#checkpoints)
-        return (await allGatherJson<readonly SavedPart[]>(group, own)).flat()
+        return (await allGatherJson<readonly SavedPart[]>(group, own, readParts)).flat()
       }
       path = await save({ ...this.#checkpoints, lock: this.#lock, rows: this.#sharded.length > 0 ? rows : undefined })
     } else if (this.#sharded.length > 0) {
-      const [aside = ''] = await allGatherJson(group, '')
-      await allGatherJson(group, await saveParts(aside, group.rank, this.#sharded, this.#checkpoints))
+      const [aside = ''] = await allGatherJson(group, '', readPath)
+      const own = await saveParts(aside, group.rank, this.#sharded, this.#checkpoints)
+      await allGatherJson<readonly SavedPart[]>(group, own, readParts)
     }
-    const [saved] = await allGatherJson(group, path ?? null)
+    const [saved] = await allGatherJson<string | null>(group, path ?? null, readSaved)
     return saved ?? undefined
   }
 

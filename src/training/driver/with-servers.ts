@@ -19,6 +19,7 @@ import {
 import { beginningOf, checkData, findDataFiles, inputOf, type PassResult, type Phase } from '../threads/index.ts'
 import { noticeInterrupted, saveWeights } from './checkpoint.ts'
 import { cutSchedule } from './cuts.ts'
+import { readOutcome } from './gathered.ts'
 import {
   type Agree,
   CUTS_TOGETHER,
@@ -167,7 +168,7 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
   readonly agree: Agree = (work) =>
     byFirst(
       this.cluster.rank,
-      (outcome) => this.servers.allGatherJson(`agreement ${this.#agreements++}`, outcome),
+      (outcome) => this.servers.allGatherJson(`agreement ${this.#agreements++}`, outcome, { read: readOutcome() }),
       work,
     )
 
@@ -261,7 +262,11 @@ class Evaluation extends WorkerJob<JobContext> implements EvaluationJob {
   }
 
   #byFirst<T>(name: string, work: () => Promise<T>): Promise<T> {
-    return byFirst(this.cluster.rank, (outcome) => this.servers.allGatherJson(name, outcome), work)
+    return byFirst(
+      this.cluster.rank,
+      (outcome) => this.servers.allGatherJson(name, outcome, { read: readOutcome() }),
+      work,
+    )
   }
 }
 

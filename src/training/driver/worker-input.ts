@@ -8,6 +8,7 @@ import { anyFiles, contentOf } from '../../base/fs/index.ts'
 import { countPieces, measureFiles, type Part } from '../../data/index.ts'
 import { filesDiffer, type ServerGroup } from '../ps/index.ts'
 import { type DataFiles, inputKind, inputOf, type Phase } from '../threads/index.ts'
+import { readFileReports } from './gathered.ts'
 
 /** What two files differ in: name, size and the beginning. */
 export interface FileReport {
@@ -33,7 +34,7 @@ export interface AgreedInput extends Readonly<Record<Phase, Part | undefined>> {
 /** Workers compare their files; says what came of it. */
 export async function agreeOnInput({ servers, cluster, config, files, emit }: InputOptions): Promise<AgreedInput> {
   const own = { train: await fileReports(files.train), infer: await fileReports(files.infer) }
-  const all = await servers.allGatherJson('comparing data files', own)
+  const all = await servers.allGatherJson('comparing data files', own, { read: readFileReports })
   const { rank: index, workerNum: count } = cluster
   const partOf = (phase: Phase): Part | undefined => {
     if (count === 1) return undefined

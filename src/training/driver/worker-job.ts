@@ -26,6 +26,7 @@ import {
   type Phase,
   Runtime,
 } from '../threads/index.ts'
+import { readReport } from './gathered.ts'
 import { type JobContext, runtimeOptions } from './job.ts'
 import { keepPace } from './keep-pace.ts'
 import { type ChunksRead, checkSplit, PassRecord, sumReports } from './pass-report.ts'
@@ -196,7 +197,8 @@ export abstract class WorkerJob<Context extends JobContext> {
           await servers.requestAll(METHODS.leave, [encodeTurn(++this.#turns)], `leave(${name})`)
         },
         sumUp: async (own, paused) => {
-          const reports = await servers.allGatherJson(`end of ${name}`, record.report(own, stop.signal.aborted, paused))
+          const report = record.report(own, stop.signal.aborted, paused)
+          const reports = await servers.allGatherJson(`end of ${name}`, report, { read: readReport })
           const sum = sumReports(reports)
           if (sum.paused) return sum
           if (!sum.interrupted && record.isWhole) checkSplit(pass, reports)

@@ -25,6 +25,7 @@ import {
 } from '../ps/index.ts'
 import { beginningOf, createParams, type PassResult, type PassStart } from '../threads/index.ts'
 import type { WholeModel } from './checkpoint.ts'
+import { readCount, readPlace, readSaved } from './gathered.ts'
 import type { SavedModel, TrainingStart } from './job.ts'
 import type { CutModel, JobCheckpoints } from './job-checkpoints.ts'
 import {
@@ -115,7 +116,7 @@ export class WorkerModel {
   /** The same for a job that was stopped inside an epoch. */
   async saveInterrupted(trained: PassResult, place: WorkerPlace | undefined): Promise<string | undefined> {
     const { rank, servers, checkpoints } = this.#options
-    const places = place && (await servers.allGatherJson('places in the data', place))
+    const places = place && (await servers.allGatherJson('places in the data', place, { read: readPlace }))
     const path = rank === 0 ? await checkpoints.saveInterrupted?.(await this.#gather(), trained, places) : undefined
     return this.#everywhere('saving what was learned', path)
   }
@@ -124,13 +125,15 @@ export class WorkerModel {
   async saveCut(trained: PassResult, place: WorkerPlace): Promise<void> {
     const { rank, servers, checkpoints } = this.#options
     const { epoch, batch } = trained.position
-    const places = await servers.allGatherJson(`a cut of epoch ${epoch}, part ${this.#cuts++}`, place)
+    const places = await servers.allGatherJson(`a cut of epoch ${epoch}, part ${this.#cuts++}`, place, {
+      read: readPlace,
+    })
     if (rank === 0) {
       const params = await this.#gatherDense()
       const begin: CutModel['begin'] = (aside, changed) => beginServerRows(this.#saving, aside, changed)
       await checkpoints.beginCut!({ params, begin, hasLostRows: await hasLostRows(servers) }, trained, places)
     }
-    await servers.allGatherJson(`a cut of epoch ${epoch} is taken, part ${this.#cuts}`, batch)
+    await servers.allGatherJson(`a cut of epoch ${epoch} is taken, part ${this.#cuts}`, batch, { read: readCount })
     if (rank !== 0) noteForLauncher(processEnv()['OARFISH_LOG_FILE'], 'taken')
   }
 
@@ -145,7 +148,7 @@ export class WorkerModel {
   }
 
   async #everywhere(name: string, path: string | undefined): Promise<string | undefined> {
-    const [saved] = await this.#options.servers.allGatherJson(name, path ?? null)
+    const [saved] = await this.#options.servers.allGatherJson<string | null>(name, path ?? null, { read: readSaved })
     return saved ?? undefined
   }
 

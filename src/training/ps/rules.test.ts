@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { openProblem, openStores } from '../../../test/ps/exact.testing.ts'
 import { BadMessage } from '../../base/net/index.ts'
 import { encodeJoin, METHODS } from './protocol.ts'
-import { readClaim, readGather, readInspect } from './rules.ts'
+import { checkRequest, readClaim, readGather, readInspect } from './rules.ts'
 import { ParameterServer } from './server.ts'
 
 const words = (...numbers: number[]) => new Uint8Array(Uint32Array.from(numbers).buffer)
@@ -19,8 +19,7 @@ describe('a server cuts off a worker that', async () => {
   const problem = await openProblem({ kind: 'sgd', learningRate: 0.1 } as never)
   const [store] = openStores(problem, 1)
   const server = new ParameterServer({ store: store!, mode: 'async', workers: 2, threads: 1, segments: 1 })
-  const asks = async (method: number, body: Uint8Array<ArrayBuffer>, asker?: 'thread') =>
-    await server.handle(0, method, body, { asker })
+  const asks = async (method: number, body: Uint8Array<ArrayBuffer>) => await server.handle(0, method, body)
 
   test.each([
     ['pulls without a head', METHODS.pull, words(1, 2)],
@@ -56,12 +55,39 @@ describe('a server cuts off a worker that', async () => {
     await expect(asks(method, body)).rejects.toBeInstanceOf(BadMessage)
   })
 
-  test.each([METHODS.dense, METHODS.reset, METHODS.allGather, METHODS.counts])(
-    'a thread of a worker may only pull and push: method %i is not its own',
-    async (method) => {
-      await expect(asks(method, words(), 'thread')).rejects.toBeInstanceOf(BadMessage)
-    },
-  )
+  const names = Object.keys(METHODS) as (keyof typeof METHODS)[]
+  const OWN = { thread: ['pull', 'push', 'geo'], observer: ['inspect'] } as const
+  test.each(
+    (['thread', 'observer'] as const).flatMap((asker) =>
+      names.filter((name) => !(OWN[asker] as readonly string[]).includes(name)).map((name) => [asker, name] as const),
+    ),
+  )('is %s and asks for %s, which is not its own', (asker, name) => {
+    // As long as one may be that is: it is the asker that is refused.
+    const long = name === 'leave' || name === 'join' ? 0 : 64
+    expect(() => checkRequest(asker, METHODS[name], new Uint8Array(long))).toThrow(`a ${asker} asks for method`)
+  })
+
+  /** Each with a body that is longer or shorter than any of that kind may be. */
+  test.each([
+    ...(['leave', 'join', 'dense', 'reset', 'counts', 'halt', 'scan'] as const).map((name) => [name, 9] as const),
+    ...(['claim', 'pace', 'tables'] as const).flatMap((name) => [[name, 1] as const, [name, 2 * 1024 * 1024] as const]),
+    ...(['load', 'loadDense', 'allGather', 'putParcel', 'takeParcel', 'pull', 'push', 'geo'] as const).map(
+      (name) => [name, 0] as const,
+    ),
+    ['takeParcel', 5000],
+    ['allGather', 65 * 1024 * 1024],
+  ] as const)('asks for %s with %i bytes', (name, bytes) => {
+    expect(() => checkRequest('worker', METHODS[name], new Uint8Array(bytes))).toThrow(`with ${bytes} bytes`)
+  })
+
+  test.each([
+    ['no JSON', words(1)],
+    ['no number', json({ done: 'x', ahead: 1 })],
+    ['less than nothing', json({ done: -1, ahead: 1 })],
+    ['more than it may say', json({ done: 1, ahead: 1, rank: 0 })],
+  ])('keeps pace by %s', async (_, body) => {
+    await expect(asks(METHODS.pace, body)).rejects.toBeInstanceOf(BadMessage)
+  })
 
   test('and what belongs there still goes through', async () => {
     await asks(METHODS.pull, batch())

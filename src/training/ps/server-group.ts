@@ -18,7 +18,9 @@ import {
   type PulseReading,
   pulsePlace,
   REQUEST_TIMEOUT_MS,
+  type Reader,
   reach,
+  readBrought,
   readJson,
   socketTransport,
   splitEndpoint,
@@ -54,7 +56,9 @@ export interface ServerGroupOptions {
   readonly onLost?: ((error: Error) => void) | undefined
 }
 
-export interface AllGatherOptions {
+export interface AllGatherOptions<T> {
+  /** What each may bring. @default anything: content that is the caller's own */
+  readonly read?: Reader<T> | undefined
   /** This worker does nothing else meanwhile: where all workers wait so, at different places, nobody would ever come. @default false */
   readonly blocking?: boolean | undefined
 }
@@ -143,7 +147,11 @@ export class ServerGroup {
   }
 
   /** Gathers a value of every worker (at server 0); returns them by rank. Each worker must call it with the same name. */
-  async allGatherJson<T>(name: string, what: T, { blocking = false }: AllGatherOptions = {}): Promise<readonly T[]> {
+  async allGatherJson<T>(
+    name: string,
+    what: T,
+    { blocking = false, read = (value) => value as T }: AllGatherOptions<T> = {},
+  ): Promise<readonly T[]> {
     const { onNotice } = this.#options
     const body = Buffer.from(JSON.stringify({ name, what, blocking }))
     const started = performance.now()
@@ -152,7 +160,10 @@ export class ServerGroup {
       for (;;) {
         const bytes = await this.request(0, METHODS.allGather, [body], `allGather(${name})`)
         const answer = readJson(bytes, 'what was gathered', readGathered)
-        if (answer.kind === 'met') return answer.brought as readonly T[]
+        if (answer.kind === 'met')
+          return answer.brought.map((brought, rank) =>
+            readBrought(workers([rank]), () => read(brought, 'what it brought')),
+          )
         if (answer.kind === 'apart') throw workersApart(name, answer.places)
         if (performance.now() - started > GATHER_TIMEOUT_MS)
           throw missingWorkers(name, answer.awaited, GATHER_TIMEOUT_MS)

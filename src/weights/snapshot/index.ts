@@ -11,7 +11,9 @@ export {
   type Manifest,
   markInput,
   type Position,
+  place,
   type RankPlace,
+  savedPart,
   type WorkerPlace,
 } from './manifest.ts'
 export { runDifferences, tableStateFits } from './match.ts'

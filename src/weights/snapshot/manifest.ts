@@ -23,7 +23,7 @@ const position = z.object({ epoch: whole, batch: whole, chunk: whole, sample: wh
 const input = z.object({ files: whole, bytes: whole, crc32: z.string() })
 
 /** Where a process of several was in its data. */
-const place = z.object({
+export const place = z.object({
   position,
   input,
   /** Its chunks, in its order: those it had taken, where workers take them one by one; all, where the job has changed its size inside the epoch. */
@@ -104,6 +104,15 @@ export type Position = z.infer<typeof position>
 export type FileMark = Manifest['files'][string]
 /** The input's names and sizes: a position inside an epoch means nothing in other files. */
 export type InputMark = z.infer<typeof input>
+/** What a process has written of a table, as it tells it to the one that writes the manifest. */
+export const savedPart = z.object({
+  table: whole,
+  part: table.shape.parts.element,
+  files: z.record(fileName, z.object({ bytes: whole, crc32: z.string() })),
+  rows: whole,
+  workSeconds: z.number().optional(),
+})
+
 export type RankPlace = NonNullable<Manifest['ranks']>[number]
 export type WorkerPlace = NonNullable<Manifest['workers']>[number]
 

@@ -2,7 +2,8 @@
 import { readlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { performance } from 'node:perf_hooks'
-import { fromPlainError, type PlainError, toPlainError } from '../../../base/util/index.ts'
+import { readJson, readPlainError } from '../../../base/net/index.ts'
+import { fromPlainError, toPlainError } from '../../../base/util/index.ts'
 import { ordersDiffer, rankLost, rankStopped } from '../errors.ts'
 import { type Futex, openFutex } from './futex.ts'
 
@@ -172,7 +173,9 @@ export class SharedBarrier {
     const at = HEAD_BYTES + rank * LINE_BYTES + REASON_AT
     const bytes = Buffer.from(this.#options.memory, at, LINE_BYTES - REASON_AT)
     const text = bytes.toString('utf8', 0, bytes.indexOf(0))
-    return text ? fromPlainError(JSON.parse(text) as PlainError) : new Error('for a reason that is in its log')
+    return text
+      ? fromPlainError(readJson(Buffer.from(text), 'a reason', readPlainError))
+      : new Error('for a reason that is in its log')
   }
 
   #fail(error: Error): never {
