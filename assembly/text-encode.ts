@@ -12,7 +12,7 @@ import { state } from "./text-state"
 export class Encoding {
   /** Of the output. */
   sparseSlots: u32
-  /** Whether the signs of a line with one in each raw slot may be moved to their places where they are. */
+  /** Whether the signs of a line with one in each raw slot may be moved to their places where they are, when the block is whole. */
   inPlace: u32
   /** Records of Move. */
   moves: u32
@@ -31,6 +31,8 @@ export class Encoding {
   ones: u32
   /** Whether there are fills of ids. */
   hasIds: u32
+  /** Whether a line is looked at when it ends, not only in its block. */
+  isAtOnce: u32
 }
 
 /** Raw slots of a line with one sign in each that go to other places, before anything is made of them. */
@@ -114,6 +116,7 @@ export function encodeBlock(): void {
   if (state.encoding == 0) return
   const encoding = changetype<Encoding>(state.encoding)
   const end: usize = ROWS + listRows(encoding.sparseSlots) * 4
+  if (encoding.inPlace != 0) moveRows(encoding, end)
   for (let at: usize = encoding.ops; at < <usize>encoding.opsEnd; at += offsetof<Op>()) {
     if (changetype<Op>(at).kind != COPY) encodeSlot(changetype<Op>(at), end)
   }
@@ -132,15 +135,43 @@ function listRows(slots: u32): u32 {
   return rows
 }
 
+function moveRows(encoding: Encoding, end: usize): void {
+  const shift = state.shift
+  for (let at: usize = ROWS; at < end; at += 4) {
+    const row: usize = load<u32>(at)
+    moveSigns(encoding, row + shift, row)
+  }
+}
+
+// @ts-ignore: decorator
+@inline
+export function moveSigns(encoding: Encoding, raw: usize, out: usize): void {
+  for (let at: usize = encoding.moves, end: usize = encoding.movesEnd; at < end; at += offsetof<Move>()) {
+    const move = changetype<Move>(at)
+    let from = raw + move.from * 8
+    let target = out + move.place * 8
+    for (const last = from + move.length * 8; from < last; from += 8, target += 8) store<u64>(target, load<u64>(from))
+  }
+}
+
 /** Four rows at once where that is possible, the others one by one. */
 function encodeSlot(op: Op, end: usize): void {
   const kind = op.kind
   const four = kind == HASH ? hashRows(op, ROWS, end) : kind == CROSS ? crossRows(op, ROWS, end) : ROWS
   if (kind == NUMBER) return bucketiseRows(op, end)
+  if (kind == VOCABULARY) return lookUpRows(op, end)
   for (let at = four; at < end; at += 4) {
     const row: usize = load<u32>(at)
     const target = row + op.place * 8
     store<u64>(target, kind == CROSS ? crossed(op, row) : encodedId(op, load<u64>(target)))
+  }
+}
+
+function lookUpRows(op: Op, end: usize): void {
+  const place = op.place * 8
+  for (let at: usize = ROWS; at < end; at += 4) {
+    const target: usize = load<u32>(at) + place
+    store<u64>(target, placeOf(op, load<u64>(target)))
   }
 }
 
@@ -213,10 +244,14 @@ function bucketise(op: Op, value: f64): u64 {
 }
 
 /** The word's place from 1, in a table of pairs of id and place by the id's hash; 0 for any other. */
+// @ts-ignore: decorator
+@inline
 function placeOf(op: Op, id: u64): u64 {
+  const table: usize = op.data
+  const mask = op.mask
   let place = hashOfId(id)
   while (true) {
-    const pair: usize = op.data + ((place & op.mask) << 4)
+    const pair: usize = table + ((place & mask) << 4)
     const found = load<u64>(pair, 8)
     if (found == 0 || load<u64>(pair) == id) return found
     place += 1

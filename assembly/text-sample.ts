@@ -1,7 +1,7 @@
 /** @file The end of a line: its sample is counted in, its signs where they belong or on their way through features. */
-import { BLOCK, encodeBlock, encoded, Encoding, fillIds, Move } from "./text-encode"
+import { BLOCK, encodeBlock, encoded, Encoding, fillIds, moveSigns } from "./text-encode"
 import { encodeLists } from "./text-lists"
-import { state } from "./text-state"
+import { lineSigns, state } from "./text-state"
 
 /** Counts the sample in, its signs ending at `signs`; false when the output has no room for what becomes of them. */
 // @ts-ignore: decorator
@@ -22,31 +22,39 @@ function countSample(signs: u32): void {
 }
 
 /** Every raw slot has a sign: where there are no more signs than slots, each has one, and so has the output. */
+// @ts-ignore: decorator
+@inline
 function placeSample(signs: usize): bool {
-  const out: usize = state.signData + state.signs * 8
-  const line = out + state.shift
+  const line = lineSigns()
   const encoding = changetype<Encoding>(state.encoding)
   const slots = encoding.sparseSlots
-  if (<u32>((signs - line) >> 3) != state.sparseSlots) return placeLists(encoding, line, signs, out)
-  if (slots > state.maxSigns - state.signs) {
-    state.wanted = slots
-    return false
-  }
-  if (state.samples >= onesBefore) countOnes(slots)
-  const raw = encoding.inPlace != 0 ? line : copied(line, signs)
-  if (encoding.hasIds != 0) fillIds(encoding, raw, encoding.ones)
-  for (let at: usize = encoding.moves, end: usize = encoding.movesEnd; at < end; at += offsetof<Move>()) {
-    const move = changetype<Move>(at)
-    let from = raw + move.from * 8
-    let target = out + move.place * 8
-    for (const last = from + move.length * 8; from < last; from += 8, target += 8) store<u64>(target, load<u64>(from))
-  }
-  countSample(state.signs + slots)
-  if (state.samples - encoded >= BLOCK) encodeBlock()
+  const samples = state.samples
+  if (<u32>((signs - line) >> 3) != state.sparseSlots) return placeLists(encoding, line, signs)
+  const end = state.signs + slots
+  if (end > state.maxSigns) return noRoom(slots)
+  if (samples >= onesBefore) countOnes(slots)
+  if (encoding.isAtOnce != 0) placeOnes(encoding, line, signs)
+  countSample(end)
+  if (samples + 1 - encoded >= BLOCK) encodeBlock()
   return true
 }
 
-function placeLists(encoding: Encoding, line: usize, signs: usize, out: usize): bool {
+function noRoom(wanted: u32): bool {
+  state.wanted = wanted
+  return false
+}
+
+/** What cannot wait for the block. */
+function placeOnes(encoding: Encoding, line: usize, signs: usize): void {
+  const out: usize = state.signData + state.signs * 8
+  const isInPlace = encoding.inPlace != 0
+  const raw = isInPlace ? line : copied(line, signs)
+  if (encoding.hasIds != 0) fillIds(encoding, raw, encoding.ones)
+  if (!isInPlace) moveSigns(encoding, raw, out)
+}
+
+function placeLists(encoding: Encoding, line: usize, signs: usize): bool {
+  const out: usize = state.signData + state.signs * 8
   onesBefore = min(onesBefore, state.samples)
   const total = encodeLists(encoding, copied(line, signs), out, state.counts + state.samples * encoding.sparseSlots * 4)
   if (total != 0) countSample(state.signs + total)

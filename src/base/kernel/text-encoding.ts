@@ -43,7 +43,7 @@ type Take = (bytes: number) => number
 
 const KINDS = { copy: 0, hash: 1, vocabulary: 2, bucketise: 3, number: 4, cross: 5 } as const
 const FILLS = { same: 0, sparse: 1, dense: 2 } as const
-const HEAD_BYTES = 52
+const HEAD_BYTES = 56
 const MOVE_BYTES = 12
 const OP_BYTES = 56
 const FILL_BYTES = 32
@@ -67,7 +67,8 @@ export function placeEncoding(
   const ops = opsOf(encoding.sparse).map((op) => ({ ...op, data: take(dataBytes(op.source)) }))
   const crosses = ops.filter(({ source }) => source.kind === 'cross').length
   const shift = shiftOf(ops)
-  const inPlace = isInPlace(encoding.sparse, shift)
+  // Not where raw signs reach into the next line's.
+  const inPlace = raw.sparse + shift <= encoding.sparse.length && isInPlace(encoding.sparse, shift)
   const moves = movesOf(encoding.sparse, inPlace ? shift : undefined)
   const fills = fillsOf(encoding.dense, raw, take)
   const hasIds = fills.some(({ kind }) => kind === 'sparse')
@@ -99,7 +100,8 @@ export function placeEncoding(
         filled.from,
         filled.end,
       ]
-      new Uint32Array(buffer, at, HEAD_BYTES / 4).set([slots, Number(inPlace), ...ranges, ...lines, Number(hasIds)])
+      const flags = [Number(hasIds), Number(hasIds || !inPlace)]
+      new Uint32Array(buffer, at, HEAD_BYTES / 4).set([slots, Number(inPlace), ...ranges, ...lines, ...flags])
       new Uint32Array(buffer, lines[2], Math.max(raw.sparse, slots) + 1).forEach((_, i, ones) => {
         ones[i] = 8 * i
       })
