@@ -87,6 +87,7 @@ test.each([
   ['learning_rate=log:1e-4..1e-2', 'hyper_parameters.learning_rate=log:1e-4..1e-2'],
   ['lr=0.1,0.2', 'hyper_parameters.learning_rate=0.1,0.2'],
   ['optimizer.learning_rate=0.1..0.2', 'hyper_parameters.learning_rate=0.1..0.2'],
+  ['hyper_parameters.optimizer.learning_rate=0.1..0.2', 'hyper_parameters.learning_rate=0.1..0.2'],
   ['embedding_dim=int:4..16', 'hyper_parameters.embedding_dim=int:4..16'],
   ['epochs=1,2', 'runner.epochs=1,2'],
 ])('sweep --set %s proposes the key that this project has', async (typed, meant) => {
@@ -101,5 +102,11 @@ test('-o proposes the key that this project has, also for a group it does not ha
   const hint = async (typed: string) => (await capture(['train', '-m', config(), '-o', typed])).err
   expect(await hint('learning_rate=0.01')).toContain('fix: write -o hyper_parameters.learning_rate=0.01')
   expect(await hint('optimizer.learning_rate=0.01')).toContain('fix: write -o hyper_parameters.learning_rate=0.01')
+  expect(await hint('hyper_parameters.optimizer.learning_rate=0.01')).toContain(
+    'fix: write -o hyper_parameters.learning_rate=0.01',
+  )
+  expect(await hint('hyper_parameters.dropout=0.5')).toContain(
+    'unknown key; known are learning_rate, embedding_dim, layers',
+  )
   expect(await hint('optimizer.class=adam')).toContain('fix: write -o hyper_parameters.optimizer.class=adam')
 })

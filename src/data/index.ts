@@ -39,8 +39,8 @@ export {
   type ReaderPool,
   type ReaderPoolOptions,
 } from './reader-pool.ts'
-export { compareSlots, type Disagreement } from './text/compare-slots.ts'
-export { detectFormat, formatOf, namedAsData, readHead } from './text/head.ts'
+export { compareSlots, type Disagreement, refuseStrangers } from './text/compare-slots.ts'
+export { detectFormat, formatOf, headOf, looksLike, namedAsData, readHead } from './text/head.ts'
 export { createTextBlockParser } from './text/text-block.ts'
 export { createColumnWriter } from './user/column-writer.ts'
 export {

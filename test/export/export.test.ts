@@ -93,6 +93,18 @@ describe('oarfish export and predict', () => {
     })
   })
 
+  test('predict refuses text that has none of the slots: its scores would be those of padding', async () => {
+    const strange = 'colour:1 size:2\ncolour:3\n'
+    await writeFile(join(made.folder, 'strange.txt'), strange)
+    const file = await run('predict', '--model', made.out, join(made.folder, 'strange.txt'))
+    const pipe = await capture(['predict', '--model', made.out, '-'], { input: strange })
+    for (const { code, out, err } of [file, pipe]) {
+      expect([code, out]).toEqual([2, ''])
+      expect(err).toMatch(/the first 2 lines have none of the model's slots: "\w+".*; they have "colour", "size"/)
+    }
+    expect(file.err).toContain('strange.txt')
+  })
+
   test('predict names the line that is wrong', async () => {
     const { code, err } = await capture(['predict', '--model', made.out, '-'], {
       input: 'user:1 tags:2 history:3 x:0.1 x:0.2\nuser:x\n',

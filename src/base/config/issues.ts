@@ -51,18 +51,32 @@ function asTyped(path: Path, { source, base }: IssueContext): Path {
 /** The key that was probably meant: of another group, or one of the same group that looks alike. */
 function targetOf(path: Path, { schema, base, elsewhere }: IssueContext): Path | undefined {
   const parent = path.slice(0, -1)
-  const near = suggest(String(path.at(-1)), keysOf(schemaAt(schema, parent)))
-  return elsewhere?.(path) ?? (near === undefined ? undefined : [...base, ...parent, near])
+  const last = String(path.at(-1))
+  const near = suggest(last, keysOf(schemaAt(schema, parent)))
+  if (near !== undefined) return elsewhere?.(path) ?? [...base, ...parent, near]
+  // A key of the group written as if it were in a smaller one: `optimizer.learning_rate`.
+  const isOuter = base.length > 0 && parent.length > 0 && keysOf(schema).includes(last)
+  return elsewhere?.(path) ?? (isOuter ? [...base, last] : undefined)
 }
 
-function unknownKey(path: Path, target: Path | undefined, { source, base }: IssueContext): ConfigProblem {
+/** Keys of a model that are listed where none is near. */
+const MOST_KNOWN = 12
+
+function unknownKey(path: Path, target: Path | undefined, { source, base, schema }: IssueContext): ConfigProblem {
   const full = [...base, ...path]
   const sameGroup = target && samePath(target.slice(0, -1), full.slice(0, -1)) && !overrideAt(source, full)
   const custom = full[0] === 'runner' && full.length === 2 && !target
+  const known =
+    target || base.length === 0 ? [] : keysOf(schemaAt(schema, path.slice(0, -1)) ?? schema).slice(0, MOST_KNOWN)
+  const others = custom
+    ? '; keys of your own reader or model go under runner.custom'
+    : known.length > 0
+      ? `; known are ${known.join(', ')}`
+      : ''
   return {
     code: 'CONFIG_UNKNOWN_KEY',
     key: full.join('.'),
-    message: `unknown key${custom ? '; keys of your own reader or model go under runner.custom' : ''}`,
+    message: `unknown key${others}`,
     guess: target && (sameGroup ? String(target.at(-1)) : target.join('.')),
     place: placeOf(source, full, 'key'),
     fix: target ? renameFix(source, full, target) : setFix(source, full, undefined),

@@ -1,6 +1,6 @@
 /** @file What a model declares beside what the first lines of its data have. */
 import type { TextFormat } from '../../base/kernel/index.ts'
-import { suggest, type Where } from '../../base/util/index.ts'
+import { suggest, UserError, type Where } from '../../base/util/index.ts'
 import type { Slot } from '../batch.ts'
 import { type DataHead, namedAsData } from './head.ts'
 
@@ -66,6 +66,27 @@ export function absentSlot(name: string, others: readonly string[], where: strin
     message: `the model declares "${name}", which ${where} has${has}`,
     hint: `${guess === undefined ? '' : `Did you mean "${guess}"? `}An input that data may lack is declared with { required: false }.`,
   }
+}
+
+/** Refuses slot text in whose first lines is nothing of what is needed: what comes of padding alone looks like any other number. */
+export function refuseStrangers(declared: readonly Slot[], head: DataHead): void {
+  const needed = namedAsData(declared, head).filter(({ required }) => required !== false)
+  const inData = [...new Set(head.lines.flatMap(({ text }) => [...countByName(text).keys()]))]
+  const [first] = needed
+  if (!first || inData.length === 0 || needed.some(({ name }) => inData.includes(name))) return
+  const names = quoted(needed.map(({ name }) => name))
+  const guess = suggest(first.name, inData)
+  throw new UserError(
+    `the first ${head.lines.length} lines have none of the model's slots: ${names}; they have ${quoted(inData)}`,
+    {
+      code: 'MODEL_DATA',
+      where: { file: head.file },
+      hint:
+        guess === undefined
+          ? 'Give it text with the slots of the model.'
+          : `Did you mean "${first.name}" by "${guess}"?`,
+    },
+  )
 }
 
 function compareByPlace(slots: readonly Slot[], { file, lines }: DataHead): Disagreement[] {

@@ -18,12 +18,17 @@ export async function detectFormat(files: readonly string[]): Promise<TextFormat
 }
 
 /** Lines of the first file that has one, at most `bytes` of them; none of a file that cannot be read: its reader will say why. */
-export async function readHead(files: readonly string[], bytes: number): Promise<DataHead | undefined> {
+export async function readHead(files: readonly string[], bytes = HEAD_BYTES): Promise<DataHead | undefined> {
   for (const file of files) {
     const lines = linesOf(await firstBytes(file, bytes).catch(() => new Uint8Array()), bytes)
     if (lines.length > 0) return { file, lines }
   }
   return undefined
+}
+
+/** The first lines of a text that begins so. */
+export function headOf(file: string, text: Uint8Array): DataHead {
+  return { file, lines: linesOf(text.subarray(0, HEAD_BYTES), HEAD_BYTES) }
 }
 
 /** Of a file cut off at `limit` the last line is not whole, unless it is the only one. */

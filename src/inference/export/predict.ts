@@ -8,11 +8,17 @@ import {
   batchColumns,
   createTextBlockParser,
   formatOf,
+  headOf,
+  inputKind,
   listDataFiles,
+  looksLike,
   openReader,
   type ReaderPoolOptions,
   type ReadOptions,
+  readHead,
+  refuseStrangers,
   releaseBatch,
+  textSlots,
 } from '../../data/index.ts'
 import type { ExportSlot } from './manifest.ts'
 import { openExport } from './open.ts'
@@ -77,16 +83,24 @@ async function* fileColumns(
   all: readonly ExportSlot[],
   options: FileReader & Pick<ReadOptions, 'format' | 'onNotice'>,
 ) {
-  // The label and whatever else the scores do not need may be missing.
-  const slots = all.map((slot) => ({ ...slot, required: slot.needed ? undefined : false }))
+  const slots = withRequired(all)
   const found = isRemotePath(path) ? undefined : statSync(path, { throwIfNoEntry: false })
   if (found?.isFile() && found.size === 0) return
   const files = found?.isDirectory() || isRemotePath(path) ? await listDataFiles(path, 'the folder to predict') : [path]
+  const head = inputKind(options) === 'text' ? await readHead(files) : undefined
+  const isNamed =
+    options.format === 'slot' || (head && options.format === 'auto' && looksLike(head.lines[0]!.text) === 'slot')
+  if (head && isNamed) refuseStrangers(textSlots(slots), head)
   for await (const batch of openReader({ ...options, slots, threads: 1, files, batchSize: BATCH, epoch: 0 })) {
     const columns = batchColumns(slots, batch)
     releaseBatch(batch)
     yield columns
   }
+}
+
+/** The label and whatever else the scores do not need may be missing. */
+function withRequired(slots: readonly ExportSlot[]) {
+  return slots.map((slot) => ({ ...slot, required: slot.needed ? undefined : false }))
 }
 
 async function* pipeColumns(input: AsyncIterable<Uint8Array>, slots: readonly ExportSlot[], format: Format) {
@@ -95,6 +109,7 @@ async function* pipeColumns(input: AsyncIterable<Uint8Array>, slots: readonly Ex
   let linesBefore = 0
   for await (const text of wholeLines(input)) {
     if (known === 'auto') known = formatOf(text)
+    if (linesBefore === 0 && known === 'slot') refuseStrangers(textSlots(withRequired(slots)), headOf('-', text))
     yield parse({ text, format: known, file: '-', linesBefore })
     for (let at = text.indexOf(NEWLINE); at >= 0; at = text.indexOf(NEWLINE, at + 1)) linesBefore++
   }
