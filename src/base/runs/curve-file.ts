@@ -1,10 +1,11 @@
 /**
- * @file Curves as columns: a file of records that is only added to. A record is a letter, a length, a checksum and its bytes: `S` names the columns
- * of the rows that follow, `R` is rows, column by column, as 32-bit floats but for those of FULL. A torn or damaged record is passed over and counted.
+ * @file Curves as columns: a file of records that is only added to. `S` names the columns of the rows that follow, `R` is rows, column by column, as
+ * 32-bit floats but for those of FULL. Beside it an outline grows, so that who looks at all of a long run need not read all of it.
  */
-import { crc32 } from 'node:zlib'
 import { AppendFile } from './append-file.ts'
+import { OutlineWriter } from './outline-file.ts'
 import { type ReadFile, readPlain } from './read-plain.ts'
+import { eachRecord, record } from './record-file.ts'
 
 /** Columns that every row has; the others are metrics (`loss`, `auc`) and seconds of a batch by part (`time.lookup`). */
 export const CURVE_COLUMNS = [
@@ -22,19 +23,20 @@ const FULL: ReadonlySet<string> = new Set(['at', 'step', 'samples'])
 
 export type CurveRow = Readonly<Record<string, number>>
 
-const HEAD_BYTES = 9
 const [SCHEMA, ROWS] = [0x53, 0x52]
 const BLOCK_ROWS = 256
 const BLOCK_MS = 1000
 
 export class CurveWriter {
   readonly #file: AppendFile
+  readonly #outline: OutlineWriter
   #columns: readonly string[] = []
   #rows: CurveRow[] = []
   #since = 0
 
   constructor(path: string, onFailure: (error: Error) => void) {
     this.#file = new AppendFile(path, onFailure)
+    this.#outline = new OutlineWriter(path, this.#file.size, onFailure)
   }
 
   add(row: CurveRow, nowMs: number): void {
@@ -46,6 +48,7 @@ export class CurveWriter {
     }
     if (this.#rows.length === 0) this.#since = nowMs
     this.#rows.push(row)
+    this.#outline.add(row)
     // A clock that was set back must not keep rows waiting.
     if (this.#rows.length >= BLOCK_ROWS || Math.abs(nowMs - this.#since) >= BLOCK_MS) this.#block()
   }
@@ -59,10 +62,12 @@ export class CurveWriter {
     if (this.#rows.length === 0) return
     this.#file.add(record(ROWS, rowBytes(this.#columns, this.#rows)))
     this.#rows = []
+    this.#outline.block(this.#file.size, this.#columns)
   }
 
   close(): void {
     this.#block()
+    this.#outline.close()
     this.#file.close()
   }
 }
@@ -80,14 +85,6 @@ function rowBytes(columns: readonly string[], rows: readonly CurveRow[]): Uint8A
   return bytes
 }
 
-function record(kind: number, body: Uint8Array): Uint8Array {
-  const head = Buffer.allocUnsafe(HEAD_BYTES)
-  head.writeUInt8(kind, 0)
-  head.writeUInt32LE(body.length, 1)
-  head.writeUInt32LE(crc32(body), 5)
-  return Buffer.concat([head, body])
-}
-
 export interface Curves {
   readonly rows: number
   readonly names: readonly string[]
@@ -97,6 +94,18 @@ export interface Curves {
   readonly damaged: number
   /** Where the next record will begin. */
   readonly end: number
+  /** Of a long run, kept beside it: see long-curves.ts. */
+  outline?(name: string, axis: string, isTest: boolean): OutlinedLine | undefined
+  /** The rows of this range of an axis, with some around it, where they can be read alone. */
+  part?(axis: string, from: number, to: number): Curves | undefined
+}
+
+/** The smallest and the largest value of each stretch of a line, in the order of the axis. */
+export interface OutlinedLine {
+  readonly x: Float64Array
+  readonly y: Float64Array
+  /** Rows that have a value. */
+  readonly total: number
 }
 
 interface Block {
@@ -106,45 +115,17 @@ interface Block {
 }
 
 /** All rows of a file, in the order in which they were written. */
-export function readCurves(path: string, read: ReadFile = readPlain): Curves {
-  const bytes = read(path)
+export const readCurves = (path: string, read: ReadFile = readPlain): Curves => parseCurves(read(path))
+
+/** `names` are the columns of rows before which there is no record that names them. */
+export function parseCurves(bytes: Buffer, names: readonly string[] = []): Curves {
   const blocks: Block[] = []
-  let [names, at, damaged]: [readonly string[], number, number] = [[], 0, 0]
-  while (at + HEAD_BYTES <= bytes.length) {
-    const length = bytes.readUInt32LE(at + 1)
-    const end = at + HEAD_BYTES + length
-    if (!isKind(bytes[at]!) || end > bytes.length) {
-      const next = nextRecord(bytes, at + 1)
-      if (next === undefined) break
-      damaged++
-      at = next
-      continue
-    }
-    const body = bytes.subarray(at + HEAD_BYTES, end)
-    if (crc32(body) !== bytes.readUInt32LE(at + 5)) {
-      damaged++
-      at = nextRecord(bytes, at + 1) ?? end // its length may be what is damaged
-      continue
-    }
-    if (bytes[at] === SCHEMA) names = JSON.parse(body.toString('utf8'))
-    else blocks.push({ names, count: body.readUInt32LE(0), at: at + HEAD_BYTES + 4 })
-    at = end
-  }
-  return { ...columnsOf(bytes, blocks), damaged, end: at }
-}
-
-const isKind = (byte: number) => byte === SCHEMA || byte === ROWS
-
-/** After damage: the next place from which a record with a right checksum begins. */
-function nextRecord(bytes: Buffer, from: number): number | undefined {
-  for (let at = from; at + HEAD_BYTES <= bytes.length; at++) {
-    if (!isKind(bytes[at]!)) continue
-    const length = bytes.readUInt32LE(at + 1)
-    const end = at + HEAD_BYTES + length
-    if (length > 0 && end <= bytes.length && crc32(bytes.subarray(at + HEAD_BYTES, end)) === bytes.readUInt32LE(at + 5))
-      return at
-  }
-  return undefined
+  let columns = names
+  const ends = eachRecord(bytes, [SCHEMA, ROWS], (kind, from, to) => {
+    if (kind === SCHEMA) columns = JSON.parse(bytes.toString('utf8', from, to))
+    else blocks.push({ names: columns, count: bytes.readUInt32LE(from), at: from + 4 })
+  })
+  return { ...columnsOf(bytes, blocks), ...ends }
 }
 
 function columnsOf(bytes: Buffer, blocks: readonly Block[]): Pick<Curves, 'rows' | 'names' | 'column'> {

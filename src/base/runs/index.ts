@@ -2,12 +2,13 @@
  * @file Run folders: what a run was, what its processes said and measured, written while it runs and read afterwards.
  * Knows nothing of who trains, nor of who looks.
  */
-export { CURVE_COLUMNS, type CurveRow, type Curves, CurveWriter, readCurves } from './curve-file.ts'
+export { CURVE_COLUMNS, type CurveRow, type Curves, CurveWriter, type OutlinedLine, readCurves } from './curve-file.ts'
 export { EventWriter, type ReadEvents, readEvents, type TimedEvent } from './event-file.ts'
 export { findRuns } from './find-runs.ts'
 export { readGitCommit } from './git-commit.ts'
 export { noteImportance, readImportance, type SlotsImportance } from './importance-file.ts'
 export { noteOf, noteRun, removeRunNote, runOfLog } from './log-note.ts'
+export { openCurves } from './long-curves.ts'
 export { openWithin, type ReadFile, readPlain, readWithin } from './read-plain.ts'
 export { openRecorder, type Recorder, recordRun } from './recorder.ts'
 export { isRunName, namedRun, type RunIdentity, runIdentity, runName } from './run-name.ts'

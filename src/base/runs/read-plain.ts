@@ -1,20 +1,21 @@
 /** @file Files of run folders, read only where they are plain files: a link, a pipe or a device under such a name is somebody's mischief. */
-import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, realpathSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync, readlinkSync, readSync, realpathSync } from 'node:fs'
 import { sep } from 'node:path'
 
-export type ReadFile = (path: string) => Buffer
+/** All of a file, or its bytes from one place to another. */
+export type ReadFile = (path: string, from?: number, to?: number) => Buffer
 
 const { O_RDONLY, O_NONBLOCK, O_NOFOLLOW = 0 } = constants
 
 /** Throws where it is anything else. A pipe is not waited for. */
-export const readPlain: ReadFile = (path) => readOpened(openPlain(path))
+export const readPlain: ReadFile = (path, from, to) => readOpened(openPlain(path), from, to)
 
 /**
  * Of an opened file the system says where it lies: whoever may change folders on the way cannot lead elsewhere between a look and the reading. A second
  * name (a hard link) may be of a file elsewhere, and is refused.
  */
 export function readWithin(folder: string): ReadFile {
-  return (path) => readOpened(openWithin(folder, path))
+  return (path, from, to) => readOpened(openWithin(folder, path), from, to)
 }
 
 export function openWithin(folder: string, path: string): number {
@@ -36,9 +37,11 @@ function openPlain(path: string): number {
   throw new Error(`${path} is no plain file.`)
 }
 
-function readOpened(fd: number): Buffer {
+function readOpened(fd: number, from = 0, to = Number.POSITIVE_INFINITY): Buffer {
   try {
-    return readFileSync(fd)
+    if (from === 0 && to === Number.POSITIVE_INFINITY) return readFileSync(fd)
+    const bytes = Buffer.allocUnsafe(Math.max(0, Math.min(fstatSync(fd).size, to) - from))
+    return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, from))
   } finally {
     closeSync(fd)
   }

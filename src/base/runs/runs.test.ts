@@ -12,6 +12,7 @@ import { readGitCommit } from './git-commit.ts'
 import {
   CurveWriter,
   findRuns,
+  openCurves,
   openRecorder,
   readCurves,
   readEvents,
@@ -98,6 +99,44 @@ test('a curve whose end is torn is read up to there, one that is damaged around 
   writeFileSync(path, spoilt)
   expect(readCurves(path).rows).toBeLessThan(1024)
   expect(readCurves(path).damaged).toBeGreaterThan(0)
+})
+
+test('of a long curve the outline has every peak and counts all rows, a part is read alone, and without it all is read', () => {
+  const path = join(fresh('long'), 'worker-0.curve')
+  const writer = new CurveWriter(path, fail)
+  const rows = 256 * 40 + 100
+  for (let i = 0; i < rows; i++) {
+    const isTest = Number(i % 1000 === 999)
+    writer.add(
+      { at: 5 * i, step: i, samples: 2 * i, epoch: 0, isTest, loss: i === 3333 ? 77 : i === 7000 ? -5 : i % 10 },
+      0,
+    )
+  }
+  writer.close()
+  const whole = readCurves(path)
+  const long = openCurves(path)
+  expect([long.rows, long.names, long.end]).toEqual([whole.rows, whole.names, whole.end])
+  const { x, y, total } = long.outline!('loss', 'step', false)!
+  expect([total, long.outline!('loss', 'step', true)!.total]).toEqual([rows - 10, 10])
+  expect([x[y.indexOf(77)], x[y.indexOf(-5)]]).toEqual([3333, 7000])
+  expect(x).toEqual(x.toSorted())
+  expect(x.at(-1)).toBe(rows - 1)
+  const part = long.part!('at', 5 * 5000, 5 * 5100)!
+  expect(part.rows).toBeLessThan(1500)
+  const steps = part.column('step')!
+  expect(steps[0]).toBeLessThan(5000)
+  expect(steps.at(-1)).toBeGreaterThan(5100)
+  expect(part.column('loss')![5050 - steps[0]!]).toBe(0)
+  expect(long.column('loss', 30)).toEqual(whole.column('loss', 30))
+  expect(long.column('loss')).toEqual(whole.column('loss'))
+  // A process that is killed leaves rows that no outline has; the next one goes on behind them.
+  appendFileSync(path, readFileSync(path).subarray(0, 5000))
+  const next = new CurveWriter(path, fail)
+  next.add({ at: 1, step: 2, samples: 3, epoch: 0, isTest: 0, loss: 4 }, 0)
+  next.close()
+  expect(openCurves(path).outline).toBeUndefined()
+  rmSync(path.replace('.curve', '.outline'))
+  expect(openCurves(path).rows).toBe(readCurves(path).rows)
 })
 
 test('events are cut into files without losing one; a torn last line is none, others that are no events are counted', () => {

@@ -1,6 +1,6 @@
 /** @file Curves that were read, kept while there is room: a file that has not changed is not read again. */
 import { statSync } from 'node:fs'
-import { type Curves, type ReadFile, readCurves } from '../../base/runs/index.ts'
+import { type Curves, openCurves, type ReadFile } from '../../base/runs/index.ts'
 
 const MOST_BYTES = 1 << 30
 const NONE: Curves = { rows: 0, names: [], column: () => undefined, damaged: 0, end: 0 }
@@ -44,7 +44,7 @@ export function stampOf(path: string): string | undefined {
 
 function attempt(path: string, read: ReadFile | undefined): Curves {
   try {
-    return readCurves(path, read)
+    return openCurves(path, read)
   } catch {
     return { ...NONE, damaged: 1 }
   }

@@ -1,5 +1,5 @@
 /** @file Lines to draw from curves: what lies on the axis, smoothed before it is thinned, thinned so that no peak is lost. Pure. */
-import type { Curves } from '../../base/runs/index.ts'
+import type { Curves, OutlinedLine } from '../../base/runs/index.ts'
 import type { Axis, Phase } from './api.ts'
 
 export interface SeriesOptions {
@@ -26,12 +26,26 @@ const EMPTY: Line = { x: new Float64Array(), y: new Float64Array(), total: 0 }
 
 /** Time is in seconds since 1970, as charts take it. */
 export function lineOf(curves: Curves, options: SeriesOptions): Line {
-  const { metric, points, smooth } = options
-  const whole = selected(curves, AXES[options.axis], metric, options.phase)
+  const { metric, points, smooth, from, to } = options
+  const axis = AXES[options.axis]
+  const scale = axis === 'at' ? 1000 : 1
+  const isPart = from !== undefined && to !== undefined
+  // Of a long run no more is read than is shown; smoothing looks back further than that.
+  if (smooth === 0 && !isPart) {
+    const outline = curves.outline?.(metric, axis, options.phase === 'test')
+    if (outline && outline.x.length >= 2 * points) return fromOutline(outline, points, scale)
+  }
+  const part = smooth === 0 && isPart ? curves.part?.(axis, from * scale, to * scale) : undefined
+  const whole = selected(part ?? curves, axis, metric, options.phase)
   if (whole.x.length === 0) return EMPTY
   const smoothed = smooth > 0 ? { x: whole.x, y: smoothedBy(whole.x, whole.y, smooth) } : whole
   const { x, y } = within(smoothed.x, smoothed.y, options.from, options.to)
   return { ...thinned(x, y, points), total: x.length }
+}
+
+function fromOutline({ x, y, total }: OutlinedLine, points: number, scale: number): Line {
+  const line = thinned(x, y, points)
+  return { ...line, x: scale === 1 ? line.x : line.x.map((one) => one / scale), total }
 }
 
 /** Rows of the phase that have the metric, in the order of the axis: a clock that was set back must not fold a line over itself. */
