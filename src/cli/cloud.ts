@@ -8,7 +8,7 @@ import { Command } from 'commander'
 import type { Priority } from '../base/config/index.ts'
 import type { Event } from '../base/event/index.ts'
 import { packageFile, UserError } from '../base/util/index.ts'
-import type { Keys } from '../jobs/server/index.ts'
+import type { JobMetricsOptions, Keys } from '../jobs/server/index.ts'
 import { keysCommand } from './cloud-keys.ts'
 import { exitWith, stopSignal } from './interrupt.ts'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
@@ -26,6 +26,7 @@ interface ServeOptions {
   readonly namespace?: string
   readonly tlsCert?: string
   readonly tlsKey?: string
+  readonly metrics_port?: string
   readonly maxFileMb: number
   readonly maxJobMb: number
   readonly passEnv: readonly string[]
@@ -49,6 +50,7 @@ export function cloudCommand(io: CliIo): Command {
     .option('--namespace <name>', 'kubernetes: where all jobs lie; default: where they say, or that of the kubeconfig')
     .option('--tls-cert <file>', 'serve HTTPS: a certificate, PEM, with those between it and its authority')
     .option('--tls-key <file>', 'its private key, PEM')
+    .option('--metrics_port <port>', "Prometheus' metrics there, on this host alone; with an address: 0.0.0.0:9100")
     .option('--max-file-mb <n>', 'larger files are refused', wholeNumber, 256)
     .option('--max-job-mb <n>', 'larger jobs are refused', wholeNumber, 1024)
     .option('--pass-env <names>', 'further variables of this environment that jobs get, separated by commas', names, [])
@@ -202,18 +204,40 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
   io.out.write(
     `The job server listens at ${tls ? 'https' : 'http'}://${options.host}:${port}; jobs are kept in ${options.dir}\n`,
   )
+  const metrics = await openMetrics(options.metrics_port, { store, accounts, executor: name }, io)
   const timer = setInterval(() => void dispatcher.turn(), QUEUE_MS)
   await new Promise<void>((done) => {
     let signals = 0
     io.onSignal((signal) => (signals++ > 0 ? io.exit(STOP_SIGNALS[signal]) : done()))
   })
   clearInterval(timer)
+  metrics?.close()
   server.close()
   server.closeAllConnections()
   await store.close()
   nonces.close()
   release()
   io.out.write('Stopped. Jobs that run go on, and are found again by the next server.\n')
+}
+
+/** A port in use does not keep jobs from running. */
+async function openMetrics(
+  asked: string | undefined,
+  options: Omit<JobMetricsOptions, 'host' | 'port'>,
+  io: CliIo,
+): Promise<{ close(): void } | undefined> {
+  if (asked === undefined) return undefined
+  const { addressOf } = await import('../base/runs/index.ts')
+  const { openJobMetrics } = await import('../jobs/server/index.ts')
+  const address = addressOf(asked)
+  try {
+    const metrics = await openJobMetrics({ ...address, ...options })
+    io.out.write(`Metrics: http://${address.host}:${metrics.port}/metrics\n`)
+    return metrics
+  } catch (error) {
+    io.err.write(`Metrics cannot be had at ${address.host}:${address.port}: ${(error as Error).message}\n`)
+    return undefined
+  }
 }
 
 function hostfileOf(isNeeded: boolean, hostfile: string | undefined): string | undefined {

@@ -1,5 +1,6 @@
 /** @file Everything a person may want to watch, as one discriminated union. Printers, logs and tests read this stream. */
 
+import type { Link, Norms, TableSize } from './measured.ts'
 import type { View } from './view.ts'
 
 /** Metric values by name; `loss` and `auc` where the model has them. */
@@ -64,6 +65,14 @@ export type Event =
       readonly samplesPerSecond: number
       /** Where the time of a trainer thread went since the last such event, in seconds a batch. */
       readonly breakdown?: Readonly<Record<string, number>> | undefined
+      /** Of the newest step that is known to be applied. */
+      readonly learningRate?: number | undefined
+      /** Steps of other threads and workers between two of a thread, on average since the last such event: so old are weights when gradients for them come. */
+      readonly staleness?: number | undefined
+      /** How long gradients and weights are, as of one of the last batches. */
+      readonly norms?: Norms | undefined
+      /** To the processes that hold the weights, since the last such event. */
+      readonly links?: readonly Link[] | undefined
       /** Metrics that are more than a number, in words, by name. */
       readonly reports?: Readonly<Record<string, string>> | undefined
       /** Their parts, and areas over the batches since the last such event, by PaddleRec 1.x's names. */
@@ -193,6 +202,13 @@ export type Event =
       readonly writtenBytesPerSample: number
       /** Whether reads pass by the page cache. */
       readonly isDirect: boolean
+    }
+  /** The tables of this process as they are, every few seconds. */
+  | {
+      readonly kind: 'tables'
+      /** Of the server: steps that were applied. */
+      readonly step?: number | undefined
+      readonly tables: readonly TableSize[]
     }
   /** How far training is behind a stream, when it was looked at. */
   | {

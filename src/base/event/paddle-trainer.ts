@@ -45,6 +45,7 @@ export function paddleTrainerLines(event: Event, before: EventOf<'batch'> | unde
     passBegin: () => [],
     passEnd: (end) => [passText(end)],
     rows: (rows) => [rowsText(rows)],
+    tables: () => [],
     stream: () => [], // looked at often: a pass says it
     process: (process) => [processText(process)],
     output: ({ line, echo }) => (echo ? [line] : []),

@@ -76,6 +76,7 @@ export function paddleV1Lines(event: Event, seen: Seen, time: Date): V1Lines {
     passBegin: () => ({}),
     passEnd: (end) => ({ plain: [passText(end)] }),
     rows: (rows) => ({ plain: [rowsText(rows)] }),
+    tables: () => ({ plain: [] }),
     stream: () => ({ plain: [] }),
     process: (process) => ({ plain: [processText(process)] }),
     output: ({ line, echo }) => (echo ? { plain: [line] } : {}),

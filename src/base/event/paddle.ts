@@ -54,6 +54,7 @@ export function paddleLines(event: Event, command: 'train' | 'infer'): readonly 
     ],
     passEnd: (end) => [passText(end)],
     rows: (rows) => [rowsText(rows)],
+    tables: () => [],
     stream: () => [], // looked at often: a pass says it
     process: (process) => [processText(process)],
     output: ({ line, echo }) => (echo ? [line] : []),

@@ -34,7 +34,7 @@ const BAR_WIDTH = { min: 6, max: 30 }
 
 /** The line that is redrawn in place, at most `width` columns wide; undefined when there is nothing under way. */
 export function progressLine(view: View, nowMs: number, width: number, style: ProgressStyle): string | undefined {
-  if (view.table) return tableLine(view.table, width, style)
+  if (view.table) return tableLine(view.table, paceText(view, nowMs), width, style)
   if (!view.batch) return undefined
   const parts = partsOf(view, view.batch, nowMs, 4)
   // A narrow terminal costs first a digit of each metric, then whole parts.
@@ -51,21 +51,28 @@ export function progressLine(view: View, nowMs: number, width: number, style: Pr
 /** A table on its way to or from the disk. */
 function tableLine(
   { what, table, rows, ofRows }: EventOf<'progress'>,
+  pace: readonly string[],
   width: number,
   style: ProgressStyle,
 ): string | undefined {
   const fraction = rows / Math.max(1, ofRows)
   const counts = `${countText(rows)} of ${countText(ofRows)} rows`
-  const texts = [
-    `${what === 'save' ? 'saving' : 'loading'} ${table}`,
-    `${Math.floor(fraction * 100)}%`,
-    counts,
-  ] as const
-  const used = texts.join(' ').length
-  if (used > width) return texts[1].length <= width ? texts[1] : undefined
-  const cells = Math.min(BAR_WIDTH.max, width - used - 1)
+  const [name, percent] = [`${what === 'save' ? 'saving' : 'loading'} ${table}`, `${Math.floor(fraction * 100)}%`]
+  // A narrow terminal costs rate and time first, then everything but the share.
+  const texts = [[name, percent, counts, ...pace], [name, percent, counts], [percent]].find(
+    (some) => some.join(' ').length <= width,
+  )
+  if (!texts || texts.length === 1) return texts?.[0]
+  const cells = Math.min(BAR_WIDTH.max, width - texts.join(' ').length - 1)
   if (cells < BAR_WIDTH.min) return texts.join(' ')
-  return [texts[0], bar(fraction, cells, style), texts[1], counts].join(' ')
+  return [name, bar(fraction, cells, style), ...texts.slice(1)].join(' ')
+}
+
+/** Rows a second and the time that the rest will take, once there is something to tell it by. */
+function paceText({ table, tableBegin }: View, nowMs: number): readonly string[] {
+  if (!table || !tableBegin || table.rows <= tableBegin.rows || nowMs <= tableBegin.atMs) return []
+  const perSecond = (1000 * (table.rows - tableBegin.rows)) / (nowMs - tableBegin.atMs)
+  return [rateText(perSecond), `ETA ${clockText((table.ofRows - table.rows) / perSecond)}`]
 }
 
 /** The text an event leaves above the bar, or undefined when it only moves the bar. */
@@ -86,6 +93,7 @@ export function keptText(event: Event, view: View, style: ProgressStyle): string
     passBegin: () => undefined,
     passEnd: (end) => passText(end),
     rows: (rows) => rowsText(rows),
+    tables: () => undefined,
     stream: () => undefined, // looked at often: a pass says it
     process: (process) => processText(process),
     output: ({ line, echo }) => (echo ? line : undefined),

@@ -1,10 +1,11 @@
 /** @file How far a process is, in a file beside its log: what a launcher's terminal shows of it. Logs keep PaddleRec's lines, which do not say. */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import type { EventSink } from './event.ts'
+import type { Event, EventSink } from './event.ts'
 import { EMPTY_VIEW, foldView, type View } from './view.ts'
 
 const WRITE_MS = 200
 const ENDING = '.view'
+const WRITTEN: ReadonlySet<Event['kind']> = new Set(['tables', 'epoch', 'done'])
 
 /** Passes events on, and keeps `log`.view up to date. */
 export function withViewFile(emit: EventSink, log: string): EventSink {
@@ -13,12 +14,14 @@ export function withViewFile(emit: EventSink, log: string): EventSink {
   return (event) => {
     emit(event)
     view = foldView(view, event, Date.now())
-    if (event.kind === 'batch' ? Date.now() - writtenAt < WRITE_MS : !(event.kind === 'epoch' || event.kind === 'done'))
-      return
+    if (event.kind === 'batch' ? Date.now() - writtenAt < WRITE_MS : !WRITTEN.has(event.kind)) return
     writtenAt = Date.now()
     try {
       // In one move: the launcher reads at any time.
-      writeFileSync(`${log}${ENDING}.new`, JSON.stringify(view))
+      writeFileSync(
+        `${log}${ENDING}.new`,
+        JSON.stringify({ ...view, memory: process.memoryUsage.rss() } satisfies View),
+      )
       renameSync(`${log}${ENDING}.new`, `${log}${ENDING}`)
     } catch {
       // A full disk shows no progress; training goes on.

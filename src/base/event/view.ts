@@ -10,6 +10,12 @@ export interface View {
   readonly batch: EventOf<'batch'> | undefined
   /** A table that is being saved or loaded. */
   readonly table?: EventOf<'progress'> | undefined
+  /** When the first of its rows were done, and how many. */
+  readonly tableBegin?: { readonly atMs: number; readonly rows: number } | undefined
+  /** The tables of this process. */
+  readonly tables?: EventOf<'tables'> | undefined
+  /** Of this process, in bytes; where somebody else looks. */
+  readonly memory?: number | undefined
   /** The run was asked to stop before its end. */
   readonly interrupted: boolean
 }
@@ -23,7 +29,11 @@ export function foldView(view: View, event: Event, nowMs: number): View {
     return { ...EMPTY_VIEW, epochs: typeof epochs === 'number' ? epochs : undefined }
   }
   if (event.kind === 'epochStart') return { ...view, begin: view.begin ?? { atMs: nowMs, epoch: event.epoch } }
-  if (event.kind === 'progress') return { ...view, table: event }
+  if (event.kind === 'tables') return { ...view, tables: event }
+  if (event.kind === 'progress') {
+    const isSame = view.table?.table === event.table && view.table.what === event.what
+    return { ...view, table: event, tableBegin: isSame ? view.tableBegin : { atMs: nowMs, rows: event.rows } }
+  }
   if (event.kind === 'saved' || event.kind === 'loaded') return { ...view, table: undefined }
   if (event.kind === 'batch') return { ...view, table: undefined, batch: event }
   if (!ENDS_PHASE.has(event.kind)) return view

@@ -11,7 +11,7 @@ export type TimedEvent = Event & { readonly at: number }
 const FILE_BYTES = 16 << 20
 
 /** What is in the curves, in the logs, or only moves a bar. */
-const NOT_KEPT: ReadonlySet<Event['kind']> = new Set(['batch', 'output', 'progress'])
+const NOT_KEPT: ReadonlySet<Event['kind']> = new Set(['batch', 'tables', 'output', 'progress'])
 
 export class EventWriter {
   readonly #path: string

@@ -1,7 +1,7 @@
 /** @file A run in Prometheus' text format at a port of its own: gauges and counters that its events set. Loaded only where a port was asked for. */
 import { createServer } from 'node:http'
 import type { Registry } from 'prom-client'
-import type { Event, EventSink } from '../event/index.ts'
+import type { Event, EventOf, EventSink } from '../event/index.ts'
 import { TrainedCount } from './trained-count.ts'
 
 export interface MetricsPort {
@@ -19,12 +19,21 @@ export interface MetricsOptions {
 const KEPT_MS = 500
 const MOST_CONNECTIONS = 64
 
-export async function openMetrics({ host, port, labels }: MetricsOptions): Promise<MetricsPort> {
+export async function openMetrics(options: MetricsOptions): Promise<MetricsPort> {
   const prom = await import('prom-client')
   const registry = new prom.Registry()
-  registry.setDefaultLabels({ ...labels })
-  prom.collectDefaultMetrics({ register: registry })
   const set = sinkOf(registry, prom)
+  return { add: set, ...(await serveMetrics(registry, options)) }
+}
+
+/** Who else has something to count makes a registry of its own; that of the process is added. */
+export async function serveMetrics(
+  registry: Registry,
+  { host, port, labels }: MetricsOptions,
+): Promise<Omit<MetricsPort, 'add'>> {
+  const { collectDefaultMetrics } = await import('prom-client')
+  registry.setDefaultLabels({ ...labels })
+  collectDefaultMetrics({ register: registry })
   // Whoever asks all the time gets the same text again: making it takes time from the batches.
   let made: { readonly at: number; readonly text: Promise<string> } | undefined
   const text = () => {
@@ -49,7 +58,7 @@ export async function openMetrics({ host, port, labels }: MetricsOptions): Promi
     server.closeAllConnections()
     server.close()
   }
-  return { add: set, port: (server.address() as { readonly port: number }).port, close }
+  return { port: (server.address() as { readonly port: number }).port, close }
 }
 
 function sinkOf(registry: Registry, { Counter, Gauge }: typeof import('prom-client')): EventSink {
@@ -74,11 +83,42 @@ function sinkOf(registry: Registry, { Counter, Gauge }: typeof import('prom-clie
   const lag = gauge('oarfish_stream_lag', 'What of a stream is there and in no pass yet, in records or bytes.', [
     'unit',
   ])
+  const stale = gauge('oarfish_staleness_steps', 'Steps of others between two of a thread: so old are its weights.')
+  const learning = gauge('oarfish_learning_rate', 'Learning rate of the newest step.')
+  const norm = gauge('oarfish_norm', 'Length of all gradients or weights of a batch together, by what they are.', [
+    'of',
+  ])
+  const link = gauge('oarfish_link_bytes_per_second', 'What travels to another process and from it.', [
+    'to',
+    'direction',
+  ])
+  const answer = gauge('oarfish_link_answer_seconds', 'From asking another process to its answer.', ['to'])
+  const rows = gauge('oarfish_table_rows', 'Rows of a table by level: memory or disk.', ['table', 'level'])
+  const bytes = gauge('oarfish_table_bytes', 'Bytes of a table by level: memory or disk.', ['table', 'level'])
+  const setStep = ({ staleness, learningRate, norms, links = [] }: EventOf<'batch'>) => {
+    if (staleness !== undefined) stale.set(staleness)
+    if (learningRate !== undefined) learning.set(learningRate)
+    for (const [of, value] of Object.entries(norms ?? {})) norm.set({ of }, value)
+    for (const { to, sentBytesPerSecond, receivedBytesPerSecond, answerSeconds } of links) {
+      link.set({ to, direction: 'sent' }, sentBytesPerSecond)
+      link.set({ to, direction: 'received' }, receivedBytesPerSecond)
+      answer.set({ to }, answerSeconds)
+    }
+  }
+  const setTables = ({ tables }: EventOf<'tables'>) => {
+    for (const { table, memoryRows, memoryBytes, diskRows, diskBytes } of tables) {
+      rows.set({ table, level: 'memory' }, memoryRows)
+      rows.set({ table, level: 'disk' }, diskRows)
+      bytes.set({ table, level: 'memory' }, memoryBytes)
+      bytes.set({ table, level: 'disk' }, diskBytes)
+    }
+  }
   const trained = new TrainedCount()
   const handle = (event: Event) => {
     if (event.kind === 'warning') warnings.inc()
     if (event.kind === 'saved') saved.inc()
     if (event.kind === 'epochStart') epoch.set(event.epoch)
+    if (event.kind === 'tables') setTables(event)
     if (event.kind === 'stream') lag.set({ unit: event.unit }, event.lag)
     if (event.kind !== 'batch' && event.kind !== 'epoch') return
     const phase = event.phase === 'infer' ? 'test' : 'train'
@@ -87,6 +127,7 @@ function sinkOf(registry: Registry, { Counter, Gauge }: typeof import('prom-clie
     samples.inc(more.samples)
     batches.inc(more.batches)
     if (event.kind === 'epoch' || phase === 'test') return
+    setStep(event)
     rate.set(event.samplesPerSecond)
     seconds.set(event.secondsPerBatch)
     part.set({ part: 'wait' }, event.readerSecondsPerBatch)

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { LoadedConfig } from '../config/index.ts'
 import { type Env, startedAgain } from '../env/index.ts'
-import type { Event, EventOf, EventSink } from '../event/index.ts'
+import type { Event, EventOf, EventSink, TableSize } from '../event/index.ts'
 import { formatUserError, isUserError, processPlace, processStart } from '../util/index.ts'
 import { claimRun } from './claim-run.ts'
 import { CurveWriter } from './curve-file.ts'
@@ -140,6 +140,7 @@ class RunRecorder implements Recorder {
     this.#trained.add(event)
     const { batches: step, samples } = this.#trained.total
     if (event.kind === 'batch') this.#batch(event, now)
+    else if (event.kind === 'tables') this.#tables(event, now)
     else if (event.kind === 'epoch') this.#status = { ...this.#status, ...changeOf(event), step, samples }
     else this.#status = { ...this.#status, ...changeOf(event) }
   }
@@ -149,12 +150,23 @@ class RunRecorder implements Recorder {
     const isTest = phase === 'infer'
     const { batches: step, samples } = this.#trained.total
     const rates = { samplesPerSecond, secondsPerBatch, waitSeconds: readerSecondsPerBatch }
-    this.#curves.add(
-      { at: now, step, samples, epoch, isTest: Number(isTest), ...rates, ...metrics, ...timesOf(event) },
-      now,
-    )
+    const { memory = Number.NaN, tables } = this.#status
+    const columns = { ...rates, ...metrics, ...timesOf(event), ...stepColumns(event), memory, ...tableColumns(tables) }
+    this.#curves.add({ at: now, step, samples, epoch, isTest: Number(isTest), ...columns }, now)
     const waiting = secondsPerBatch > 0 ? readerSecondsPerBatch / secondsPerBatch : undefined
-    this.#status = { ...this.#status, phase, epoch, fraction, step, samples, samplesPerSecond, waiting, metrics }
+    const { staleness = this.#status.staleness, links = this.#status.links } = event
+    const far = { phase, epoch, fraction, step, samples }
+    this.#status = { ...this.#status, ...far, samplesPerSecond, waiting, metrics, staleness, links }
+  }
+
+  /** Trainers have it in the rows of their batches; a server has no others. */
+  #tables({ step = this.#trained.total.batches, tables }: EventOf<'tables'>, now: number): void {
+    const isServer = this.#status.role === 'server'
+    this.#status = { ...this.#status, tables, ...(isServer ? { step } : {}) }
+    if (!isServer) return
+    const memory = process.memoryUsage.rss()
+    const place = { at: now, step, samples: Number.NaN, epoch: Number.NaN, isTest: 0 }
+    this.#curves.add({ ...place, memory, ...tableColumns(tables) }, now)
   }
 
   #writeStatus(): void {
@@ -194,6 +206,31 @@ class RunRecorder implements Recorder {
 /** Seconds of a batch by part, as columns. */
 function timesOf({ breakdown = {} }: EventOf<'batch'>): Record<string, number> {
   return Object.fromEntries(Object.entries(breakdown).map(([part, seconds]) => [`time.${part}`, seconds]))
+}
+
+/** What a step says beside its metrics, as columns. */
+function stepColumns({ learningRate, staleness, norms, links }: EventOf<'batch'>): Record<string, number> {
+  const named = Object.entries(norms ?? {}).map(([name, value]) => [`norm.${name}`, value] as const)
+  const sum = (key: 'sentBytesPerSecond' | 'receivedBytesPerSecond') =>
+    (links ?? []).reduce((all, link) => all + link[key], 0)
+  return {
+    ...(learningRate === undefined ? {} : { learning_rate: learningRate }),
+    ...(staleness === undefined ? {} : { staleness }),
+    ...Object.fromEntries(named),
+    ...(links ? { 'link.sent': sum('sentBytesPerSecond'), 'link.received': sum('receivedBytesPerSecond') } : {}),
+  }
+}
+
+/** By table and level; a disk that has nothing has no curve. */
+function tableColumns(tables: readonly TableSize[] = []): Record<string, number> {
+  const columns = tables.flatMap(({ table, memoryRows, memoryBytes, diskRows, diskBytes }) => [
+    [`table.${table}.memory_rows`, memoryRows] as const,
+    [`table.${table}.memory_bytes`, memoryBytes] as const,
+    ...(diskBytes > 0
+      ? [[`table.${table}.disk_rows`, diskRows] as const, [`table.${table}.disk_bytes`, diskBytes] as const]
+      : []),
+  ])
+  return Object.fromEntries(columns)
 }
 
 /** What an event changes in the status. */

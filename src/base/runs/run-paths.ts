@@ -1,6 +1,6 @@
 /** @file What lies where in a run folder, and the shapes of its small files. */
 import { join } from 'node:path'
-import type { Metrics } from '../event/index.ts'
+import type { Link, Metrics, TableSize } from '../event/index.ts'
 
 /** Of the format; a folder with a higher one was written by a newer oarfish, and is shown as far as it is understood. */
 export const RUN_VERSION = 1
@@ -54,6 +54,10 @@ export interface ProcessStatus {
   /** Share of the time of a batch that its loop waited for input. */
   readonly waiting?: number | undefined
   readonly memory?: number | undefined
+  /** Steps of others between two of a thread. */
+  readonly staleness?: number | undefined
+  readonly links?: readonly Link[] | undefined
+  readonly tables?: readonly TableSize[] | undefined
   readonly metrics?: Metrics | undefined
   readonly evaluation?: Metrics | undefined
   readonly best?: { readonly epoch: number; readonly metric: string; readonly value: number } | undefined

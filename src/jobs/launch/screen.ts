@@ -9,6 +9,7 @@ import {
   type TerminalStream,
   type View,
 } from '../../base/event/index.ts'
+import { processTable, type Row } from './process-rows.ts'
 
 const REDRAW_MS = 100
 const DEFAULT_SIZE = { columns: 80, rows: 24 }
@@ -78,12 +79,6 @@ export function rowsSink(stream: RowStream, style: ProgressStyle = { color: fals
   return Object.assign(sink, { close })
 }
 
-interface Row {
-  readonly process?: EventOf<'process'>
-  readonly line?: string
-  readonly view?: View
-}
-
 const BATCH_LINE = /(^|\bINFO - )(infer )?epoch: \d+, batch_id: \d+, /
 
 function rowOf(event: EventOf<'process' | 'output'>): Row {
@@ -122,14 +117,16 @@ function forPeople(line: string): string {
   })
 }
 
-/** One row a process, cut to the terminal; when there are more than fit, the last row counts the rest. */
+/** One row a process, below a line of titles as soon as one says how far it is, cut to the terminal; when there are more than fit, the last row counts the rest. */
 export function rowTexts(
   rows: readonly Row[],
   size: { readonly columns: number; readonly rows: number },
   style: ProgressStyle = { color: false, unicode: true },
 ): readonly string[] {
   const room = Math.max(1, size.rows - 2)
-  const texts = rows.map((row) => cut(rowText(row, size.columns - 1, style), size.columns - 1))
+  const width = size.columns - 1
+  const table = rows.length > 1 ? processTable(rows, width, Date.now()) : undefined
+  const texts = table ?? rows.map((row) => cut(rowText(row, width, style), width))
   if (texts.length <= room) return texts
   return [...texts.slice(0, room - 1), cut(`... and ${texts.length - room + 1} more`, size.columns - 1)]
 }

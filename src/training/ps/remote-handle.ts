@@ -4,7 +4,14 @@ import type { GeoDelta, WirePrecision } from '../../base/config/index.ts'
 import { HalfCoder } from '../../base/kernel/index.ts'
 import { createSharedMemory, type Identity, type Parts, type Peer } from '../../base/net/index.ts'
 import { fromPlainError, type PlainError, toPlainError } from '../../base/util/index.ts'
-import type { DenseLayout, LocalParamsHandle, Params, Slice } from '../../weights/params/index.ts'
+import {
+  type DenseLayout,
+  type LinkCount,
+  type LocalParamsHandle,
+  newLink,
+  type Params,
+  type Slice,
+} from '../../weights/params/index.ts'
 import type { Placement } from '../../weights/table/index.ts'
 import { type Call, RemoteParams } from './remote-params.ts'
 import { halvedSlice } from './runs.ts'
@@ -95,9 +102,10 @@ export async function openRemoteParams(handle: RemoteParamsHandle): Promise<Para
   const end = (reason: Error) => {
     for (const peer of peers) if (peer) peer.abort(reason)
   }
-  const call = callsTo(peers, callsOver(port, end), links.timeoutMs)
+  const counts = slices.map((_, server) => newLink(`server-${server}`))
+  const call = counted(callsTo(peers, callsOver(port, end), links.timeoutMs), counts)
   const halved = precision === 'float16' ? halvedTo(peers, slices, wire ? 0 : layout.trainable) : undefined
-  const remote = new RemoteParams({ call, thread, segments, slices, ahead, window, halved })
+  const remote = new RemoteParams({ call, thread, segments, slices, ahead, window, halved, links: counts })
   return wire ? Object.assign(new WiredParams(remote, wire), { skip: () => remote.skip() }) : remote
 }
 
@@ -115,6 +123,21 @@ function callsTo(peers: readonly (Peer | undefined | '')[], others: Call, timeou
   return (server, method, parts, what, read) => {
     const peer = peers[server]
     return peer ? peer.ask(method, parts, { timeoutMs, what }, read) : others(server, method, parts, what, read)
+  }
+}
+
+/** Bodies alone; weights that lie in memory of both sides do not travel. */
+function counted(call: Call, counts: readonly LinkCount[]): Call {
+  return (server, method, parts, what, read) => {
+    const own = counts[server]!
+    const asked = performance.now()
+    own.calls++
+    for (const part of parts) own.sentBytes += part.byteLength
+    return call(server, method, parts, what, (body) => {
+      own.receivedBytes += body.byteLength
+      own.seconds += (performance.now() - asked) / 1000
+      return read(body)
+    })
   }
 }
 

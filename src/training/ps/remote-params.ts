@@ -1,6 +1,6 @@
 /** @file Params whose weights live on servers: a share is cut by server, travels, and comes back together. */
 import type { Parts } from '../../base/net/index.ts'
-import type { BatchParams, DenseWindow, Params, Slice, Values } from '../../weights/params/index.ts'
+import type { BatchParams, DenseWindow, LinkCount, Params, Slice, Values } from '../../weights/params/index.ts'
 import { decodePushAnswer, encodeSkip, METHODS, SharePart } from './protocol.ts'
 import type { Halved } from './runs.ts'
 
@@ -32,12 +32,15 @@ export interface RemoteParamsOptions {
   readonly window?: DenseWindow | undefined
   /** How values travel to and from a server. @default as they are */
   readonly halved?: ((server: number) => Halved | undefined) | undefined
+  /** What `call` is counted by, a server each. */
+  readonly links?: readonly LinkCount[] | undefined
   /** Pushes under way before a step waits: bounds staleness and memory. @default 2 */
   readonly pushesAhead?: number | undefined
 }
 
 export class RemoteParams<V extends Values = Float32Array> implements Params<V> {
   readonly window: DenseWindow<V> | undefined
+  readonly links: readonly LinkCount[] | undefined
   readonly #options: RemoteParamsOptions
   #sequence = 0
   readonly #underWay: Promise<number>[] = []
@@ -50,6 +53,7 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
   constructor(options: RemoteParamsOptions) {
     this.#options = options
     this.window = options.window as DenseWindow<V> | undefined
+    this.links = options.links
   }
 
   /** Asks at once; resolves when rows and weights are in place. */

@@ -15,7 +15,13 @@ import {
 import { isUserError, UserError } from '../../base/util/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import { denseLayout, denseSlices, refuseLimits } from '../../weights/params/index.ts'
-import { DEFAULT_SHARDS, type Placement, refuseAccessors, type TablesParameters } from '../../weights/table/index.ts'
+import {
+  DEFAULT_SHARDS,
+  type Placement,
+  refuseAccessors,
+  type TablesParameters,
+  tableSizes,
+} from '../../weights/table/index.ts'
 import { geoServerRules } from './geo-rules.ts'
 import { type InspectRequest, inspectStore } from './inspect.ts'
 import { KernelStore } from './kernel-store.ts'
@@ -92,6 +98,8 @@ export interface ServeStoreOptions {
 }
 
 const STOP_GRACE_MS = 3000
+/** Between two looks at how large tables are. */
+const TABLES_MS = 2000
 /** Whoever asked for the end kills what takes longer than it allows. */
 const SAVE_GRACE_MS = 10 * 60 * 1000
 
@@ -125,10 +133,14 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
   failed.listener = service.stop
   const listeners = await listen(options, service, localPath)
   const unhook = stopOn(signal, service, cluster.rank)
+  const sayTables = () => emit({ kind: 'tables', step: store.steps, tables: tableSizes(store.params.tables) })
+  const timer = setInterval(sayTables, TABLES_MS).unref()
   try {
     await service.done(startTimeoutMs)
   } finally {
     unhook()
+    clearInterval(timer)
+    sayTables()
     await Promise.all([...listeners.map((listener) => listener.close()), shardThreads?.close(), pulse?.close()])
   }
 }

@@ -10,6 +10,7 @@ export interface WireLayout {
 }
 
 export class WiredParams implements Params {
+  readonly links: Params['links']
   readonly #inner: Params
   readonly #layout: WireLayout
   readonly #weights: Float32Array
@@ -17,6 +18,7 @@ export class WiredParams implements Params {
 
   constructor(inner: Params, layout: WireLayout) {
     this.#inner = inner
+    this.links = inner.links
     this.#layout = layout
     this.#weights = new Float32Array(layout.floats)
     this.#gradients = new Float32Array(layout.floats)

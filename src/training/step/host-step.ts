@@ -19,6 +19,7 @@ import {
 } from './buffers.ts'
 import { clipGradients } from './clip.ts'
 import { refuseNotFinite } from './debug-nan.ts'
+import { normsOf } from './norms.ts'
 import { type PushedPart, pushedPart } from './pushed-part.ts'
 import { countShowClick, type DistinctBatch, distinctSigns, type LoadedBatch, mergeGradients } from './rows.ts'
 import { SampleCounts } from './sample-counts.ts'
@@ -119,7 +120,7 @@ export class HostStep {
     const afterRun = performance.now()
     const measured = this.#measured(batch, distinct)
     const isLooked = training && !graph.trainsRows && batch.index % LOOK_AT_ROWS_EVERY === 0
-    const result = isLooked ? { ...measured, rowRms: rowRms(share) } : measured
+    const looked = isLooked ? { ...measured, rowRms: rowRms(share) } : measured
     const part = this.#pushed ? { ...share, ...this.#pushed(share) } : share
     const pushed = graph.trainsRows ? { ...part, tables: [] } : part
     if (training) params.begin?.(pushed)
@@ -128,16 +129,20 @@ export class HostStep {
       countShowClick(this.#buffers, distinct, distinct.tables)
     }
     const afterMerge = performance.now()
+    const isMeasured = training && !graph.trainsRows && batch.index % MEASURE_NORMS_EVERY === 0
+    const { workspace } = this.#buffers
+    const norms = isMeasured ? { norms: normsOf(share, layout, workspace.kernel, workspace.buffer) } : {}
+    let step = 0
     if (training) {
       if (clip) clipGradients(clip, this.#buffers.workspace.kernel, share, layout)
-      await params.push(pushed)
+      step = await params.push(pushed)
     }
     this.seconds.lookup += (afterLookup - started) / 1000
     this.seconds.gather += (afterGather - afterLookup) / 1000
     this.seconds.run += (afterRun - afterGather) / 1000
     this.seconds.merge += (afterMerge - afterRun) / 1000
     this.seconds.update += (performance.now() - afterMerge) / 1000
-    return result
+    return { ...looked, ...norms, step }
   }
 
   /** With --debug-nan what is not finite is traced to the op that made it, gradients too. */
@@ -292,6 +297,8 @@ export class HostStep {
 
 /** Batches between two looks at how large the values of rows are. */
 const LOOK_AT_ROWS_EVERY = 16
+/** And at the norms of all that a batch has: some tenths of a millisecond each time. */
+const MEASURE_NORMS_EVERY = 64
 
 function rowRms({ tables }: BatchParams): number | undefined {
   let [sum, values] = [0, 0]

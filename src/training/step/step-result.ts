@@ -1,4 +1,5 @@
 /** @file What a step gives: its loss, its metrics, where its time went. */
+import type { Norms } from '../../base/event/index.ts'
 import { UserError } from '../../base/util/index.ts'
 import type { Batch } from '../../data/index.ts'
 import { classLabels, type Feed, type Program } from '../../graph/program/index.ts'
@@ -12,6 +13,10 @@ export interface StepResult {
   readonly means: Readonly<Record<string, number>>
   /** Root mean square of the values of the batch's rows; of some batches. */
   readonly rowRms?: number | undefined
+  /** Of some batches. */
+  readonly norms?: Norms | undefined
+  /** The number of a step of this thread that was applied by now, over all threads and workers; 0: none is known yet. */
+  readonly step?: number | undefined
   /** What the batch's metrics and outputs are made of, by name; nested lists. */
   readonly fetched?: Readonly<Record<string, unknown>> | undefined
 }

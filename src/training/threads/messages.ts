@@ -6,7 +6,7 @@ import type { Batch } from '../../data/index.ts'
 import type { Program } from '../../graph/program/index.ts'
 import type { DygraphSource } from '../../model/index.ts'
 import type { AucHistogram } from '../../weights/metric/index.ts'
-import type { LocalParamsHandle } from '../../weights/params/index.ts'
+import type { LinkCount, LocalParamsHandle } from '../../weights/params/index.ts'
 import type { Moved, PassHandle, Side } from '../passes/index.ts'
 import type { GeoParamsHandle, RemoteParamsHandle, Touched } from '../ps/index.ts'
 import type { HostStepOptions, HybridHandle, ParallelHandle, StepResult } from '../step/index.ts'
@@ -67,6 +67,12 @@ export type Histograms = Readonly<Record<string, AucHistogram>>
 /** Of metrics by group; see GroupedAuc. */
 export type Groups = Readonly<Record<string, Float64Array>>
 
+/** How old weights are by the time the gradients for them are applied. */
+export interface Stale {
+  readonly behind: number
+  readonly steps: number
+}
+
 export type FromTrainerThread =
   | { readonly kind: 'ready' }
   | {
@@ -81,6 +87,10 @@ export type FromTrainerThread =
       readonly histograms?: Histograms | undefined
       /** Where the thread's time went since the phase began, beside the histograms. */
       readonly seconds?: Readonly<Record<string, number>> | undefined
+      /** What has travelled since the thread began, beside them. */
+      readonly links?: readonly LinkCount[] | undefined
+      /** Steps of others between two of this thread, summed over so many of its own, since the phase began. */
+      readonly stale?: Stale | undefined
       /** A rank in step with this one was asked to stop. */
       readonly stopping?: boolean | undefined
     }

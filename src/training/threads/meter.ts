@@ -19,6 +19,7 @@ import {
 import type { MeterState } from '../../weights/snapshot/index.ts'
 import type { Groups, Phase } from './messages.ts'
 import type { StepReport } from './trainer-pool.ts'
+import { Travels } from './travels.ts'
 
 type Histograms = Readonly<Record<string, AucHistogram>>
 type Seconds = Readonly<Record<string, number>>
@@ -38,6 +39,7 @@ export class Meter {
   /** Where the time of each thread went, as of its last report, and as of the last event. */
   readonly #spent = new Map<number, Seconds>()
   #spentBefore: Seconds = {}
+  readonly #travels = new Travels()
   #reported: { at: number; samples: number; batches: number; readerSeconds: number; histograms: Histograms }
   #batches: number
   /** Slices that have come, of batches that are not whole yet. */
@@ -64,7 +66,7 @@ export class Meter {
   }
 
   /** True when the batch is whole: always, unless it came in slices of which some are still to come. */
-  add({ size, index, slices = 1, result, histograms, seconds, thread }: StepReport): boolean {
+  add({ size, index, slices = 1, result, histograms, seconds, links, stale, thread }: StepReport): boolean {
     this.samples += size
     const come = (this.#slices.get(index) ?? 0) + 1
     const whole = come === slices
@@ -77,6 +79,7 @@ export class Meter {
     }
     if (histograms) this.#histograms.set(thread, histograms)
     if (seconds) this.#spent.set(thread, seconds)
+    this.#travels.add(thread, { result, links, stale })
     return whole
   }
 
@@ -107,6 +110,11 @@ export class Meter {
     return sums
   }
 
+  /** The newest step of which it is known that it was applied; 0: none. */
+  get step(): number {
+    return this.#travels.step
+  }
+
   batchEvent({ index, fraction }: StepReport, specs: readonly MetricSpec[] = []): EventOf<'batch'> {
     const { at, samples, batches, readerSeconds, histograms: before } = this.#reported
     const now = performance.now()
@@ -135,6 +143,7 @@ export class Meter {
       samplesPerBatch: (this.samples - samples) / steps,
       samplesPerSecond: (this.samples - samples) / seconds,
       ...this.#breakdown(steps),
+      ...this.#travels.fields(seconds),
     }
   }
 

@@ -5,16 +5,18 @@ import type { EventSink, Metrics } from '../../base/event/index.ts'
 import { UserError } from '../../base/util/index.ts'
 import type { Batch } from '../../data/index.ts'
 import type { TracedModel } from '../../model/index.ts'
+import { stepFactors } from '../../weights/optim/index.ts'
 import type { MeterState, Position } from '../../weights/snapshot/index.ts'
 import type { Phase } from './messages.ts'
 import { groupNotices, Meter, metricsOf, reportFields, sliceFields } from './meter.ts'
 import type { RowTiers } from './row-tiers.ts'
+import type { TableWatch } from './table-watch.ts'
 import { AHEAD, type StepReport, type TrainerPool } from './trainer-pool.ts'
 import type { TrainingWatch } from './training-watch.ts'
 
 export interface PassOptions {
   readonly config: JobConfig
-  readonly model: Pick<TracedModel, 'metrics'>
+  readonly model: Pick<TracedModel, 'metrics'> & Partial<Pick<TracedModel, 'optimizer'>>
   /** Its first batch is the one of `from`; closed at the end, unless the pass pauses. */
   readonly batches: AsyncIterator<Batch>
   /** Input bytes of the whole pass. */
@@ -29,6 +31,8 @@ export interface PassOptions {
   readonly hooks?: PassHooks | undefined
   /** Learns which batches are done, where their rows are kept in memory until then. */
   readonly tiers?: Pick<RowTiers, 'done'> | undefined
+  /** Says now and then how large tables are. @default they are elsewhere */
+  readonly tables?: TableWatch | undefined
   /** Says when training goes wrong. @default nobody looks */
   readonly watch?: TrainingWatch | undefined
 }
@@ -91,7 +95,7 @@ export function goOn({ position, own, meter }: PassResult): PassStart {
 /** Runs every batch through the trainers. An abort ends it after the steps under way; a pause, so that it can go on. */
 export async function runPass(phase: Phase, epoch: number, options: PassOptions): Promise<PassResult> {
   const { batches, totalBytes, trainers, emit, signal, pauses, hooks = {}, watch, tiers } = options
-  const { metrics: specs } = options.model
+  const { metrics: specs, optimizer } = options.model
   const { print_interval } = options.config.runner
   const from: PassStart = options.from ?? beginningOf(epoch)
   const meter = new Meter(phase, epoch, from.meter)
@@ -109,7 +113,9 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
     hooks.onReport?.(report)
     if (report.result.rowRms !== undefined) watch?.rows(report.result.rowRms)
     if (!whole || !wanted(report.index)) return
-    emit({ ...meter.batchEvent(report, specs), ...before })
+    const rate = optimizer && meter.step > 0 ? { learningRate: stepFactors(optimizer, meter.step).baseRate } : {}
+    emit({ ...meter.batchEvent(report, specs), ...rate, ...before })
+    if (phase === 'train') options.tables?.look(emit)
     watch?.look(meter.reported)
   }
 

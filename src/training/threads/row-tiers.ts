@@ -1,10 +1,10 @@
 /** @file Batches whose rows are brought into memory before a trainer thread gets them, by the thread that hands them out. */
 import { performance } from 'node:perf_hooks'
-import type { EventSink } from '../../base/event/index.ts'
+import type { EventSink, TableSize } from '../../base/event/index.ts'
 import type { Batch } from '../../data/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
-import type { RowTier, TierStats } from '../../weights/table/index.ts'
+import { type RowTier, type TierStats, tierSize } from '../../weights/table/index.ts'
 import { SignCollector, slotTables } from '../passes/index.ts'
 
 interface Kept {
@@ -105,6 +105,10 @@ export class RowTiers {
         isDirect: now.isDirect,
       })
     }
+  }
+
+  get sizes(): Readonly<Record<string, TableSize>> {
+    return Object.fromEntries(this.#kept.map(({ tier, table }) => [table, tierSize(table, tier.stats)]))
   }
 
   async close(): Promise<void> {

@@ -14,6 +14,7 @@ import { closeReaders, type DataFiles, inputOf, openReaders, type ReadersOptions
 import type { EngineName, Phase, TrainerThreadSettings } from './messages.ts'
 import { debugText, type PassHooks, type PassOptions, type PassResult, type PassStart, runPass } from './pass.ts'
 import type { RowTiers } from './row-tiers.ts'
+import { TableWatch } from './table-watch.ts'
 import { TrainerPool, type TrainerPoolOptions } from './trainer-pool.ts'
 import { TrainingWatch } from './training-watch.ts'
 
@@ -79,6 +80,7 @@ export class Runtime {
   /** Phases of which it was said that there is nothing to read: once, not every epoch. */
   readonly #idle = new Set<Phase>()
   readonly #watch: TrainingWatch | undefined
+  readonly #tables: TableWatch | undefined
   /** Of the pass that has paused. */
   #paused: PausedInput | undefined
 
@@ -86,13 +88,15 @@ export class Runtime {
     options: RuntimeOptions,
     readers: ReadonlyMap<Phase, ReaderPool>,
     trainers: TrainerPool,
-    weights: TrainerThreadSettings['params']['kind'],
+    params: TrainerThreadSettings['params'],
   ) {
     this.#options = options
     this.#readers = readers
     this.#trainers = trainers
     if (options.trainers.idle) trainers.unref()
     const { config, emit } = options
+    const weights = params.kind
+    this.#tables = TableWatch.of(params, options.trainers.tiers)
     const warn = (message: string) => emit({ kind: 'warning', message })
     if (config.runner.training_warnings) this.#watch = new TrainingWatch({ config, weights, warn })
   }
@@ -112,7 +116,7 @@ export class Runtime {
       // Rows are brought in while earlier batches are computed: the more of these wait, the less a slow read holds up.
       const ahead = trainers.tiers && { ahead: AHEAD_OF_DISK }
       const opened = await TrainerPool.open(settings, { onNotice, sliced, ...ahead, ...pool })
-      return new Runtime(options, readers, opened, settings[0]!.params.kind)
+      return new Runtime(options, readers, opened, settings[0]!.params)
     } catch (error) {
       await closeReaders(readers)
       throw error
@@ -175,7 +179,8 @@ export class Runtime {
     const { tiers } = this.#options.trainers
     const batches = tiers ? tiers.prepared(opened.batches, trainers) : opened.batches
     const watch = phase === 'train' ? this.#watch : undefined
-    const options = { config, model, batches, totalBytes, trainers, emit, signal, from, pauses, hooks, watch, tiers }
+    const watched = { watch, tiers, tables: this.#tables }
+    const options = { config, model, batches, totalBytes, trainers, emit, signal, from, pauses, hooks, ...watched }
     const result = await runPass(phase, epoch, options)
     tiers?.report(emit, result.samples)
     if (result.paused) this.#paused = { batches: opened.batches, totalBytes, position: result.position }

@@ -28,6 +28,7 @@ import {
   type ToTrainerThread,
   type TrainerThreadSettings,
 } from './messages.ts'
+import { StaleCount } from './stale-count.ts'
 import { openThreadParams, type ThreadParams } from './thread-params.ts'
 
 const ENGINE_BY_NAME: { readonly [K in EngineName]: (device: Device) => Engine } = {
@@ -134,6 +135,7 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
   readonly #params: ThreadParams
   readonly #prepared: { message: StepMessage; step: Step<Prepared>; prepared: Prepared }[] = []
   readonly #watch: BatchWatch | undefined
+  readonly #stale = new StaleCount()
   #turn = 0
 
   constructor(steps: readonly Step<Prepared>[], params: ThreadParams, watch?: BatchWatch) {
@@ -163,7 +165,10 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
     this.#prepared.shift()
     const { phase, batch, report } = message
     const { index, size, slice, fraction } = batch
-    const measured = report ? { histograms: this.#histograms(), seconds: { ...this.#seconds() } } : {}
+    this.#stale.add(result.step ?? 0)
+    const measured = report
+      ? { histograms: this.#histograms(), seconds: { ...this.#seconds() }, ...this.#travelled() }
+      : {}
     const stopping = this.#params.stopping?.()
     return { kind: 'step', phase, index, size, slices: slice?.count, fraction, result, ...measured, stopping }
   }
@@ -177,6 +182,11 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
     this.#prepared.push({ message, step, prepared })
   }
 
+  #travelled(): Pick<Extract<FromTrainerThread, { kind: 'step' }>, 'links' | 'stale'> {
+    const { links } = this.#params.params
+    return { ...(links ? { links: links.map((link) => ({ ...link })) } : {}), stale: this.#stale.sum }
+  }
+
   async #finish(stopping: boolean): Promise<FromTrainerThread> {
     const cut = this.#watch?.cuts.message()
     if (cut) this.#watch!.onNotice(cut)
@@ -186,6 +196,7 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
     const groups = mergedGroups(this.#steps.map((step) => step.groups()))
     const sum = this.#seconds()
     for (const step of this.#steps) step.reset()
+    this.#stale.reset()
     return { kind: 'finish', histograms, groups, seconds: this.#params.breakdown(sum) }
   }
 

@@ -1,5 +1,6 @@
 /** @file The seam of training: where weights live. A step pulls what a batch needs and pushes gradients; when they travel is the strategy's business. */
 import type { DistinctSigns } from '../table/index.ts'
+import type { LinkCount } from './link-count.ts'
 
 /** Weights and gradients: float32, or float64 where exactness is tested. */
 export type Values = Float32Array | Float64Array
@@ -42,6 +43,8 @@ export interface DenseWindow<V extends Values = Float32Array> {
 export interface Params<V extends Values = Float32Array> {
   /** Where weights and gradients of training lie best; steps of one thread may share it, since they run one after the other. */
   readonly window?: DenseWindow<V> | undefined
+  /** What has travelled to and from where the weights live, where that is another process. */
+  readonly links?: readonly LinkCount[] | undefined
   /** Fills rows and weights. With `insert`, rows that are missing are created; evaluation leaves the tables alone. */
   pull(batch: BatchParams<V>, insert: boolean): void | Promise<void>
   /** Brings the dense weights of a batch up to date whose pull was made ahead of the step before it. */

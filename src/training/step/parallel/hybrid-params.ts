@@ -20,10 +20,12 @@ export interface HybridOptions {
 
 export class HybridParams implements Params {
   readonly begin?: (share: BatchParams) => void
+  readonly links: Params['links']
   readonly #options: HybridOptions
 
   constructor(options: HybridOptions) {
     this.#options = options
+    this.links = [...(options.rows.links ?? []), ...(options.dense.links ?? [])]
     if (!options.clipped) this.begin = (share) => options.dense.begin(denseOf(share))
   }
 

@@ -10,8 +10,10 @@ import type {
   Params,
   Values,
 } from '../../../weights/params/index.ts'
+import { type LinkCount, newLink } from '../../../weights/params/index.ts'
 import { attachGroup, type GroupHandle } from '../../collective/index.ts'
 import { type ClipContext, clipMerged } from './clip-merged.ts'
+import { countedRanks } from './counted-ranks.ts'
 import { DenseReducer, type DenseReducerOptions } from './dense-reducer.ts'
 import { changedParts, type PartsMask } from './parts-mask.ts'
 import { gatherRound, type Round } from './round.ts'
@@ -30,11 +32,15 @@ export interface ParallelOptions<V extends Values = Float32Array> extends DenseR
   readonly open: OpenUnion<V>
   readonly zeros: (length: number) => V
   readonly clip?: Clip | undefined
+  /** What the calls of `ranks` are counted by. */
+  readonly links?: readonly LinkCount[] | undefined
   /** Steps of ranks may have gradients for different weights. @default false */
   readonly differ?: boolean | undefined
 }
 
 export class ParallelParams<V extends Values = Float32Array> implements Params<V> {
+  /** To the other ranks. */
+  readonly links: readonly LinkCount[] | undefined
   /** A rank was asked to stop. */
   stopping = false
   #announcing = false
@@ -52,6 +58,7 @@ export class ParallelParams<V extends Values = Float32Array> implements Params<V
   constructor(options: ParallelOptions<V>) {
     const { ranks, groups, sharded, open, program, layout } = options
     this.#options = options
+    this.links = options.links
     this.#owners = sharded.includes(true) ? ranks.size : 1
     this.#reducer = new DenseReducer(options)
     this.#mask = options.differ ? changedParts(layout, program) : undefined
@@ -240,9 +247,11 @@ export interface ParallelHandle {
 export function openParallel(handle: ParallelHandle, local: LocalParams, clip: Clip | undefined): ParallelParams {
   const { group, segments } = handle
   const { dense } = local
+  const link = newLink(`rank-${(group.rank + 1) % group.size}`)
   return new ParallelParams({
     ...handle,
-    ranks: attachGroup(group),
+    ranks: countedRanks(attachGroup(group), link),
+    links: group.size > 1 ? [link] : [],
     inner: local,
     layout: dense.layout,
     room: { values: dense.room, put: (from, start, end, factor) => dense.putWeighed(from, start, end, factor) },
