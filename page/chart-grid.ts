@@ -22,8 +22,30 @@ export interface Grid {
   destroy(): void
 }
 
-const LABELS: Readonly<Record<string, Word>> = { samplesPerSecond: 'rate' }
-const titleOf = (metric: string) => (LABELS[metric] ? t(LABELS[metric]) : metric)
+const LABELS: Readonly<Record<string, Word>> = {
+  samplesPerSecond: 'rate',
+  learning_rate: 'learningRate',
+  'norm.weights': 'normWeights',
+  'norm.gradients': 'normGradients',
+  'norm.rows': 'normRows',
+  'norm.rowGradients': 'normRowGradients',
+  staleness: 'staleness',
+  'link.sent': 'sentBytes',
+  'link.received': 'receivedBytes',
+  memory: 'memoryBytes',
+}
+const LEVELS: Readonly<Record<string, Word>> = {
+  memory_rows: 'tableRows',
+  memory_bytes: 'tableBytes',
+  disk_rows: 'tableDiskRows',
+  disk_bytes: 'tableDiskBytes',
+}
+
+function titleOf(metric: string): string {
+  const [, table, level] = /^table\.(.+)\.(\w+)$/.exec(metric) ?? []
+  if (table !== undefined && LEVELS[level!]) return t(LEVELS[level!]!, { table })
+  return LABELS[metric] ? t(LABELS[metric]) : metric
+}
 
 export function grid(options: GridOptions): Grid {
   const { runs, metrics, marks, nameOf } = options

@@ -1,6 +1,7 @@
 /** @file The processes of a run: where the time of each goes, who works with whom, and how each is. */
 import type { ProcessRow, RunDetail } from '../src/jobs/dashboard/api.ts'
-import { h, svg } from './dom.ts'
+import { h } from './dom.ts'
+import { jobPicture, waitLines } from './job-picture.ts'
 import { badge } from './runs-table.ts'
 import { bytes, duration, number } from './text.ts'
 import { t, type Word } from './words.ts'
@@ -79,6 +80,7 @@ export function jobView({ processes, messages }: RunDetail): HTMLElement {
       h('td', { class: 'number' }, number(process.step)),
       h('td', { class: 'number' }, number(process.samplesPerSecond && Math.round(process.samplesPerSecond))),
       h('td', { class: 'number' }, process.waiting === undefined ? '' : `${Math.round(100 * process.waiting)} %`),
+      h('td', { class: 'number' }, process.staleness === undefined ? '' : number(Number(process.staleness.toFixed(1)))),
       h('td', { class: 'number' }, bytes(process.memory)),
       h('td', { class: 'number' }, String(process.starts)),
       h('td', { class: 'number' }, t('ago', { text: duration(Date.now() - process.updatedAt) })),
@@ -87,7 +89,13 @@ export function jobView({ processes, messages }: RunDetail): HTMLElement {
     'div',
     { class: 'stack' },
     processes.length > 1
-      ? h('section', { class: 'card scroll' }, h('header', {}, h('h3', {}, t('jobTitle'))), picture(processes))
+      ? h(
+          'section',
+          { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('jobTitle') },
+          h('header', {}, h('h3', {}, t('jobTitle'))),
+          jobPicture(processes),
+          ...waitLines(processes).map((line) => h('p', { class: 'muted' }, line)),
+        )
       : undefined,
     h(
       'section',
@@ -107,6 +115,7 @@ export function jobView({ processes, messages }: RunDetail): HTMLElement {
             head('step', true),
             head('rate', true),
             head('waiting', true),
+            head('stale', true),
             head('memory', true),
             head('starts', true),
             head('seen', true),
@@ -115,6 +124,7 @@ export function jobView({ processes, messages }: RunDetail): HTMLElement {
         h('tbody', {}, ...processes.map(row)),
       ),
     ),
+    levels(processes),
     messages.length === 0
       ? undefined
       : h(
@@ -141,85 +151,45 @@ export function jobView({ processes, messages }: RunDetail): HTMLElement {
   )
 }
 
-const [CELL, BOX, ROW] = [164, 144, 140]
-const STATE_COLORS: Readonly<Record<string, string>> = {
-  running: 'var(--blue)',
-  done: 'var(--green)',
-  stopped: 'var(--muted)',
-  failed: 'var(--red)',
-  died: 'var(--red)',
-  silent: 'var(--orange)',
-}
-
-/** Trainers above, servers below, a line from each to each; ranks in a ring. */
-function picture(processes: readonly ProcessRow[]): Node {
-  const servers = processes.filter(({ role }) => role === 'server')
-  const trainers = processes.filter(({ role }) => role !== 'server')
-  const wide = Math.max(servers.length, trainers.length)
-  const width = Math.max(280, wide * CELL + 24)
-  const place = (i: number, count: number) => (width - count * CELL) / 2 + i * CELL + CELL / 2
-  const links =
-    servers.length > 0
-      ? trainers.flatMap((worker, i) =>
-          servers.map((_, k) =>
-            svg('line', {
-              x1: place(i, trainers.length),
-              y1: 66,
-              x2: place(k, servers.length),
-              y2: ROW + 10,
-              class: 'link',
-              'stroke-width':
-                1 +
-                2 *
-                  (worker.samplesPerSecond
-                    ? worker.samplesPerSecond / Math.max(...trainers.map((one) => one.samplesPerSecond ?? 0))
-                    : 0),
-            }),
+/** How large each table is where, now; how it grew is among the curves. */
+function levels(processes: readonly ProcessRow[]): HTMLElement | undefined {
+  const rows = processes.flatMap(({ name, tables }) => tables.map((table) => ({ name, ...table })))
+  if (rows.length === 0) return undefined
+  const cell = (text: string) => h('td', { class: 'number' }, text)
+  const titles = ['tableName', 'rowsInMemory', 'memory', 'rowsOnDisk', 'diskSize'] as const
+  return h(
+    'section',
+    { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('tables') },
+    h('header', {}, h('h3', {}, t('tables'))),
+    h(
+      'table',
+      {},
+      h(
+        'thead',
+        {},
+        h(
+          'tr',
+          {},
+          h('th', { scope: 'col' }, t('role')),
+          ...titles.map((word, i) => h('th', { scope: 'col', class: i > 0 ? 'number' : '' }, t(word))),
+        ),
+      ),
+      h(
+        'tbody',
+        {},
+        ...rows.map(({ name, table, memoryRows, memoryBytes, diskRows, diskBytes }) =>
+          h(
+            'tr',
+            {},
+            h('th', { scope: 'row' }, name),
+            h('td', {}, table),
+            cell(number(memoryRows)),
+            cell(bytes(memoryBytes)),
+            cell(diskBytes > 0 ? number(diskRows) : ''),
+            cell(diskBytes > 0 ? bytes(diskBytes) : ''),
           ),
-        )
-      : trainers.slice(1).map((_, i) =>
-          svg('line', {
-            x1: place(i, trainers.length) + BOX / 2,
-            y1: 38,
-            x2: place(i + 1, trainers.length) - BOX / 2,
-            y2: 38,
-            class: 'link',
-            'stroke-width': 2,
-          }),
-        )
-  const boxes = [
-    ...trainers.map((one, i) => node(one, place(i, trainers.length), 10)),
-    ...servers.map((one, i) => node(one, place(i, servers.length), ROW + 10)),
-  ]
-  return svg(
-    'svg',
-    {
-      width,
-      height: servers.length > 0 ? ROW + 80 : 90,
-      role: 'img',
-      'aria-label': processes.map(({ name, state }) => `${name} ${t(state)}`).join(', '),
-    },
-    ...links,
-    ...boxes,
-  )
-}
-
-function node({ name, state, samplesPerSecond, waiting, memory, role }: ProcessRow, x: number, y: number): SVGElement {
-  const facts =
-    role === 'server'
-      ? bytes(memory)
-      : [
-          samplesPerSecond === undefined ? '' : `${number(Math.round(samplesPerSecond))}/s`,
-          waiting !== undefined && waiting > 0.05 ? `${t('wait')} ${Math.round(100 * waiting)} %` : '',
-        ]
-          .filter(Boolean)
-          .join(' · ')
-  return svg(
-    'g',
-    {},
-    svg('rect', { x: x - BOX / 2, y, width: BOX, height: 56, rx: 8, class: 'node' }),
-    svg('circle', { cx: x - BOX / 2 + 14, cy: y + 18, r: 4, fill: STATE_COLORS[state] }),
-    svg('text', { x: x - BOX / 2 + 24, y: y + 22, class: 'node-name' }, name),
-    svg('text', { x: x - BOX / 2 + 12, y: y + 43, class: 'tick' }, facts || t(state)),
+        ),
+      ),
+    ),
   )
 }

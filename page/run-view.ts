@@ -13,7 +13,7 @@ import { settingsTable } from './settings.ts'
 import { duration, metric, number, when } from './text.ts'
 import { languageTag, t, type Word } from './words.ts'
 
-const TABS = ['overview', 'time', 'job', 'epochs', 'logs', 'config'] as const
+const TABS = ['overview', 'inside', 'time', 'job', 'epochs', 'logs', 'config'] as const
 
 export function runView(id: string, onState: (isThere: boolean) => void): View {
   const head = h('div')
@@ -29,10 +29,10 @@ export function runView(id: string, onState: (isThere: boolean) => void): View {
     const tab = route().params.get('tab') ?? 'overview'
     put(tabBar, tabs(detail.row.name, Object.fromEntries(TABS.map((name) => [name, t(name)])), tab, choose))
     panel.setAttribute('aria-labelledby', `tab-${tab}`)
-    const metrics = metricsOf(detail)
+    const metrics = metricsOf(detail, tab === 'inside')
     const what = `${tab} ${metrics.join()}`
     // Curves and logs look after themselves: what one has zoomed into or searched for stays.
-    if (what === drawn && tab === 'overview') return charts?.refresh()
+    if (what === drawn && charts) return charts.refresh()
     if (what === drawn && tab === 'logs') return log?.refresh()
     drawn = what
     charts?.destroy()
@@ -43,11 +43,13 @@ export function runView(id: string, onState: (isThere: boolean) => void): View {
     setParams({ tab: tab === 'overview' ? '' : tab })
     draw()
   }
+  const curves = ({ marks, processes }: RunDetail, metrics: readonly string[]) => {
+    charts = grid({ runs: [id], metrics, marks, lines: processes.length, nameOf: ({ process }) => process })
+    return charts.element
+  }
   const PANELS: Readonly<Record<(typeof TABS)[number], (own: RunDetail, metrics: readonly string[]) => Node>> = {
-    overview: ({ marks, processes }, metrics) => {
-      charts = grid({ runs: [id], metrics, marks, lines: processes.length, nameOf: ({ process }) => process })
-      return charts.element
-    },
+    overview: curves,
+    inside: curves,
     time: timeView,
     job: jobView,
     epochs: epochsView,
@@ -75,13 +77,19 @@ export function runView(id: string, onState: (isThere: boolean) => void): View {
   return { element, destroy }
 }
 
-/** Loss and AUC first, rates next; seconds by part have a tab of their own. */
-function metricsOf({ columns }: RunDetail): readonly string[] {
+/** What is behind the metrics: norms, staleness, traffic, tables. */
+const INSIDE = /^(norm\.|link\.|table\.|staleness$|memory$)/
+const LAST = ['learning_rate', 'samplesPerSecond']
+
+/** Loss and AUC first, rates last; seconds by part have a tab of their own. */
+function metricsOf({ columns }: RunDetail, isInside: boolean): readonly string[] {
+  if (isInside) return columns.filter((name) => INSIDE.test(name))
   const own = columns.filter(
-    (name) => !name.startsWith('time.') && !['samplesPerSecond', 'secondsPerBatch', 'waitSeconds'].includes(name),
+    (name) =>
+      !name.startsWith('time.') && !INSIDE.test(name) && !['secondsPerBatch', 'waitSeconds', ...LAST].includes(name),
   )
   const first = ['loss', 'auc'].filter((name) => own.includes(name))
-  return [...first, ...own.filter((name) => !first.includes(name)), 'samplesPerSecond']
+  return [...first, ...own.filter((name) => !first.includes(name)), ...LAST.filter((name) => columns.includes(name))]
 }
 
 function headOf({ row, hints, commit, host, oarfish }: RunDetail): HTMLElement {

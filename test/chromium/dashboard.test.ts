@@ -72,7 +72,7 @@ describe.skipIf(!hasChromium())('chromium', () => {
     await page.keyboard.press('Enter')
     await page.waitForSelector('.chart canvas')
     await tabTo('[role=tab]')
-    for (const name of ['Time', 'Job', 'Epochs', 'Logs', 'Settings']) {
+    for (const name of ['Weights', 'Time', 'Job', 'Epochs', 'Logs', 'Settings']) {
       await page.keyboard.press('ArrowRight')
       await expect.poll(() => page.locator('[aria-selected=true]').textContent()).toBe(name)
     }
@@ -86,7 +86,11 @@ describe.skipIf(!hasChromium())('chromium', () => {
   })
 
   test.each([
-    ['light', ['table', 'curves', 'parallel', 'compare'], ['overview', 'time', 'job', 'epochs', 'logs', 'config']],
+    [
+      'light',
+      ['table', 'curves', 'parallel', 'compare'],
+      ['overview', 'inside', 'time', 'job', 'epochs', 'logs', 'config'],
+    ],
     ['dark', ['table'], ['overview', 'job']],
   ] as const)('axe finds nothing serious in the %s', async (colorScheme, ofRuns, ofRun) => {
     const check = async (page: Page, names: readonly string[]) => {
@@ -119,6 +123,7 @@ describe.skipIf(!hasChromium())('chromium', () => {
       await open('', { viewport }),
       await openRun('job', '', { viewport }),
       await openRun('job', '?tab=time', { viewport }),
+      await openRun('job', '?tab=job', { viewport }),
     ]) {
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
       await close(page)
@@ -137,6 +142,24 @@ describe.skipIf(!hasChromium())('chromium', () => {
       expect(await page.title()).toBe('Oarfish')
       await close(page)
     }
+  })
+
+  test('a job is drawn with what travels and who waits for whom; norms, staleness and tables by level have curves', async () => {
+    const page = await openRun('job', '?tab=job')
+    const rates = page.locator('svg .link-rate')
+    await rates.nth(2).waitFor()
+    expect(await rates.allTextContents()).toEqual(['5.5 MB/s', '4.3 MB/s', '3.9 MB/s'])
+    await page.getByText('worker-2 waits for server-0 38 % of its time').waitFor()
+    expect(await page.locator('svg .awaited').count()).toBe(2)
+    expect(await page.locator('tbody tr', { hasText: 'worker-1' }).first().textContent()).toMatch(/1\.2.*412 MB/)
+    await page.locator('tbody tr', { hasText: 'embedding' }).getByText('410,000').waitFor()
+    await page.locator('#tab-inside').click()
+    await page.locator('.chart canvas').first().waitFor()
+    const titles = await page.locator('.chart:visible h3').allTextContents()
+    expect(titles).toContain('Norm of dense gradients')
+    expect(titles).toContain('Staleness, steps')
+    expect(titles).toContain('embedding: rows on disk')
+    await close(page)
   })
 
   test('damaged records are counted and said, and the points that are shown too', async () => {

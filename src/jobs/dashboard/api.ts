@@ -53,10 +53,31 @@ export interface ProcessRow {
   /** Share of a batch's time spent waiting for input. */
   readonly waiting?: number | undefined
   readonly memory?: number | undefined
+  /** Steps of others between two of a thread. */
+  readonly staleness?: number | undefined
+  readonly links: readonly LinkRow[]
+  readonly tables: readonly TableRow[]
   readonly hasLog: boolean
   readonly error?: string | undefined
   /** Seconds of a batch by part, over the newest batches. */
   readonly parts: Values
+}
+
+/** What travels to another process of the run, and how long that one takes to answer. */
+export interface LinkRow {
+  readonly to: string
+  readonly sentBytesPerSecond: number
+  readonly receivedBytesPerSecond: number
+  readonly answerSeconds: number
+  readonly busy: number
+}
+
+export interface TableRow {
+  readonly table: string
+  readonly memoryRows: number
+  readonly memoryBytes: number
+  readonly diskRows: number
+  readonly diskBytes: number
 }
 
 export interface EpochRow {
@@ -86,7 +107,17 @@ export interface Mark {
 
 /** What is worth knowing, in words: a number of the sentence in the page's languages, and its values. */
 export interface Hint {
-  readonly kind: 'input' | 'late' | 'lookup' | 'overfit' | 'died' | 'silent' | 'damaged' | 'newer' | 'restarts'
+  readonly kind:
+    | 'input'
+    | 'late'
+    | 'server'
+    | 'lookup'
+    | 'overfit'
+    | 'died'
+    | 'silent'
+    | 'damaged'
+    | 'newer'
+    | 'restarts'
   readonly values: Readonly<Record<string, string | number>>
 }
 

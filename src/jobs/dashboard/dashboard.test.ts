@@ -224,7 +224,7 @@ test('the more people look at a run, the rarer they hear that it has changed', (
   vi.useRealTimers()
 })
 
-test('hints name who waits and who is late', () => {
+test('hints name who waits, who is late, and a server that answers later than the others', () => {
   const process = {
     role: 'worker',
     host: '',
@@ -233,6 +233,8 @@ test('hints name who waits and who is late', () => {
     starts: 1,
     updatedAt: 0,
     hasLog: false,
+    links: [],
+    tables: [],
     parts: {},
   } as const
   const row = { state: 'running', isNewer: false } as never
@@ -247,5 +249,11 @@ test('hints name who waits and who is late', () => {
     { kind: 'damaged', values: { count: 3 } },
     { kind: 'input', values: { who: 'worker-1', share: 50 } },
     { kind: 'late', values: { who: 'worker-2', share: 40 } },
+  ])
+  const link = { sentBytesPerSecond: 1, receivedBytesPerSecond: 1, busy: 0 }
+  const links = [0, 1, 2].map((rank) => ({ to: `server-${rank}`, answerSeconds: rank === 1 ? 0.009 : 0.002, ...link }))
+  const served = [0, 1].map((rank) => ({ ...process, rank, name: `worker-${rank}`, links }))
+  expect(hintsOf({ row, processes: served, epochs: [], damaged: 0 })).toEqual([
+    { kind: 'server', values: { who: 'server-1', own: 9, others: 2 } },
   ])
 })

@@ -33,6 +33,16 @@ const PARTS = {
   'time.merge': 2e-4,
   'time.update': 3e-4,
 }
+const INSIDE = {
+  learning_rate: 0.001,
+  staleness: 1.2,
+  'norm.weights': 24,
+  'norm.gradients': 0.3,
+  'link.sent': 3.1e6,
+  'link.received': 2.4e6,
+  memory: 412e6,
+}
+const TABLE = { table: 'embedding', memoryRows: 90_000, memoryBytes: 7.2e6, diskRows: 410_000, diskBytes: 31e6 }
 const LOG_LINES = 1000
 const fail = (error: Error) => {
   throw error
@@ -78,7 +88,8 @@ export function writeRun(folder: string, run: ExampleRun): void {
         ]
   for (const own of roles) {
     writeEvents(paths.eventFile(processName(own)), run, createdAt, own.rank)
-    if (own.role !== 'server') writeCurves(paths.curveFile(processName(own)), run.rows, createdAt, own.rank)
+    if (own.role === 'server') writeTables(paths.curveFile(processName(own)), createdAt)
+    else writeCurves(paths.curveFile(processName(own)), run.rows, createdAt, own.rank)
     writeFileSync(paths.status(processName(own)), JSON.stringify(statusOf(own, run, createdAt, log)))
   }
 }
@@ -101,9 +112,21 @@ function writeCurves(path: string, rows: number, createdAt: number, rank: number
         ...BATCH,
         ...metrics,
         ...PARTS,
+        ...INSIDE,
       },
       0,
     )
+  }
+  writer.close()
+}
+
+/** A server's: how its table grows. */
+function writeTables(path: string, createdAt: number): void {
+  const writer = new CurveWriter(path, fail)
+  for (let i = 0; i < 200; i++) {
+    const sizes = { 'table.embedding.memory_rows': Math.min(90_000, 1000 * i), 'table.embedding.disk_rows': 2000 * i }
+    const place = { at: createdAt + 2000 * i, step: 100 * i, samples: Number.NaN, epoch: Number.NaN, isTest: 0 }
+    writer.add({ ...place, memory: 155e6, ...sizes }, 0)
   }
   writer.close()
 }
@@ -127,6 +150,15 @@ function writeEvents(path: string, { rows, text = '' }: ExampleRun, createdAt: n
   }
   writer.close()
 }
+
+/** The last of three is slow: it waits for the server. */
+const linkOf = (rank: number) => ({
+  to: 'server-0',
+  sentBytesPerSecond: 3.1e6,
+  receivedBytesPerSecond: 2.4e6 / (rank + 1),
+  answerSeconds: 0.0009 * (rank + 1),
+  busy: 0.15 * (rank + 1),
+})
 
 /** `died` is seen of a process that says it runs: its number is that of none. */
 function statusOf(
@@ -152,10 +184,13 @@ function statusOf(
     evaluation: { loss: 0.48, auc: 0.73 },
     best: { epoch: 1, metric: 'auc', value: 0.73 },
   }
+  const inside =
+    role === 'server' ? { tables: [TABLE] } : role === 'worker' ? { staleness: 1.2, links: [linkOf(rank)] } : {}
   return {
     role,
     rank,
     ...where,
+    ...inside,
     state,
     startedAt,
     updatedAt: state === 'running' ? Date.now() : startedAt + rows * 1000,

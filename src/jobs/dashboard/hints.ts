@@ -4,6 +4,8 @@ import type { EpochRow, Hint, ProcessRow, RunRow } from './api.ts'
 const WAITS = 0.3
 const LATE = 0.7
 const LOOKS_UP = 0.5
+/** So many times the time that others take to answer, and longer than noise. */
+const [SLOW, LEAST_ANSWER] = [1.8, 0.0005]
 
 interface Seen {
   readonly row: RunRow
@@ -13,7 +15,9 @@ interface Seen {
 }
 
 export function hintsOf(seen: Seen): readonly Hint[] {
-  return [gone, newer, damaged, inputBound, lateWorkers, lookupBound, restarts, overfit].flatMap((rule) => rule(seen))
+  return [gone, newer, damaged, inputBound, lateWorkers, slowServer, lookupBound, restarts, overfit].flatMap((rule) =>
+    rule(seen),
+  )
 }
 
 const percent = (share: number) => Math.round(100 * share)
@@ -47,6 +51,20 @@ function lateWorkers(seen: Seen): Hint[] {
   if (late.length === 0 || late.length > rates.length / 3 + 1) return []
   const [first] = late
   return [{ kind: 'late', values: { who: first!.name, share: percent(first!.samplesPerSecond! / median) } }]
+}
+
+/** All trainers wait longer for one server than for the others. */
+function slowServer(seen: Seen): Hint[] {
+  const answers = new Map<string, number[]>()
+  for (const { to, answerSeconds } of trainersOf(seen).flatMap(({ links }) => links))
+    if (to.startsWith('server')) answers.set(to, [...(answers.get(to) ?? []), answerSeconds])
+  if (answers.size < 2) return []
+  const means = [...answers].map(([to, each]) => ({ to, mean: each.reduce((sum, one) => sum + one, 0) / each.length }))
+  const [slowest, ...others] = means.sort((a, b) => b.mean - a.mean)
+  const usual = others[Math.floor(others.length / 2)]!.mean
+  if (slowest!.mean < SLOW * usual || slowest!.mean < LEAST_ANSWER) return []
+  const ms = (seconds: number) => Number((1000 * seconds).toPrecision(3))
+  return [{ kind: 'server', values: { who: slowest!.to, own: ms(slowest!.mean), others: ms(usual) } }]
 }
 
 function lookupBound(seen: Seen): Hint[] {
