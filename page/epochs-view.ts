@@ -1,6 +1,6 @@
 /** @file What every epoch measured and left behind, and its slices and reports. */
-import type { EpochRow, RunDetail, SlotsImportance } from '../src/jobs/dashboard/api.ts'
-import { h } from './dom.ts'
+import type { CalibrationPart, EpochRow, RunDetail, SlotsImportance } from '../src/jobs/dashboard/api.ts'
+import { h, svg } from './dom.ts'
 import { bytes, duration, metric, number } from './text.ts'
 import { t } from './words.ts'
 
@@ -46,8 +46,57 @@ export function epochsView({ epochs, importance }: RunDetail): HTMLElement {
     'div',
     { class: 'stack' },
     h('section', { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('epochs') }, table),
+    ...calibrationsOf(epochs),
     importance && importanceOf(importance),
     ...(last ? [...slicesOf(last), ...reportsOf(last)] : []),
+  )
+}
+
+const [SIZE, EDGE] = [260, 34]
+
+/** Of the newest epoch that has it: on the diagonal as often as was predicted. */
+function calibrationsOf(epochs: readonly EpochRow[]): HTMLElement[] {
+  const last = epochs.findLast(({ calibration }) => calibration)
+  return Object.entries(last?.calibration ?? {})
+    .filter(([, parts]) => parts.length > 1)
+    .map(([name, parts]) => {
+      const title = t('calibration', { name, epoch: last!.epoch })
+      return h(
+        'section',
+        { class: 'card' },
+        h('header', {}, h('h3', {}, title), h('span', { class: 'muted' }, t('calibrationHint'))),
+        calibrationPicture(parts, title),
+      )
+    })
+}
+
+function calibrationPicture(parts: readonly CalibrationPart[], title: string): Node {
+  const most = Math.max(...parts.flatMap(({ predicted, happened }) => [predicted, happened])) || 1
+  const x = (value: number) => EDGE + (value / most) * (SIZE - EDGE - 10)
+  const y = (value: number) => SIZE - EDGE - (value / most) * (SIZE - EDGE - 10)
+  const points = parts
+    .map(({ predicted, happened }) => `${x(predicted).toFixed(1)},${y(happened).toFixed(1)}`)
+    .join(' ')
+  const text = (at: object, words: string, more: object = {}) => svg('text', { ...at, class: 'tick', ...more }, words)
+  return svg(
+    'svg',
+    { width: SIZE, height: SIZE, role: 'img', 'aria-label': title },
+    svg('line', { x1: x(0), y1: y(0), x2: x(most), y2: y(most), class: 'axis', 'stroke-dasharray': '4 4' }),
+    svg('polyline', { points, class: 'calibration' }),
+    ...parts.map(({ predicted, happened, samples }) =>
+      svg(
+        'circle',
+        { cx: x(predicted), cy: y(happened), r: 3, class: 'calibration-point' },
+        svg(
+          'title',
+          {},
+          t('calibrationPoint', { predicted: metric(predicted), happened: metric(happened), samples: number(samples) }),
+        ),
+      ),
+    ),
+    text({ x: SIZE - 10, y: SIZE - 8 }, `${t('predicted')} ${metric(most)}`, { 'text-anchor': 'end' }),
+    text({ x: 4, y: 14 }, `${t('happened')} ${metric(most)}`),
+    text({ x: EDGE, y: SIZE - 8 }, '0'),
   )
 }
 

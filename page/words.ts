@@ -119,6 +119,17 @@ const WORDS = {
   saved: ['Checkpoint', '检查点'],
   size: ['Size', '大小'],
   best: ['best', '最佳'],
+  calibration: ['Calibration of {name}, epoch {epoch}', '{name} 的校准曲线，第 {epoch} 轮'],
+  calibrationHint: [
+    'Each point is about a twentieth of the samples; on the dashed line as often as was predicted.',
+    '每个点约为二十分之一的样本；虚线表示预测与实际一致。',
+  ],
+  calibrationPoint: [
+    'predicted {predicted}, happened {happened}, {samples} samples',
+    '预测 {predicted}，实际 {happened}，{samples} 个样本',
+  ],
+  predicted: ['predicted', '预测'],
+  happened: ['happened', '实际'],
   slices: ['By slice, epoch {epoch}', '按切片，第 {epoch} 轮'],
   value: ['Value', '取值'],
   search: ['Search the log', '搜索日志'],

@@ -8,7 +8,7 @@ import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 const at = (path: string) => fileURLToPath(new URL(path, import.meta.url))
-const HEAVY = ['@kubernetes/client-node', 'hyparquet', 'jiti', 'koffi', 'onnxruntime-node']
+const HEAVY = ['@kubernetes/client-node', '@opentelemetry', 'hyparquet', 'jiti', 'koffi', 'onnxruntime-node']
 const OARFISH = at('../bin/oarfish.js')
 const LIBRARY = pathToFileURL(at('../dist/index.js')).href
 

@@ -1,6 +1,6 @@
 /** @file Everything a person may want to watch, as one discriminated union. Printers, logs and tests read this stream. */
 
-import type { Link, Norms, TableSize } from './measured.ts'
+import type { CalibrationPart, Link, Norms, TableSize } from './measured.ts'
 import type { View } from './view.ts'
 
 /** Metric values by name; `loss` and `auc` where the model has them. */
@@ -95,6 +95,8 @@ export type Event =
       readonly reports?: Readonly<Record<string, string>> | undefined
       /** AUC by the value of a slot, `auc by gender`: those with most samples first. */
       readonly slices?: Readonly<Record<string, readonly Slice[]>> | undefined
+      /** By AUC: samples by prediction, in parts of about equally many. */
+      readonly calibration?: Readonly<Record<string, readonly CalibrationPart[]>> | undefined
     }
   /** A checkpoint is whole and in its place; `epoch` is the one it holds. */
   | {

@@ -14,7 +14,7 @@ export type {
 } from './event.ts'
 export { jsonlSink } from './jsonl.ts'
 export { forgetNotes, noteForLauncher, readNotes } from './launcher-notes.ts'
-export type { Link, Norms, TableSize } from './measured.ts'
+export type { CalibrationPart, Link, Norms, TableSize } from './measured.ts'
 export { paddleSink } from './paddle.ts'
 export { type PsSeen, psLines, psStart, trainResultDict } from './paddle-ps.ts'
 export { paddleTrainerSink } from './paddle-trainer.ts'

@@ -20,6 +20,15 @@ export interface Link {
   readonly busy: number
 }
 
+/** Of the samples by their predictions, lowest first, a part: what was predicted for them, and what happened. */
+export interface CalibrationPart {
+  /** Predictions up to here. */
+  readonly to: number
+  readonly samples: number
+  readonly predicted: number
+  readonly happened: number
+}
+
 /** A table by level. */
 export interface TableSize {
   readonly table: string

@@ -8,6 +8,8 @@ export interface View {
   readonly begin: { readonly atMs: number; readonly epoch: number } | undefined
   /** The newest batch of the phase under way. */
   readonly batch: EventOf<'batch'> | undefined
+  /** The newest of any phase. */
+  readonly last?: EventOf<'batch'> | undefined
   /** A table that is being saved or loaded. */
   readonly table?: EventOf<'progress'> | undefined
   /** When the first of its rows were done, and how many. */
@@ -35,7 +37,7 @@ export function foldView(view: View, event: Event, nowMs: number): View {
     return { ...view, table: event, tableBegin: isSame ? view.tableBegin : { atMs: nowMs, rows: event.rows } }
   }
   if (event.kind === 'saved' || event.kind === 'loaded') return { ...view, table: undefined }
-  if (event.kind === 'batch') return { ...view, table: undefined, batch: event }
+  if (event.kind === 'batch') return { ...view, table: undefined, batch: event, last: event }
   if (!ENDS_PHASE.has(event.kind)) return view
   const interrupted = view.interrupted || event.kind === 'interrupted'
   return { ...view, table: undefined, batch: undefined, interrupted }

@@ -109,7 +109,9 @@ class RunRecorder implements Recorder {
     const known = readStatus(paths.status(this.#name))
     const now = Date.now()
     const where = { place: processPlace(), host: hostname(), start: processStart(process.pid) }
-    const starts = (known?.starts ?? 0) + 1
+    // One process may run twice: training, then evaluation.
+    const isSame = known?.pid === process.pid && known.start === where.start
+    const starts = (known?.starts ?? 0) + (isSame ? 0 : 1)
     this.#status = {
       role,
       rank,

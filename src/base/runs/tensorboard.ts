@@ -1,12 +1,12 @@
 /**
- * @file TensorBoard's event files, which VisualDL's users can open too: scalars of every printed batch and of every epoch, the configuration and what
- * was said as text. A record is a length, its checksum, a protobuf message `Event` and its checksum.
+ * @file TensorBoard's event files, which VisualDL's users can open too: scalars of every printed batch and of every epoch, histograms of predictions, the
+ * configuration and what was said as text. A record is a length, its checksum, a protobuf message `Event` and its checksum.
  */
 import { mkdirSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { BinaryWriter } from '@bufbuild/protobuf/wire'
-import type { Event } from '../event/index.ts'
+import type { CalibrationPart, Event } from '../event/index.ts'
 import { AppendFile } from './append-file.ts'
 import { TrainedCount } from './trained-count.ts'
 
@@ -47,8 +47,12 @@ export class TensorBoardWriter {
       }
       this.#scalars({ ...named('train', metrics), ...rates }, this.#trained.total.batches, atMs)
     }
-    if (event.kind === 'epoch')
-      this.#scalars(named(event.phase === 'train' ? 'epoch' : 'test', event.metrics), event.epoch, atMs)
+    if (event.kind === 'epoch') {
+      const group = event.phase === 'train' ? 'epoch' : 'test'
+      this.#scalars(named(group, event.metrics), event.epoch, atMs)
+      for (const [name, parts] of Object.entries(event.calibration ?? {}))
+        this.#histogram(`${group}/predictions of ${name}`, parts, event.epoch, atMs)
+    }
   }
 
   #scalars(values: Readonly<Record<string, number>>, step: number, atMs: number): void {
@@ -62,6 +66,27 @@ export class TensorBoardWriter {
           .tag(2, WireType.Bit32)
           .float(value)
           .join()
+    })
+  }
+
+  /** How predictions are spread. */
+  #histogram(tag: string, parts: readonly CalibrationPart[], step: number, atMs: number): void {
+    if (parts.length === 0) return
+    const sum = (of: (part: CalibrationPart) => number) => parts.reduce((all, part) => all + of(part), 0)
+    const samples = sum((part) => part.samples)
+    this.#summary(step, atMs, (summary) => {
+      const value = summary.tag(1, WireType.LengthDelimited).fork().tag(1, WireType.LengthDelimited).string(tag)
+      const histogram = value.tag(5, WireType.LengthDelimited).fork()
+      const moments = [0, parts.at(-1)!.to, samples, sum((part) => part.samples * part.predicted)]
+      for (const [i, moment] of [...moments, sum((part) => part.samples * part.predicted ** 2)].entries())
+        histogram.tag(i + 1, WireType.Bit64).double(moment)
+      for (const [field, of] of [[6, 'to'] as const, [7, 'samples'] as const]) {
+        const list = histogram.tag(field, WireType.LengthDelimited).fork()
+        for (const part of parts) list.double(part[of])
+        list.join()
+      }
+      histogram.join()
+      value.join()
     })
   }
 

@@ -23,7 +23,17 @@ const EVENTS: readonly Event[] = [
   batch({ batch: 9, samples: 5120, metrics: { loss: 0.5, auc: 0.7 } }),
   batch({ batch: 19, samples: 10_240, metrics: { loss: 0.4, auc: 0.72 } }),
   batch({ epoch: 1, batch: 9, samples: 5120, metrics: { loss: 0.3, auc: 0.74 } }),
-  epoch({ phase: 'infer', epoch: 1, metrics: { auc: 0.73 } }),
+  epoch({
+    phase: 'infer',
+    epoch: 1,
+    metrics: { auc: 0.73 },
+    calibration: {
+      auc: [
+        { to: 0.25, samples: 300, predicted: 0.1, happened: 0.12 },
+        { to: 1, samples: 100, predicted: 0.5, happened: 0.45 },
+      ],
+    },
+  }),
   { kind: 'warning', message: 'log loss rises' },
 ]
 
@@ -101,7 +111,7 @@ test('event files begin with their version, and their records follow each other 
   expect(bytes.subarray(12, 40).toString('latin1')).toContain('brain.Event:2')
   let [at, records] = [0, 0]
   for (; at < bytes.length; records++) at += 16 + Number(bytes.readBigUInt64LE(at))
-  expect([at, records]).toEqual([bytes.length, 1 + 1 + 3 + 1 + 1])
+  expect([at, records]).toEqual([bytes.length, 1 + 1 + 3 + 2 + 1])
 })
 
 const PYTHON = process.env['OARFISH_TENSORBOARD_PYTHON'] ?? 'python3'
@@ -116,14 +126,18 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 a = EventAccumulator(sys.argv[1]).Reload()
 scalars = {tag: [(e.step, round(e.value, 4)) for e in a.Scalars(tag)] for tag in a.Tags()['scalars']}
 texts = {tag: a.Tensors(tag)[0].tensor_proto.string_val[0].decode() for tag in a.Tags()['tensors']}
-print(json.dumps({'scalars': scalars, 'texts': texts}))`
-    const { scalars, texts } = JSON.parse(execFileSync(PYTHON, ['-c', program, await written()], { encoding: 'utf8' }))
+histograms = {tag: [(e.step, list(e.histogram_value.bucket_limit), list(e.histogram_value.bucket)) for e in a.Histograms(tag)] for tag in a.Tags()['histograms']}
+print(json.dumps({'scalars': scalars, 'texts': texts, 'histograms': histograms}))`
+    const { scalars, texts, histograms } = JSON.parse(
+      execFileSync(PYTHON, ['-c', program, await written()], { encoding: 'utf8' }),
+    )
     expect(scalars['train/auc']).toEqual([
       [10, 0.7],
       [20, 0.72],
       [30, 0.74],
     ])
     expect(scalars['test/auc']).toEqual([[1, 0.73]])
+    expect(histograms).toEqual({ 'test/predictions of auc': [[1, [0.25, 1], [300, 100]]] })
     expect(texts['settings/text_summary'] ?? texts['settings']).toContain('| runner.epochs | 2 |')
   },
 )

@@ -90,6 +90,15 @@ export interface EpochRow {
   readonly isBest: boolean
   readonly slices?: Readonly<Record<string, readonly Slice[]>> | undefined
   readonly reports?: Readonly<Record<string, string>> | undefined
+  readonly calibration?: Readonly<Record<string, readonly CalibrationPart[]>> | undefined
+}
+
+/** Of samples by their prediction: what was predicted, and what happened. */
+export interface CalibrationPart {
+  readonly to: number
+  readonly samples: number
+  readonly predicted: number
+  readonly happened: number
 }
 
 export interface Slice {

@@ -43,6 +43,12 @@ const INSIDE = {
   memory: 412e6,
 }
 const TABLE = { table: 'embedding', memoryRows: 90_000, memoryBytes: 7.2e6, diskRows: 410_000, diskBytes: 31e6 }
+const CALIBRATION = Array.from({ length: 20 }, (_, i) => ({
+  to: (i + 1) / 40,
+  samples: 500,
+  predicted: (i + 0.5) / 40,
+  happened: ((i + 0.5) / 40) ** 1.1,
+}))
 const LOG_LINES = 1000
 const fail = (error: Error) => {
   throw error
@@ -143,7 +149,11 @@ function writeEvents(path: string, { rows, text = '' }: ExampleRun, createdAt: n
     )
     writer.add({ kind: 'saved', path: `model_output/${epoch}`, epoch, bytes: 48_000_000, seconds: 1 }, at)
     writer.add(
-      { kind: 'epoch', phase: 'infer', epoch, ...rates, metrics: { loss: 0.51 - epoch / 50, auc: 0.71 + epoch / 50 } },
+      {
+        ...{ kind: 'epoch', phase: 'infer', epoch, ...rates },
+        metrics: { loss: 0.51 - epoch / 50, auc: 0.71 + epoch / 50 },
+        calibration: { auc: CALIBRATION },
+      },
       at + 1000,
     )
     writer.add({ kind: 'warning', message: `log loss rises ${text}` }, at + 2000)

@@ -120,8 +120,10 @@ function epochsOf(events: readonly TimedEvent[], best: number | undefined): Epoc
   }
   for (const event of events) {
     if (event.kind === 'epoch') {
-      const { epoch, metrics, seconds, slices, reports } = event
-      change(epoch, event.phase === 'train' ? { train: metrics, seconds } : { test: metrics, slices, reports })
+      const { epoch, metrics, seconds, slices, reports, calibration } = event
+      const tested = { test: metrics, slices, reports, calibration }
+      // Without test data what is known is of training.
+      change(epoch, event.phase === 'train' ? { train: metrics, seconds, calibration } : tested)
     }
     if (event.kind === 'saved' && event.batch === undefined)
       change(event.epoch, { saved: event.path, bytes: event.bytes })

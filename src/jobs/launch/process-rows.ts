@@ -32,7 +32,7 @@ const number = (title: string, rank: number, of: (view: View, nowMs: number) => 
   of: (process, view, nowMs) => (view && process.state === 'running' ? (of(view, nowMs) ?? '') : ''),
 })
 const ofBatch = (title: string, rank: number, of: (batch: EventOf<'batch'>) => string | undefined): Column =>
-  number(title, rank, ({ batch }) => batch && of(batch))
+  number(title, rank, ({ batch, last = batch }) => last && of(last))
 
 /** Of a server: steps that it has applied, and the rows that it holds. */
 const COLUMNS: readonly Column[] = [
@@ -41,7 +41,7 @@ const COLUMNS: readonly Column[] = [
   text('state', 1, ({ state }) => state),
   ofBatch('epoch', 11, ({ epoch }) => String(epoch)),
   ofBatch('done', 5, ({ fraction }) => `${Math.floor(100 * fraction)}%`),
-  number('step', 2, ({ batch, tables }) => stepText(batch ? batch.batch + 1 : tables?.step)),
+  number('step', 2, ({ batch, last = batch, tables }) => stepText(last ? last.batch + 1 : tables?.step)),
   ofBatch('samples/s', 1, ({ samplesPerSecond }) => rateText(samplesPerSecond).replace('/s', '')),
   ofBatch('stale', 4, ({ staleness }) => staleness?.toFixed(1)),
   number('memory', 4, ({ memory }) => (memory === undefined ? undefined : sizeText(memory))),
@@ -55,8 +55,8 @@ const COLUMNS: readonly Column[] = [
     9,
     ({ tables }) => tables && countText(tables.tables.reduce((sum, own) => sum + own.memoryRows + own.diskRows, 0)),
   ),
-  number('sent', 10, ({ batch }) => trafficText(batch, 'sentBytesPerSecond')),
-  number('received', 10, ({ batch }) => trafficText(batch, 'receivedBytesPerSecond')),
+  number('sent', 10, ({ batch, last = batch }) => trafficText(last, 'sentBytesPerSecond')),
+  number('received', 10, ({ batch, last = batch }) => trafficText(last, 'receivedBytesPerSecond')),
   number('ETA', 8, (view, nowMs) => etaText(remainingSeconds(view, nowMs))),
 ]
 

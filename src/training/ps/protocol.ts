@@ -27,6 +27,8 @@ export const METHODS = {
   counts: 17,
   pace: 18,
   halt: 19,
+  tracedPull: 20,
+  tracedPush: 21,
 } as const
 
 export interface PullRequest extends SignGroups {

@@ -1,8 +1,10 @@
 /** @file Params whose weights live on servers: a share is cut by server, travels, and comes back together. */
 import type { Parts } from '../../base/net/index.ts'
+import type { TraceContext } from '../../base/trace/index.ts'
 import type { BatchParams, DenseWindow, LinkCount, Params, Slice, Values } from '../../weights/params/index.ts'
-import { decodePushAnswer, encodeSkip, METHODS, SharePart } from './protocol.ts'
+import { decodePushAnswer, encodeSkip, SharePart } from './protocol.ts'
 import type { Halved } from './runs.ts'
+import { tracedRequest } from './wire-trace.ts'
 
 /**
  * Sends a request to a server and resolves to what `read` makes of the answer, whose body is gone when it returns. `parts` may
@@ -49,11 +51,23 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
   #weightsCame: Promise<unknown> | undefined
   /** The first pull brings the dense weights, the pushes after it bring them up to date. */
   #begun = false
+  /** Of the next request. */
+  #trace: TraceContext | undefined
 
   constructor(options: RemoteParamsOptions) {
     this.#options = options
     this.window = options.window as DenseWindow<V> | undefined
     this.links = options.links
+  }
+
+  traced(context: TraceContext): void {
+    this.#trace = context
+  }
+
+  #takeTrace(): TraceContext | undefined {
+    const trace = this.#trace
+    this.#trace = undefined
+    return trace
   }
 
   /** Asks at once; resolves when rows and weights are in place. */
@@ -62,10 +76,12 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
     const dense = !(ahead && insert && this.#begun)
     this.#begun ||= insert
     if (!dense && share.tables.length === 0) return Promise.resolve()
+    const trace = this.#takeTrace()
     const asked = slices.map((slice, server) => {
       const part = new SharePart(share, server, segments, halved?.(server))
-      const parts = part.encodePull(thread, insert, dense, this.#sequence)
-      return call(server, METHODS.pull, parts, `pull(${count(part)})`, (answer) =>
+      const pull = part.encodePull(thread, insert, dense, this.#sequence)
+      const { method, parts } = tracedRequest('pull', pull, trace)
+      return call(server, method, parts, `pull(${count(part)})`, (answer) =>
         part.decodePull(answer, share, dense ? slice : undefined),
       )
     })
@@ -86,10 +102,12 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
     const sequence = ++this.#sequence
     const windowed = wantsDense && this.#isWindowed(share)
     if (!windowed) this.#weights ??= share.weights.slice() as V
-    const sent = this.#send(sequence, (server) => {
+    const trace = this.#takeTrace()
+    const encode = (server: number) => {
       const part = new SharePart(share, server, segments, halved?.(server))
       return part.encodePush(share, slices[server]!, { thread, sequence, wantsDense, windowed })
-    })
+    }
+    const sent = this.#send(sequence, encode, trace)
     if (wantsDense) this.#weightsCame = sent
     return this.#fewUnderWay(sent)
   }
@@ -104,13 +122,14 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
     await this.#fewUnderWay(this.#send(sequence, () => encodeSkip(this.#options.thread, sequence)))
   }
 
-  #send(sequence: number, parts: (server: number) => Parts): Promise<number> {
+  #send(sequence: number, encode: (server: number) => Parts, trace?: TraceContext): Promise<number> {
     const { call, slices, halved } = this.#options
-    const sent = slices.map((slice, server) =>
-      call(server, METHODS.push, parts(server), `push number ${sequence}`, (answer) =>
+    const sent = slices.map((slice, server) => {
+      const { method, parts } = tracedRequest('push', encode(server), trace)
+      return call(server, method, parts, `push number ${sequence}`, (answer) =>
         decodePushAnswer(answer, this.#weights ?? new Float32Array(0), slice, halved?.(server)),
-      ),
-    )
+      )
+    })
     const pushed = Promise.all(sent).then(([step = 0]) => step)
     pushed.catch(() => undefined) // thrown by whoever waits for it
     return pushed

@@ -21,6 +21,7 @@ import type { Claim, PlaceRun } from './ledger.ts'
 import type { PaceAnswer, PaceRequest } from './pace.ts'
 import { METHODS } from './protocol.ts'
 import type { Lane } from './shard-threads.ts'
+import { CONTEXT_BYTES } from './wire-trace.ts'
 
 /** A worker's own connection; one of its threads; one that looks at the job from outside. */
 export type Asker = 'worker' | 'thread' | 'observer'
@@ -39,6 +40,8 @@ const HEAD_BYTES = 32
 const RULES: { readonly [M in keyof typeof METHODS]: Rule } = {
   pull: { from: ['worker', 'thread'], bytes: [HEAD_BYTES, MAX_FRAME_BYTES] },
   push: { from: ['worker', 'thread'], bytes: [HEAD_BYTES, MAX_FRAME_BYTES] },
+  tracedPull: { from: ['worker', 'thread'], bytes: [CONTEXT_BYTES + HEAD_BYTES, MAX_FRAME_BYTES] },
+  tracedPush: { from: ['worker', 'thread'], bytes: [CONTEXT_BYTES + HEAD_BYTES, MAX_FRAME_BYTES] },
   geo: { from: ['worker', 'thread'], bytes: [8 + HEAD_BYTES, MAX_FRAME_BYTES] },
   leave: { from: ['worker'], bytes: [0, 4] },
   join: { from: ['worker'], bytes: [0, 8] },

@@ -12,6 +12,7 @@ import {
   splitEndpoint,
   type Transport,
 } from '../../base/net/index.ts'
+import { openTracer } from '../../base/trace/index.ts'
 import { isUserError, UserError } from '../../base/util/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import { denseLayout, denseSlices, refuseLimits } from '../../weights/params/index.ts'
@@ -121,7 +122,9 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
   const tables = (body: Uint8Array) => tasks.handle(body)
   const onReset = async () => shardThreads?.attach(store)
   const settleOthers = shardThreads && (() => shardThreads.settle())
-  const server = new ParameterServer({ store, mode, workers, threads, segments, tables, onReset, settleOthers })
+  const tracer = openTracer(processEnv(), { 'oarfish.role': 'server', 'oarfish.rank': cluster.rank })
+  const shared = { store, mode, workers, threads, segments, tracer }
+  const server = new ParameterServer({ ...shared, tables, onReset, settleOthers })
   const memoryOf = async (table: number, sign: bigint) =>
     joinMemories([server.updates.memoryOf(table, sign), ...((await shardThreads?.memoriesOf(table, sign)) ?? [])])
   const inspector = { store, memoryOf, mode, rank: cluster.rank, servers: cluster.servers, placement }
@@ -141,6 +144,7 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
     unhook()
     clearInterval(timer)
     sayTables()
+    await tracer?.flush()
     await Promise.all([...listeners.map((listener) => listener.close()), shardThreads?.close(), pulse?.close()])
   }
 }

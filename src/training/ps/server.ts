@@ -1,6 +1,7 @@
 /** @file A parameter server without its sockets: answers what workers ask, by the rules of the mode. */
 import { HalfCoder } from '../../base/kernel/index.ts'
 import { BadMessage, checkMessage, type Keep, type Parts, readJson } from '../../base/net/index.ts'
+import type { Tracer } from '../../base/trace/index.ts'
 import type { DenseWindow, SignGroups } from '../../weights/params/index.ts'
 import { AllGather } from './all-gather.ts'
 import type { Collector } from './collector.ts'
@@ -17,6 +18,7 @@ import { StateService } from './state-service.ts'
 import type { ParamStore } from './store.ts'
 import { Turns } from './turns.ts'
 import { UpdateLog } from './update-log.ts'
+import { noteAnswer, readTraced } from './wire-trace.ts'
 
 export const PS_MODES = ['sync', 'async', 'half_async', 'geo'] as const
 export type PsMode = (typeof PS_MODES)[number]
@@ -35,6 +37,8 @@ export interface ParameterServerOptions {
   readonly onReset?: (() => Promise<void>) | undefined
   /** Further threads serve the same store: resolves when the rows of all pushes they have answered are in it. @default there are none */
   readonly settleOthers?: (() => Promise<void>) | undefined
+  /** Gets spans of requests that belong to a trace. @default nobody does */
+  readonly tracer?: Tracer | undefined
   /** Saves, loads and shrinks whole tables. @default not here */
   readonly tables?: ((body: Uint8Array) => Promise<Parts>) | undefined
 }
@@ -92,6 +96,8 @@ export class ParameterServer {
     this.#handlers = new Map<number, Handler>([
       [METHODS.pull, (rank, body) => this.#pull(rank, body)],
       [METHODS.push, (rank, body, way) => this.#push(rank, body, way)],
+      [METHODS.tracedPull, (rank, body) => this.#traced('pull', body, (own) => this.#pull(rank, own))],
+      [METHODS.tracedPush, (rank, body, way) => this.#traced('push', body, (own) => this.#push(rank, own, way))],
       [METHODS.leave, (rank, body) => this.#settleAndLeave(rank, this.#isNews(rank, body))],
       [METHODS.join, (rank, body) => (this.#isNews(rank, body) ? this.#join(rank, body) : [])],
       [METHODS.allGather, (rank, body) => this.#gather(rank, body)],
@@ -118,6 +124,15 @@ export class ParameterServer {
     const handler = this.#handlers.get(method)
     checkMessage(handler !== undefined, 'a method that this server has not')
     return handler(rank, body, way)
+  }
+
+  #traced(
+    name: 'pull' | 'push',
+    traced: Uint8Array<ArrayBuffer>,
+    answer: (body: Uint8Array<ArrayBuffer>) => Parts | Promise<Parts>,
+  ): Parts | Promise<Parts> {
+    const { context, body } = readTraced(traced)
+    return noteAnswer(this.#options.tracer, name, context, () => answer(body))
   }
 
   #pull(rank: number, body: Uint8Array<ArrayBuffer>): Parts | Promise<Parts> {

@@ -1,5 +1,6 @@
 /** @file Entry of a further thread of a server: it serves pulls and pushes from the same tables, at a port of its own. */
 import { type MessagePort, parentPort } from 'node:worker_threads'
+import { processEnv } from '../../base/env/index.ts'
 import {
   type Connection,
   type Identity,
@@ -9,6 +10,7 @@ import {
   serverHandshake,
   socketTransport,
 } from '../../base/net/index.ts'
+import { openTracer } from '../../base/trace/index.ts'
 import { threadSettings } from '../../base/util/index.ts'
 import { notAWorker } from './errors.ts'
 import { type AttachedStore, KernelStore } from './kernel-store.ts'
@@ -45,7 +47,9 @@ async function run(port: MessagePort, settings: ShardSettings): Promise<void> {
   const { thread, workers, threads, host, store: attached } = settings
   const say = (message: FromShard) => port.postMessage(message)
   const store = new KernelStore(attached.options, attached.handle, thread)
-  const server = new ParameterServer({ store, mode: 'async', workers, threads, segments: attached.options.segments })
+  const tracer = openTracer(processEnv(), { 'oarfish.role': 'server', 'oarfish.rank': settings.identity.rank })
+  const { segments } = attached.options
+  const server = new ParameterServer({ store, mode: 'async', workers, threads, segments, tracer })
   const onWarning = (message: string) => say({ kind: 'warning', message })
   const strangers = new Strangers({ onWarning, hosts: settings.identity.hosts })
   const accept = acceptor(settings, server, strangers)

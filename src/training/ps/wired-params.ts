@@ -1,4 +1,5 @@
 /** @file Params whose servers hold blocks of weights instead of stretches of the dense layout: what travels is in another order. */
+import type { TraceContext } from '../../base/trace/index.ts'
 import type { BatchParams, Params } from '../../weights/params/index.ts'
 
 /** Runs of the dense layout and where they lie in what travels, in floats. */
@@ -22,6 +23,10 @@ export class WiredParams implements Params {
     this.#layout = layout
     this.#weights = new Float32Array(layout.floats)
     this.#gradients = new Float32Array(layout.floats)
+  }
+
+  traced(context: TraceContext): void {
+    this.#inner.traced?.(context)
   }
 
   async pull(share: BatchParams, insert: boolean): Promise<void> {

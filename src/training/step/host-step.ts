@@ -1,5 +1,6 @@
 /** @file One step on the host: load a batch, pull, run the graph, push. It does not know where the weights live. */
 import { performance } from 'node:perf_hooks'
+import type { Tracer } from '../../base/trace/index.ts'
 import { deriveSeed, isDebugNan } from '../../base/util/index.ts'
 import { type Batch, releaseBatch, type Slot } from '../../data/index.ts'
 import type { TensorData, TensorView } from '../../graph/engine/index.ts'
@@ -26,6 +27,7 @@ import { SampleCounts } from './sample-counts.ts'
 import { sampleValues } from './show-click.ts'
 import type { StepGraph } from './step-graph.ts'
 import { type MeasureOptions, measureStep, noSeconds, type StepResult, type StepSeconds } from './step-result.ts'
+import { type StepTimes, StepTrace } from './step-trace.ts'
 
 export interface HostStepOptions extends Omit<BufferOptions, 'capacity' | 'window'> {
   readonly graph: StepGraph
@@ -40,6 +42,8 @@ export interface HostStepOptions extends Omit<BufferOptions, 'capacity' | 'windo
   readonly clip?: Clip | undefined
   /** Results carry what was fetched. @default false */
   readonly dump?: boolean | undefined
+  /** Gets spans of some steps. @default nobody does */
+  readonly tracer?: Tracer | undefined
 }
 
 /** A batch whose rows and weights are on their way. */
@@ -48,6 +52,7 @@ export interface PreparedStep {
   readonly distinct: DistinctBatch
   readonly share: BatchParams
   readonly pulled: void | Promise<void>
+  readonly traced?: (Pick<StepTimes, 'begun' | 'loaded' | 'asked'> & { readonly trace: StepTrace }) | undefined
 }
 
 /** What a phase runs batch by batch. */
@@ -101,13 +106,16 @@ export class HostStep {
     const { slice, size } = batch
     const whole = slice && { slices: slice.count, batchSamples: Math.round(size / slice.share) }
     const share = { ...this.#share(distinct), ...whole }
+    const trace = training ? StepTrace.begin(this.#options.tracer) : undefined
+    if (trace) params.traced?.(trace.pull)
     const pulled = params.pull(share, training)
+    const asked = performance.now()
     this.seconds.load += (afterLoad - started) / 1000
-    this.seconds.lookup += (performance.now() - afterLoad) / 1000
-    return { batch, distinct, share, pulled }
+    this.seconds.lookup += (asked - afterLoad) / 1000
+    return { batch, distinct, share, pulled, traced: trace && { trace, begun: started, loaded: afterLoad, asked } }
   }
 
-  async complete({ batch, distinct, share, pulled }: PreparedStep): Promise<StepResult> {
+  async complete({ batch, distinct, share, pulled, traced }: PreparedStep): Promise<StepResult> {
     const { params, training, clip, layout, graph } = this.#options
     const started = performance.now()
     await pulled
@@ -135,13 +143,17 @@ export class HostStep {
     let step = 0
     if (training) {
       if (clip) clipGradients(clip, this.#buffers.workspace.kernel, share, layout)
+      if (traced) params.traced?.(traced.trace.push)
       step = await params.push(pushed)
     }
+    const done = performance.now()
+    const times = { pulled: afterLookup, gathered: afterGather, computed: afterRun, merged: afterMerge, done }
+    traced?.trace.end(batch, { ...traced, ...times })
     this.seconds.lookup += (afterLookup - started) / 1000
     this.seconds.gather += (afterGather - afterLookup) / 1000
     this.seconds.run += (afterRun - afterGather) / 1000
     this.seconds.merge += (afterMerge - afterRun) / 1000
-    this.seconds.update += (performance.now() - afterMerge) / 1000
+    this.seconds.update += (done - afterMerge) / 1000
     return { ...looked, ...norms, step }
   }
 

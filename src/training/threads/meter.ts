@@ -5,6 +5,7 @@ import {
   type AucHistogram,
   addAuc,
   aucOf,
+  calibrationOf,
   differenceAuc,
   emptyAuc,
   GroupedAuc,
@@ -186,6 +187,12 @@ export function sliceFields({ groups = {} }: MeterState): Pick<EventOf<'epoch'>,
     ] as const
   })
   return { slices: Object.fromEntries(slices) }
+}
+
+/** The field `calibration`: what was predicted and what happened, by AUC. */
+export function calibrationFields({ histograms }: MeterState): Pick<EventOf<'epoch'>, 'calibration'> {
+  const found = Object.entries(histograms).map(([name, counts]) => [name, calibrationOf(counts)] as const)
+  return found.length > 0 ? { calibration: Object.fromEntries(found) } : {}
 }
 
 /** What a user should know of groups that did not all fit. */

@@ -8,7 +8,7 @@ import type { TracedModel } from '../../model/index.ts'
 import { stepFactors } from '../../weights/optim/index.ts'
 import type { MeterState, Position } from '../../weights/snapshot/index.ts'
 import type { Phase } from './messages.ts'
-import { groupNotices, Meter, metricsOf, reportFields, sliceFields } from './meter.ts'
+import { calibrationFields, groupNotices, Meter, metricsOf, reportFields, sliceFields } from './meter.ts'
 import type { RowTiers } from './row-tiers.ts'
 import type { TableWatch } from './table-watch.ts'
 import { AHEAD, type StepReport, type TrainerPool } from './trainer-pool.ts'
@@ -165,6 +165,7 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
       metrics,
       ...reportFields(specs, sum.meter),
       ...sliceFields(sum.meter),
+      ...calibrationFields(sum.meter),
     })
   }
   const earlier = from.before ?? from.meter

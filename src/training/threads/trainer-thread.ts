@@ -2,6 +2,8 @@
 import { type MessagePort, parentPort, receiveMessageOnPort } from 'node:worker_threads'
 import 'onnxruntime-node' // now, while the main thread prepares what to compute
 import type { Device } from '../../base/device/index.ts'
+import { processEnv } from '../../base/env/index.ts'
+import { openTracer, type Tracer } from '../../base/trace/index.ts'
 import { threadRehearsal, threadSettings, toPlainError } from '../../base/util/index.ts'
 import { type Engine, nullEngine, ortEngine, referenceEngine } from '../../graph/engine/index.ts'
 import type { Program } from '../../graph/program/index.ts'
@@ -66,20 +68,24 @@ async function compile(
   const shared = { slots, metrics, segments, seed, showClick, dump }
   const engine = gated(ENGINE_BY_NAME[settings.engine](settings.device), settings.gate)
   const dygraph = settings.dygraph && (await openModel(settings.dygraph))
+  const who = { 'oarfish.role': 'trainer', 'oarfish.rank': Number(processEnv()['PADDLE_TRAINER_ID'] ?? 0) }
+  const tracer = openTracer(processEnv(), { ...who, 'oarfish.thread': settings.thread })
   const phases = await Promise.all(
     PHASES.filter((phase) => programs[phase]).map(async (phase) => {
       const own = paramsOf[phase]
       const { params, layout, placement, clips, pullsAhead } = own
       const [batchSize, training] = [settings.batchSizes[phase], phase === 'train']
-      const options = { ...shared, params, layout, placement, clip: clips ? undefined : clip, batchSize, training }
+      const clipped = { clip: clips ? undefined : clip }
+      const options = { ...shared, params, layout, placement, ...clipped, batchSize, training, tracer }
       if (dygraph) {
         const step = new DygraphStep({ ...options, dygraph, engine, onNotice })
-        return [phase, new PhaseSteps<WaitingBatch>([step], own)] as const
+        return [phase, new PhaseSteps<WaitingBatch>([step], own, undefined, tracer)] as const
       }
       const program = programs[phase]!
       const graph = own.graph ?? hostGraph(await engine.compile(program))
       const steps = Array.from({ length: 1 + pullsAhead }, () => new HostStep({ ...options, program, graph }))
-      return [phase, new PhaseSteps(steps, own, { cuts: new CutSequences(program, slots), onNotice })] as const
+      const watch = { cuts: new CutSequences(program, slots), onNotice }
+      return [phase, new PhaseSteps(steps, own, watch, tracer)] as const
     }),
   )
   return Object.fromEntries(phases)
@@ -136,9 +142,11 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
   readonly #prepared: { message: StepMessage; step: Step<Prepared>; prepared: Prepared }[] = []
   readonly #watch: BatchWatch | undefined
   readonly #stale = new StaleCount()
+  readonly #tracer: Tracer | undefined
   #turn = 0
 
-  constructor(steps: readonly Step<Prepared>[], params: ThreadParams, watch?: BatchWatch) {
+  constructor(steps: readonly Step<Prepared>[], params: ThreadParams, watch?: BatchWatch, tracer?: Tracer) {
+    this.#tracer = tracer
     this.#steps = steps
     this.#params = params
     this.#watch = watch
@@ -192,6 +200,8 @@ class PhaseSteps<Prepared extends { readonly pulled: void | Promise<void> } = Pr
     if (cut) this.#watch!.onNotice(cut)
     await this.#params.params.flush()
     await this.#params.drain?.(stopping)
+    // The thread may be ended after this.
+    await this.#tracer?.flush()
     const histograms = this.#histograms()
     const groups = mergedGroups(this.#steps.map((step) => step.groups()))
     const sum = this.#seconds()

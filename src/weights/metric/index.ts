@@ -3,6 +3,7 @@
  * Plain data and arithmetic: knows nothing of graphs or of who prints.
  */
 export * from './auc.ts'
+export * from './calibration.ts'
 export * from './grouped-auc.ts'
 export * from './metric.ts'
 export * from './report.ts'

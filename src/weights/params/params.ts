@@ -1,4 +1,5 @@
 /** @file The seam of training: where weights live. A step pulls what a batch needs and pushes gradients; when they travel is the strategy's business. */
+import type { TraceContext } from '../../base/trace/index.ts'
 import type { DistinctSigns } from '../table/index.ts'
 import type { LinkCount } from './link-count.ts'
 
@@ -43,6 +44,8 @@ export interface DenseWindow<V extends Values = Float32Array> {
 export interface Params<V extends Values = Float32Array> {
   /** Where weights and gradients of training lie best; steps of one thread may share it, since they run one after the other. */
   readonly window?: DenseWindow<V> | undefined
+  /** The next pull or push belongs to this span: those who answer it may say so. */
+  traced?(context: TraceContext): void
   /** What has travelled to and from where the weights live, where that is another process. */
   readonly links?: readonly LinkCount[] | undefined
   /** Fills rows and weights. With `insert`, rows that are missing are created; evaluation leaves the tables alone. */

@@ -1,4 +1,5 @@
 /** @file Parameters of hybrid training: rows on servers, each rank at its own pace; dense weights in every rank, stepped together. */
+import type { TraceContext } from '../../../base/trace/index.ts'
 import { type BatchParams, denseOf, type Params, rowsOf } from '../../../weights/params/index.ts'
 import type { RemoteParamsHandle } from '../../ps/index.ts'
 import type { ParallelHandle, ParallelParams } from './parallel-params.ts'
@@ -27,6 +28,10 @@ export class HybridParams implements Params {
     this.#options = options
     this.links = [...(options.rows.links ?? []), ...(options.dense.links ?? [])]
     if (!options.clipped) this.begin = (share) => options.dense.begin(denseOf(share))
+  }
+
+  traced(context: TraceContext): void {
+    this.#options.rows.traced?.(context)
   }
 
   /** Rows may be asked for while the batch before is computed; dense weights for training come by refresh, when its step is made. */
