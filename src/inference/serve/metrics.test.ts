@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { Metrics } from './metrics.ts'
 
 test('counters, gauges and histograms in the text format of Prometheus', async () => {
-  const metrics = new Metrics()
+  const metrics = await Metrics.open()
   const count = metrics.counter('requests_total', 'Requests.', ['code'])
   count(1, { code: 200 })
   count(2, { code: 200 })

@@ -77,7 +77,7 @@ const FOLLOW_MS = 250
 export async function serve(options: ServeOptions): Promise<Served> {
   const { port, host = '127.0.0.1', batchWindowMs = 0, maxBatch = 256, emit } = options
   const tls = readServerKeys(options.tlsCert, options.tlsKey)
-  const metrics = new Metrics()
+  const metrics = await Metrics.open()
   const notice = (message: string) => emit({ kind: 'notice', message })
   const device = openDevice({ device: options.device ?? 'cpu' }, processEnv(), notice)
   const open = (wanted: ScorerSettings['model']) => openPool(options, wanted, device)
