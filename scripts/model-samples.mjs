@@ -21,6 +21,7 @@ const MODELS = {
   'recall/mind': collectors,
   'recall/youtube_dnn': viewers,
   'recall/two_tower': collections,
+  'rank/dmr': passersby,
   'contentunderstanding/textcnn': reviews,
   'contentunderstanding/tagspace': news,
 }
@@ -225,6 +226,35 @@ function drifters(random) {
       ...others.map((own) => `neg_hist_item_seq:${item(own)}`),
       ...others.map((own) => `neg_hist_cat_seq:${1 + own}`),
       `target_item:${item(target)} target_cat:${1 + target} label:${chance(random, near ? 2 : -2)}`,
+    ].join(' ')
+  })
+}
+
+/** People who looked at (tag 1) and bought (tag 2) things of 20 categories with 5 brands each; they click on what is of the kind of the last, more so of a brand that they bought. */
+function passersby(random) {
+  const brand = (kind) => 1 + kind * 5 + below(random, 5)
+  return split([1000, 200], () => {
+    const kinds = [below(random, 20), below(random, 20)]
+    const history = Array.from({ length: 1 + below(random, 10) }, () => {
+      const kind = kinds[below(random, 2)]
+      return { tag: 1 + below(random, 2), kind, brand: brand(kind) }
+    })
+    const kind = below(random, 2) === 0 ? history[below(random, history.length)].kind : below(random, 20)
+    const own = brand(kind)
+    const ago = [...history].reverse().findIndex((past) => past.kind === kind)
+    const isKnown = history.some((past) => past.tag === 2 && past.brand === own)
+    const score = (ago < 0 ? -2 : 2 - 0.3 * ago) + (isKnown ? 1 : 0)
+    const ad = own * 2 + below(random, 2)
+    return [
+      ...history.map((past) => `btag_his:${past.tag}`),
+      ...history.map((past) => `cate_his:${1 + past.kind}`),
+      ...history.map((past) => `brand_his:${past.brand}`),
+      `cate_id:${1 + kind} brand:${own} mid:${ad} campaign_id:${own} customer:${own} uid:${1 + below(random, 200)}`,
+      `cms_segid:${below(random, 9)} cms_group_id:${below(random, 5)} final_gender_code:${1 + below(random, 2)}`,
+      `age_level:${below(random, 7)} pvalue_level:${below(random, 4)} shopping_level:${1 + below(random, 3)}`,
+      `occupation:${below(random, 2)} new_user_class_level:${below(random, 5)} pid:${1 + below(random, 2)}`,
+      ...Array.from({ length: 4 }, () => `neg_cate:${1 + below(random, 20)}`),
+      `price:${Math.round(random() * 100) / 100} label:${chance(random, score)}`,
     ].join(' ')
   })
 }

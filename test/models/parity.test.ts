@@ -83,6 +83,7 @@ const MODELS = {
   textcnn: 'contentunderstanding/textcnn',
   tagspace: 'contentunderstanding/tagspace',
   two_tower: 'recall/two_tower',
+  dmr: 'rank/dmr',
 } as const
 
 describe('five steps as PyTorch makes them:', () => {

@@ -75,6 +75,32 @@ test('Amazon: histories, candidate and label; lines that lack some are left out'
   ])
 })
 
+test('Alimama: the elements of a history that are there, and categories drawn below cate_size', async () => {
+  const part = (values: readonly number[]) => [...new Array(50 - values.length).fill(0), ...values].join(',')
+  const history = [
+    [1, 2],
+    [7, 8],
+    [70, 80],
+    [1, 1],
+    [0, 1],
+  ].map(part)
+  const line = [...history, '5,1,2,1,4,NULL,2,0,,9,8,6,4,80,0.5,1,1'].join(',')
+  const [sample] = await samplesOf('rank/dmr/alimama_reader', `${line}\n`, { neg_num: 3, cate_size: 4 })
+  expect(sample).toMatchObject({ btag_his: ['1', '2'], cate_his: ['7', '8'], brand_his: ['70', '80'] })
+  expect(sample).toMatchObject({
+    uid: '5',
+    pvalue_level: '0',
+    cate_id: '8',
+    brand: '80',
+    price: 0.5,
+    pid: '1',
+    label: 1,
+  })
+  const drawn = sample!['neg_cate'] as number[]
+  expect(drawn.filter((category) => category >= 1 && category < 4)).toHaveLength(3)
+  await expect(samplesOf('rank/dmr/alimama_reader', '1,2,3\n')).rejects.toThrow('expected 267 columns, found 3')
+})
+
 test('sessions: the last max_len items and what came after each; a session of one is left out', async () => {
   expect(await samplesOf('recall/gru4rec/rsc15_reader', '1 2\n9\n3 4 5 6 7\n', { max_len: 3 })).toEqual([
     { src_wordseq: ['1'], dst_wordseq: [2, 0, 0] },
@@ -92,7 +118,7 @@ test('the samples of the models are what scripts/model-samples.mjs writes', () =
   const out = join(folder, 'samples')
   execFileSync(process.execPath, [join(root, 'scripts/model-samples.mjs'), out])
   const files = readdirSync(out, { recursive: true, encoding: 'utf8' }).filter((path) => /part-000|\.txt/.test(path))
-  expect(files).toHaveLength(34)
+  expect(files).toHaveLength(36)
   for (const file of files)
     expect(readFileSync(join(out, file)).equals(readFileSync(join(root, 'models', file))), file).toBe(true)
 })

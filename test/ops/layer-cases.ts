@@ -7,6 +7,7 @@ import {
   gelu,
   logSoftmax,
   maskedSoftmax,
+  mul,
   reshape,
   sigmoid,
   slice,
@@ -75,6 +76,10 @@ export const LAYER_CASES = {
   dropout: layer((x) => nn.dropout(x, { name: 'drop', rate: 0.3 }), sequence),
 
   masked_mean: layer((x) => nn.maskedMean(x, mask(x)), sequence),
+  place_embedding: layer(
+    (x, { n }) => mul(x, nn.placeEmbedding(mask(x), { name: 'place', length: 3, dim: n })),
+    sequence,
+  ),
   attention: layer((x) => nn.dotProductAttention(x, x, x, { mask: mask(x) }), sequence),
   conv1d: layer((x, { m }) => nn.conv1d(x, { name: 'conv', out: m, kernel: 3 }), sequence),
   conv1d_valid: layer((x, { m }) => nn.conv1d(x, { name: 'conv', out: m, kernel: 2, padding: 'valid' }), sequence),
@@ -135,6 +140,14 @@ export const LAYER_CASES = {
       return new nn.CapsuleRouting(options).named('capsules').forward(x, mask(x))
     }, unrolled),
     numeric: false,
+  },
+  attention_scores: {
+    shapes: ({ n }) => [
+      ['B', 'T', n],
+      ['B', 'T', n],
+    ],
+    build: ([queries, keys], _, { n }) =>
+      new nn.AttentionUnit({ width: n, sizes: [3] }).named('a').scores(queries!, keys!),
   },
   squash: layer(nn.squash),
   label_aware_attention: {

@@ -437,6 +437,19 @@ case(
 )
 
 
+# Three places, the last element having the last: what comes before them has the first, and padding the last.
+PLACES = torch.tensor([[min(max(t - (1 + b % T) + 3, 0), 2) for t in range(T)] for b in range(B)])
+case("place_embedding", lambda x0, x0__mask, place: x0 * place[PLACES], x0=BTN, place=(3, N), **MASKED)
+
+
+def attention_scores(x0, x1, **w):
+    pairs = torch.cat([x1, x0, x1 - x0, x1 * x0], 2)
+    return linear(torch.sigmoid(linear(pairs, w, "a__fc__0")), w, "a__fc__1")[..., 0]
+
+
+case("attention_scores", attention_scores, x0=BTN, x1=BTN, **linear_shapes("a__fc__0", 4 * N, 3), **linear_shapes("a__fc__1", 3, 1))
+
+
 def significant(value):
     """12 significant digits: far more than the comparison needs."""
     if isinstance(value, float):

@@ -1,7 +1,7 @@
 /** @file SASRec: what comes next, by self-attention over what came before. */
 import { defineModel, metric, optimizer, optimizerKeys, z } from 'oarfish'
 import * as nn from 'oarfish/nn'
-import { add, cast, clip, gather, mul, sub, sum, type Tensor, unsqueeze } from 'oarfish/nn'
+import { add, mul, type Tensor, unsqueeze } from 'oarfish/nn'
 
 export default defineModel({
   hyperParameters: z
@@ -38,7 +38,10 @@ export default defineModel({
     const { x: own } = nn.sequenceEmbedding(next, { name: 'next', ...items, length: 'T' })
     const others = nn.sequenceEmbedding(other, { name: 'other', ...items, length: training ? 'T' : hyper.neg_num })
 
-    const placed = mul(add(mul(rows, Math.sqrt(dim)), places(mask, dim, length)), unsqueeze(mask, 2))
+    const placed = mul(
+      add(mul(rows, Math.sqrt(dim)), nn.placeEmbedding(mask, { name: 'position', length, dim })),
+      unsqueeze(mask, 2),
+    )
     const first = nn.dropout(placed, { name: 'dropout', rate: dropout_rate })
     const blocks = { mask, dim, heads: hyper.num_heads, rate: dropout_rate }
     const encoded = Array.from({ length: hyper.num_blocks }).reduce(
@@ -61,19 +64,6 @@ export default defineModel({
   optimizer: ({ optimizer: { learning_rate: learningRate }, lazy_rows: lazy }) =>
     optimizer.adam({ learningRate, beta2: 0.98, lazy }),
 })
-
-/** The place of each item, counted so that the last one of every history has the place length - 1: [B, T]. */
-function placeOf(mask: Tensor, length: number): Tensor {
-  const fromStart = nn.positions(mask.builder, mask.shape[1]!)
-  return clip(add(fromStart, sub(length, sum(mask, 1, true))), 0, length)
-}
-
-/** A learned vector for each place. */
-function places(mask: Tensor, dim: number, length: number): Tensor {
-  const init = { kind: 'normal', mean: 0, std: 1 / Math.sqrt(dim) } as const
-  const vectors = mask.builder.parameter({ name: 'position', shape: [length, dim], init })
-  return gather(vectors, cast(clip(placeOf(mask, length), 0, length - 1), 'int64'))
-}
 
 interface Blocks {
   readonly mask: Tensor

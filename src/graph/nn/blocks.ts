@@ -53,10 +53,14 @@ export class AttentionUnit extends Layer {
 
   /** How much each element counts [B, T]: 1 together, 0 where masked. */
   weights(query: Tensor, keys: Tensor, mask: Tensor): Tensor {
-    const queries = expand(unsqueeze(query, 1), keys.shape) // [B, T, d]
-    const pairs = concat([keys, queries, sub(keys, queries), mul(keys, queries)], 2)
-    const scores = reshape(this.#scorer.forward(pairs), mask.shape) // [B, T]
+    const scores = this.scores(expand(unsqueeze(query, 1), keys.shape), keys)
     return maskedSoftmax(mul(scores, 1 / Math.sqrt(this.#width)), mask)
+  }
+
+  /** What the network says of each element beside a query of its own: queries and keys [B, T, d] -> [B, T]. */
+  scores(queries: Tensor, keys: Tensor): Tensor {
+    const pairs = concat([keys, queries, sub(keys, queries), mul(keys, queries)], 2)
+    return reshape(this.#scorer.forward(pairs), keys.shape.slice(0, 2))
   }
 }
 

@@ -30,6 +30,8 @@ export {
   maskedMax,
   maskedMean,
   maxPool1d,
+  type PlaceEmbeddingOptions,
+  placeEmbedding,
   positions,
 } from './sequence.ts'
 export { continuousValueModel, type SparseEmbeddingOptions, sparseEmbedding } from './sparse-embedding.ts'

@@ -3,12 +3,15 @@ import { type OptionNames, refuseOptions } from '../../base/util/index.ts'
 import {
   add,
   type Builder,
+  cast,
+  clip,
   concat,
   constant,
   cumsum,
   type Dim,
   div,
   expand,
+  gather,
   greater,
   type Initializer,
   MASKED_SCORE,
@@ -37,6 +40,28 @@ import { lengthOf, widthOf } from './shape.ts'
 /** 0, 1, .. along a dimension that may be known at run time only: float32 [length]. */
 export function positions(builder: Builder, length: Dim): Tensor {
   return cumsum(expand(constant(builder, 1), [length]), 0, { exclusive: true })
+}
+
+/** Options of placeEmbedding. */
+export interface PlaceEmbeddingOptions {
+  /** Of the parameter [length, dim]. */
+  readonly name: string
+  /** Places; elements before the first one have its vector. */
+  readonly length: number
+  readonly dim: number
+  /** @default normal, 1 / sqrt(dim) */
+  readonly init?: Initializer | undefined
+}
+
+const PLACE_EMBEDDING: OptionNames<PlaceEmbeddingOptions> = { name: true, length: true, dim: true, init: true }
+
+/** A learned vector for each place, the last element of every sequence having the last one, however long it is, and padding too: mask [B, T] -> [B, T, dim]. */
+export function placeEmbedding(mask: Tensor, { name, length, dim, init, ...rest }: PlaceEmbeddingOptions): Tensor {
+  refuseOptions('nn.placeEmbedding', rest, PLACE_EMBEDDING)
+  const spread = { kind: 'normal', mean: 0, std: 1 / Math.sqrt(dim) } as const
+  const vectors = mask.builder.parameter({ name, shape: [length, dim], init: init ?? spread })
+  const place = add(positions(mask.builder, mask.shape[1]!), sub(length, sum(mask, 1, true))) // [B, T]
+  return gather(vectors, cast(clip(place, 0, length - 1), 'int64'))
 }
 
 /** The mean of the elements that are there: [B, d]; zeros for an empty sequence. */

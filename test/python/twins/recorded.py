@@ -3,6 +3,7 @@ import random
 
 # Signs up to 2^64 - 1, which no 53-bit number holds.
 SIGNS = [0, 1, 2, 3, 5, 8, 13, 9007199254740993, 18446744073709551615]
+FEW = [*SIGNS[1:4], SIGNS[-1]]
 RATE = 0.001
 # For nets some of whose gradients are zero but for rounding: Adam makes a whole step of its sign.
 SMALL = 0.00001
@@ -68,7 +69,24 @@ def taken_line():
     return [*signs("history", 1, 4), *signs("item", 1), f"log_share:{-random.randrange(1024, 4096) / 1024}"]
 
 
+def passerby_line():
+    length = random.randint(1, 4)
+    one = [word for slot in DMR_SLOTS[3:] for word in signs(slot, 1, among=FEW)]
+    return [word for slot in DMR_SLOTS[:3] for word in signs(slot, length, among=FEW)] + one + signs("neg_cate", 2, among=FEW) + values("price", 1) + [label("label")]
+
+
+DMR_SLOTS = [
+    "btag_his", "cate_his", "brand_his", "cate_id", "brand", "mid", "campaign_id", "customer", "uid", "cms_segid", "cms_group_id",
+    "final_gender_code", "age_level", "pvalue_level", "shopping_level", "occupation", "new_user_class_level", "pid",
+]
+
 RECORDED = {
+    "rank/dmr": {
+        "line": passerby_line, "sparse": [*DMR_SLOTS, "neg_cate"], "signs": FEW, "rate": SMALL,
+        "hyper": {
+            "main_embedding_size": 2, "other_embedding_size": 1, "history_length": 3, "neg_num": 2, "att_sizes": [3], "fc_sizes": [4, 3], "aux_weight": 0.5,
+        },
+    },
     "rank/bert4rec": {
         "line": hidden_line, "sparse": ["history"], "signs": list(range(7)), "rate": SMALL,
         "hyper": {"item_num": 5, "max_len": 4, "hidden_size": 4, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 6, "hidden_dropout_prob": 0},
