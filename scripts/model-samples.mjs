@@ -21,6 +21,7 @@ const MODELS = {
   'recall/mind': collectors,
   'recall/youtube_dnn': viewers,
   'recall/two_tower': collections,
+  'match/multiview-simnet': titles,
   'rank/dmr': passersby,
   'contentunderstanding/textcnn': reviews,
   'contentunderstanding/tagspace': news,
@@ -256,6 +257,20 @@ function passersby(random) {
       ...Array.from({ length: 4 }, () => `neg_cate:${1 + below(random, 20)}`),
       `price:${Math.round(random() * 100) / 100} label:${chance(random, score)}`,
     ].join(' ')
+  })
+}
+
+/** Queries of 4 to 8 words and titles of 5 to 10 about one of 8 subjects with 10 words each, among 40 words that stand everywhere; padded with 0 as PaddleRec's are. */
+function titles(random) {
+  const text = (slot, subject, least, most) => {
+    const word = () => (random() < 0.5 ? 41 + subject * 10 + below(random, 10) : 1 + below(random, 40))
+    const words = Array.from({ length: least + below(random, most - least + 1) }, word)
+    return Array.from({ length: most }, (_, i) => `${slot}:${words[i] ?? 0}`).join(' ')
+  }
+  return split([1500, 300], () => {
+    const subject = below(random, 8)
+    const other = (subject + 1 + below(random, 7)) % 8
+    return [text(0, subject, 4, 8), text(1, subject, 5, 10), text(2, other, 5, 10)].join(' ')
   })
 }
 

@@ -84,6 +84,7 @@ const MODELS = {
   tagspace: 'contentunderstanding/tagspace',
   two_tower: 'recall/two_tower',
   dmr: 'rank/dmr',
+  'multiview-simnet': 'match/multiview-simnet',
 } as const
 
 describe('five steps as PyTorch makes them:', () => {

@@ -51,6 +51,14 @@ test('BQ to test on: empty documents to compare with', async () => {
   ])
 })
 
+test('BQ word by word: padding is left out, and a line without a title is named', async () => {
+  expect(await samplesOf('match/multiview-simnet/bq_reader_train', '0:4 0:6 0:0 1:5 1:0 2:7\n')).toEqual([
+    { 0: ['4', '6'], 1: ['5'], 2: ['7'] },
+  ])
+  const read = samplesOf('match/multiview-simnet/bq_reader_train', '0:4 2:7\n')
+  await expect(read).rejects.toThrow('expected words of a query (0:) and of a title (1:)')
+})
+
 test('analogies: each half is a pair; an unknown word has the number of <UNK>, else 0', async () => {
   const text = ': headings are left out\nSubject0word0 subject0word1 Atlantis common3\n'
   const custom = {
@@ -96,7 +104,7 @@ test('Alimama: the elements of a history that are there, and categories drawn be
     pid: '1',
     label: 1,
   })
-  const drawn = sample!['neg_cate'] as number[]
+  const { neg_cate: drawn } = sample as { neg_cate: number[] }
   expect(drawn.filter((category) => category >= 1 && category < 4)).toHaveLength(3)
   await expect(samplesOf('rank/dmr/alimama_reader', '1,2,3\n')).rejects.toThrow('expected 267 columns, found 3')
 })
@@ -118,7 +126,7 @@ test('the samples of the models are what scripts/model-samples.mjs writes', () =
   const out = join(folder, 'samples')
   execFileSync(process.execPath, [join(root, 'scripts/model-samples.mjs'), out])
   const files = readdirSync(out, { recursive: true, encoding: 'utf8' }).filter((path) => /part-000|\.txt/.test(path))
-  expect(files).toHaveLength(36)
+  expect(files).toHaveLength(38)
   for (const file of files)
     expect(readFileSync(join(out, file)).equals(readFileSync(join(root, 'models', file))), file).toBe(true)
 })

@@ -60,3 +60,35 @@ def dmr(p, batch, h):
     each = F.softplus(-(earlier * taken).sum(1)) + (F.softplus((drawn @ earlier.unsqueeze(2)).squeeze(2)) * there).sum(1)
     has = (count > 1).to(each.dtype)
     return bce(logit, label) + h["aux_weight"] * (each * has).sum() / has.sum().clamp(min=1), {"auc": (logit, label)}
+
+
+def gru_states(p, x, mask, name, units):
+    """States after each word; a padded one leaves the state as it was."""
+    gate = {part: p(f"{name}.{part}", *shape) for part, shape in (("input_weight", (x.shape[2], 3 * units)), ("state_weight", (units, 3 * units)), ("input_bias", (3 * units,)), ("state_bias", (3 * units,)))}
+    h, states = torch.zeros(len(x), units), []
+    for t in range(x.shape[1]):
+        after = torch.gru_cell(x[:, t], h, gate["input_weight"].T, gate["state_weight"].T, gate["input_bias"], gate["state_bias"])
+        h = torch.where(mask[:, t : t + 1] > 0, after, h)
+        states.append(h)
+    return torch.stack(states, 1)
+
+
+def text_vector(p, text, name, kind, out):
+    x, mask = text
+    if kind == "bow":
+        return x.sum(1) / mask.sum(1, keepdim=True)
+    if kind == "gru":
+        states = gru_states(p, x, mask, name, out)
+    else:
+        padded = F.pad(x, (0, 0, 1, 1))
+        states = torch.relu(p.linear(torch.cat([padded[:, i : i + x.shape[1]] for i in range(3)], 2), name, out))
+    return states.masked_fill(mask.unsqueeze(2) == 0, -1e9).amax(1)
+
+
+@twin("match/multiview-simnet")
+def multiview_simnet(p, batch, h):
+    words = lambda slot: p.sequence(slot, h["embedding_dim"], batch.ids(slot), table="emb")
+    encoded = lambda slot, side: text_vector(p, words(slot), side, h[f"{side}_encoder"], h[f"{side}_encode_dim"])
+    query = p.linear(encoded("0", "query"), "q_fc", h["hidden_size"])
+    near, far = [F.cosine_similarity(query, p.linear(encoded(slot, "title"), "t_fc", h["hidden_size"]), dim=1) for slot in ("1", "2")]
+    return torch.relu(h["margin"] - near + far).mean(), {}

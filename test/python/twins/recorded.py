@@ -81,6 +81,13 @@ DMR_SLOTS = [
 ]
 
 RECORDED = {
+    "match/multiview-simnet": {
+        "line": lambda: [*signs("0", 1, 3), *signs("1", 1, 4), *signs("2", 1, 4)], "sparse": ["0", "1", "2"], "signs": SIGNS, "rate": RATE,
+        "hyper": {
+            "query_encoder": "gru", "title_encoder": "cnn", "query_encode_dim": 3, "title_encode_dim": 4, "embedding_dim": 3, "hidden_size": 3, "margin": 1.5,
+            "query_len": 3, "pos_len": 4, "neg_len": 4,
+        },
+    },
     "rank/dmr": {
         "line": passerby_line, "sparse": [*DMR_SLOTS, "neg_cate"], "signs": FEW, "rate": SMALL,
         "hyper": {
