@@ -23,6 +23,10 @@ const MODELS = {
   'recall/two_tower': collections,
   'match/multiview-simnet': titles,
   'rank/dmr': passersby,
+  'rank/naml': readers,
+  'treebased/tdm': gatherers,
+  'recall/tisas': hurried,
+  'recall/sr_gnn': rounds,
   'contentunderstanding/textcnn': reviews,
   'contentunderstanding/tagspace': news,
 }
@@ -272,6 +276,78 @@ function titles(random) {
     const other = (subject + 1 + below(random, 7)) % 8
     return [text(0, subject, 4, 8), text(1, subject, 5, 10), text(2, other, 5, 10)].join(' ')
   })
+}
+
+/** Ratings over 60 items in a circle, by user: what came after a short pause is followed by the item after it, what came after a long one by that ten on. */
+function hurried(random) {
+  let user = 0
+  return split([600, 150], () => {
+    let [item, time, isLong] = [below(random, 60), 1_000_000 + below(random, 1000), false]
+    user++
+    return Array.from({ length: 6 + below(random, 8) }, () => {
+      const line = [user, 1 + item, 1 + below(random, 5), time].join('\t')
+      item = random() < 0.9 ? (item + (isLong ? 10 : 1)) % 60 : below(random, 60)
+      isLong = random() < 0.4
+      time += isLong ? 600 + 60 * below(random, 4) : 60 * (1 + below(random, 3))
+      return line
+    }).join('\n')
+  })
+}
+
+/** Sessions over 80 items, numbered from 1, in which people come back: the next item is two on from the last, or the one looked at before it and then three on. */
+function rounds(random) {
+  return split([900, 200], () => {
+    const session = [below(random, 80)]
+    const length = 3 + below(random, 7)
+    while (session.length < length) {
+      const [last, before] = [session.at(-1), session.at(-2)]
+      const isBack = session.length > 2 && last === session.at(-3)
+      const next = isBack ? last + 3 : random() < 0.4 && before !== undefined ? before : last + 2
+      session.push((random() < 0.9 ? next : below(random, 80)) % 80)
+    }
+    return session.map((item) => 1 + item).join(' ')
+  })
+}
+
+/** 240 news of 8 categories with 2 sub-categories and 12 words each, among 40 words that stand everywhere; readers of one or two categories, of a sub-category most of all. */
+function readers(random) {
+  const words = (count, kind) =>
+    Array.from({ length: count }, () => (random() < 0.5 ? 41 + kind * 12 + below(random, 12) : 1 + below(random, 40)))
+  const articles = Array.from({ length: 240 }, (_, i) => {
+    const [kind, part] = [i % 8, Math.floor(i / 8) % 2]
+    const [title, content] = [words(2 + below(random, 4), kind), words(4 + below(random, 7), kind)]
+    return [`n${i}`, 1 + kind, 1 + 2 * kind + part, title.join(' '), content.join(' ')].join('\t')
+  })
+  const article = (kind) => `n${kind + 8 * below(random, 30)}`
+  const files = split([900, 200], () => {
+    const kinds = [below(random, 8), below(random, 8)]
+    const own = () => article(kinds[below(random, 2)])
+    const history = Array.from({ length: 1 + below(random, 5) }, own)
+    const shown = Array.from({ length: 4 }, () => article(below(random, 8)))
+    return [history.join(' '), random() < 0.85 ? own() : article(below(random, 8)), shown.join(' ')].join('\t')
+  })
+  return { ...files, 'article.txt': articles }
+}
+
+/** Histories over 96 items of 8 kinds, in which people keep to one or two kinds; and a tree of the items in the order of their kinds. */
+function gatherers(random) {
+  const leaves = []
+  const place = (first, count, code, depth) => {
+    const half = Math.ceil(count / 2)
+    if (depth === 7) leaves.push(`i${first} ${code}`)
+    else {
+      place(first, half, 2 * code + 1, depth + 1)
+      if (count > half) place(first + half, count - half, 2 * code + 2, depth + 1)
+    }
+  }
+  place(0, 96, 0, 0)
+  const files = split([400, 100], () => {
+    const kinds = [below(random, 8), below(random, 8)]
+    const item = () => `i${12 * kinds[below(random, 2)] + Math.floor(12 * random() ** 1.5)}`
+    return Array.from({ length: 4 + below(random, 6) }, item).join(' ')
+  })
+  const items = Array.from({ length: 96 }, (_, i) => `i${i} ${Math.floor(i / 12)}`)
+  return { ...files, 'items.txt': items, 'tree.txt': leaves }
 }
 
 /** Histories over 100 items, numbered from 1: four times of five the next item is one of the two after the last in a circle. */

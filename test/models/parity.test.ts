@@ -84,6 +84,10 @@ const MODELS = {
   tagspace: 'contentunderstanding/tagspace',
   two_tower: 'recall/two_tower',
   dmr: 'rank/dmr',
+  tdm: 'treebased/tdm',
+  naml: 'rank/naml',
+  tisas: 'recall/tisas',
+  sr_gnn: 'recall/sr_gnn',
   'multiview-simnet': 'match/multiview-simnet',
 } as const
 

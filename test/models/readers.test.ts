@@ -116,6 +116,54 @@ test('sessions: the last max_len items and what came after each; a session of on
   ])
 })
 
+test('ratings: the last two are left out, times in units of the shortest pause, no pause longer than time_span', async () => {
+  const ratings = [
+    [4, 100],
+    [2, 160],
+    [3, 100_000],
+    [5, 100_060],
+    [6, 100_180],
+  ]
+  const text = ratings.map(([item, time]) => `1\t${item}\t5\t${time}\n`).join('')
+  const hyper = { maxlen: 3, num_items: 7, time_span: 4, neg_num: 2 }
+  const [sample] = await samplesOf('recall/tisas/movielens_reader', text, hyper)
+  expect(sample).toMatchObject({ history: [4, 2], next: [2, 3], time: [1, 2, 0] })
+  const { other } = sample as { other: number[] }
+  expect(other.filter((item) => item === 1 || item === 7)).toHaveLength(2) // what the user did not take
+  const [last] = await samplesOf('recall/tisas/movielens_infer_reader', text, hyper)
+  expect(last).toMatchObject({ history: [2, 3, 5], next: [3, 5, 6], time: [1, 5, 6] })
+  await expect(samplesOf('recall/tisas/movielens_reader', '1\t9\t5\t100\n', hyper)).rejects.toThrow(
+    'item 9 is not between 1 and hyper_parameters.num_items, 7',
+  )
+})
+
+test("sessions as graphs: every item after the first is to be guessed; PaddleRec's lines are a sample each", async () => {
+  const hyper = { maxlen: 2, sparse_feature_number: 9 }
+  expect(await samplesOf('recall/sr_gnn/session_reader', '5 6 7 8\n', hyper)).toEqual([
+    { session: [5, 0], label: 6 },
+    { session: [5, 6], label: 7 },
+    { session: [6, 7], label: 8 },
+  ])
+  expect(await samplesOf('recall/sr_gnn/session_reader', '5,6\t7\n', hyper)).toEqual([{ session: [5, 6], label: 7 }])
+  await expect(samplesOf('recall/sr_gnn/session_reader', '5 9\n', hyper)).rejects.toThrow(
+    'item 9 is not from 1 to below',
+  )
+})
+
+test('news: what was read first, then others and the history; words filled with 0', async () => {
+  const hyper = { article_title_size: 2, article_content_size: 1, browse_size: 2, neg_condidate_sample_size: 1 }
+  const custom = { article_path: 'data/article.txt' }
+  const articles = readFileSync(new URL('../../models/rank/naml/data/article.txt', import.meta.url), 'utf8').split('\n')
+  const [, category, , title] = articles[4]!.split('\t')
+  const [sample] = await samplesOf('rank/naml/NAMLDataReader', 'n7\tn4\tn1 n2\nn7\tn4\t\n', hyper, custom)
+  expect(sample).toMatchObject({ category: [category, expect.anything(), expect.anything(), '0'] })
+  const { title: words, title_words, content_words } = sample as Record<string, unknown[]>
+  expect(words!.slice(0, 2)).toEqual(title!.split(' ').slice(0, 2))
+  expect(words!.slice(-2)).toEqual(['0', '0'])
+  expect([title_words![3], content_words]).toEqual([0, [1, 1, 1, 0]])
+  await expect(samplesOf('rank/naml/NAMLDataReader', 'n7\tn4\n', hyper, custom)).rejects.toThrow('with tabs between')
+})
+
 test('an item beyond vocab_size is named', async () => {
   const read = samplesOf('recall/gru4rec/rsc15_reader', '1 2\n3 60 5\n', { vocab_size: 50 })
   await expect(read).rejects.toThrow('item 60 is not below hyper_parameters.vocab_size, 50')
@@ -126,7 +174,7 @@ test('the samples of the models are what scripts/model-samples.mjs writes', () =
   const out = join(folder, 'samples')
   execFileSync(process.execPath, [join(root, 'scripts/model-samples.mjs'), out])
   const files = readdirSync(out, { recursive: true, encoding: 'utf8' }).filter((path) => /part-000|\.txt/.test(path))
-  expect(files).toHaveLength(38)
+  expect(files).toHaveLength(49)
   for (const file of files)
     expect(readFileSync(join(out, file)).equals(readFileSync(join(root, 'models', file))), file).toBe(true)
 })

@@ -149,6 +149,38 @@ export const LAYER_CASES = {
     build: ([queries, keys], _, { n }) =>
       new nn.AttentionUnit({ width: n, sizes: [3] }).named('a').scores(queries!, keys!),
   },
+  interval_attention: {
+    shapes: ({ T }) => [
+      ['B', T, 2],
+      ['B', T, 2],
+      ['B', T, 2],
+      [3, 2],
+      [3, 2],
+    ],
+    ints: ({ T }) => [{ shape: ['B', T, T], below: 3 }],
+    range: [-0.75, 0.75],
+    build: ([x, placeKey, placeValue, key, value], [intervals]) =>
+      new nn.IntervalAttention({ in: 2, heads: 2 }).named('a').forward(x!, {
+        seen: x!,
+        mask: mask(x!),
+        places: { key: placeKey!, value: placeValue! },
+        intervals: intervals!,
+        lengths: { key: key!, value: value! },
+      }),
+  },
+  gated_graph: {
+    shapes: ({ T, m }) => [['B', T, m]],
+    ints: ({ T }) => [{ shape: ['B', T], below: T - 1 }],
+    range: [-0.75, 0.75],
+    build: ([x], [nodes], { m, T }) => {
+      const graph = new nn.GatedGraph({ width: m }).named('g')
+      return graph.forward(x!, nn.sessionEdges(nodes!, mask(x!), { count: T }))
+    },
+  },
+  additive_attention: layer(
+    (x, { n }) => new nn.AdditiveAttention({ in: n, hidden: 3 }).named('a').forward(x, mask(x)),
+    sequence,
+  ),
   squash: layer(nn.squash),
   label_aware_attention: {
     shapes: ({ T, n }) => [

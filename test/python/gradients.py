@@ -450,6 +450,56 @@ def attention_scores(x0, x1, **w):
 case("attention_scores", attention_scores, x0=BTN, x1=BTN, **linear_shapes("a__fc__0", 4 * N, 3), **linear_shapes("a__fc__1", 3, 1))
 
 
+def interval_attention(x0, x1, x2, x3, x4, i0, x0__mask, **w):
+    """Two heads of a column; a vector for every pair of elements, as the paper writes it."""
+    q, k, v = [linear(x0, w, f"a__{part}") for part in ("query", "key", "value")]
+    seen = torch.ones(T, T).tril() * x0__mask[:, None, :]
+    heads = []
+    for h in range(2):
+        cut = slice(h, h + 1)
+        keys = (k + x1)[:, None, :, cut] + x3[i0][..., cut]
+        values = (v + x2)[:, None, :, cut] + x4[i0][..., cut]
+        scores = (q[:, :, None, cut] * keys).sum(3)
+        weights = scores.masked_fill(seen == 0, -math.inf).softmax(2)
+        heads.append((weights[..., None] * values).sum(2))
+    return torch.cat(heads, 2)
+
+
+BTM = (B, T, M)
+case(
+    "interval_attention", interval_attention, **SMALL, x0=BTM, x1=BTM, x2=BTM, x3=(3, M), x4=(3, M), ints={"i0": ((B, T, T), 3)},
+    **linear_shapes("a__query", M, M), **linear_shapes("a__key", M, M), **linear_shapes("a__value", M, M), **MASKED,
+)
+
+
+def gated_graph(x0, i0, x0__mask, g__input_weight, g__state_weight, g__input_bias, g__state_bias, **w):
+    """The edges as SR-GNN's authors make them, session by session."""
+    after = torch.zeros(B, T, T)
+    for b in range(B):
+        nodes = i0[b, : int(x0__mask[b].sum())].tolist()
+        for u, v in zip(nodes, nodes[1:]):
+            after[b, u, v] = 1
+    incoming = (after / after.sum(1, keepdim=True).clamp(min=1)).transpose(1, 2)
+    outgoing = after / after.sum(2, keepdim=True).clamp(min=1)
+    said = torch.cat([incoming @ linear(x0, w, "g__in"), outgoing @ linear(x0, w, "g__out")], 2)
+    flat = torch.gru_cell(said.reshape(-1, 2 * M), x0.reshape(-1, M), g__input_weight.T, g__state_weight.T, g__input_bias, g__state_bias)
+    return flat.reshape(x0.shape)
+
+
+case(
+    "gated_graph", gated_graph, **SMALL, x0=BTM, ints={"i0": ((B, T), T - 1)}, g__input_weight=(2 * M, 3 * M), g__state_weight=(M, 3 * M),
+    g__input_bias=(3 * M,), g__state_bias=(3 * M,), **linear_shapes("g__in", M, M), **linear_shapes("g__out", M, M), **MASKED,
+)
+
+
+def additive_attention(x0, x0__mask, a__query__weight, **w):
+    scores = torch.tanh(linear(x0, w, "a__project")) @ a__query__weight
+    return (scores.masked_fill(x0__mask.unsqueeze(2) == 0, -math.inf).softmax(1) * x0).sum(1)
+
+
+case("additive_attention", additive_attention, x0=BTN, a__query__weight=(3, 1), **linear_shapes("a__project", N, 3), **MASKED)
+
+
 def significant(value):
     """12 significant digits: far more than the comparison needs."""
     if isinstance(value, float):

@@ -212,3 +212,35 @@ export class TransformerLayer extends Layer {
     return norm.forward(add(x, dropout.forward(part(x))))
   }
 }
+
+/** Options of AdditiveAttention. */
+export interface AdditiveAttentionOptions {
+  /** Columns of the operand. */
+  readonly in: number
+  /** Columns in which an element is judged. */
+  readonly hidden: number
+}
+
+/** Adds up elements by the softmax of tanh(x W + b) query: layers `project` and `query`. */
+export class AdditiveAttention extends Layer {
+  readonly #project: Linear
+  readonly #query: Linear
+
+  constructor({ in: width, hidden, ...rest }: AdditiveAttentionOptions) {
+    super()
+    refuseOptions('nn.AdditiveAttention', rest, {
+      in: true,
+      hidden: true,
+    } satisfies OptionNames<AdditiveAttentionOptions>)
+    this.#project = this.addSublayer('project', new Linear({ in: width, out: hidden, activation: 'tanh' }))
+    this.#query = this.addSublayer('query', new Linear({ in: hidden, out: 1, biasInit: false }))
+  }
+
+  /** x [B, T, in], mask [B, T] -> [B, in]; zeros where nothing is there. */
+  forward(x: Tensor, mask?: Tensor): Tensor {
+    const [batch, length, width] = x.shape
+    const scores = reshape(this.#query.forward(this.#project.forward(x)), [batch!, 1, length!])
+    const weights = mask ? maskedSoftmax(scores, unsqueeze(mask, 1)) : softmax(scores)
+    return reshape(matmul(weights, x), [batch!, width!])
+  }
+}

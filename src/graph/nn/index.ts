@@ -11,8 +11,10 @@ export * from './cross.ts'
 export * from './embedding.ts'
 export * from './experts.ts'
 export * from './field-pairs.ts'
+export * from './gated-graph.ts'
 export * from './hstu.ts'
 export * from './interaction.ts'
+export * from './interval-attention.ts'
 export * from './layer.ts'
 export * from './layers.ts'
 export * from './linear.ts'
@@ -20,7 +22,16 @@ export * from './loss.ts'
 export * from './negatives.ts'
 export * from './next-item.ts'
 export * from './normalization.ts'
-export * from './recurrent.ts'
+export {
+  AuGru,
+  Gru,
+  gru,
+  Lstm,
+  lstm,
+  type RecurrentLayerOptions,
+  type RecurrentOptions,
+  type RecurrentResult,
+} from './recurrent.ts'
 export { nce, type SampledOptions, sampledSoftmax } from './sampled-loss.ts'
 export {
   type AttentionOptions,

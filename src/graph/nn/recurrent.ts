@@ -38,7 +38,7 @@ export interface RecurrentResult {
 }
 
 /** Weights side by side for all gates. */
-interface RecurrentWeights<T> {
+export interface RecurrentWeights<T> {
   readonly inputWeight: T
   readonly stateWeight: T
   readonly inputBias: T
@@ -69,15 +69,17 @@ export function gru(x: Tensor, { name, units, mask, ...rest }: RecurrentOptions)
 /** GRU over weights that exist already. */
 function runGru(x: Tensor, { name, units, weights, mask }: RunOptions): RecurrentResult {
   const { inputs, project } = projections(x, name, weights)
-  const cell = (input: Tensor, h: Tensor): Tensor => {
-    const [xr, xz, xn] = split(input, 3, -1)
-    const [hr, hz, hn] = split(project(h), 3, -1)
-    const r = sigmoid(add(xr!, hr!))
-    const z = sigmoid(add(xz!, hz!))
-    const n = tanh(add(xn!, mul(r, hn!)))
-    return add(n, mul(z, sub(h, n)))
-  }
-  return unroll(inputs, [zeroState(x, units)], ([h], input) => [cell(input, h!)], mask)
+  return unroll(inputs, [zeroState(x, units)], ([h], input) => [gruCell(input, project(h!), h!)], mask)
+}
+
+/** The state after h, of what input and state say to the three gates, side by side. */
+export function gruCell(input: Tensor, state: Tensor, h: Tensor): Tensor {
+  const [xr, xz, xn] = split(input, 3, -1)
+  const [hr, hz, hn] = split(state, 3, -1)
+  const r = sigmoid(add(xr!, hr!))
+  const z = sigmoid(add(xz!, hz!))
+  const n = tanh(add(xn!, mul(r, hn!)))
+  return add(n, mul(z, sub(h, n)))
 }
 
 /** AUGRU over weights that exist already. */
@@ -117,7 +119,7 @@ function runLstm(x: Tensor, { name, units, weights, mask }: RunOptions): Recurre
 }
 
 /** The four weights of a recurrent layer, made by `parameter`: as tensors of a graph or as variables of a layer. */
-function recurrentWeights<T>(
+export function recurrentWeights<T>(
   width: number,
   units: number,
   gates: number,

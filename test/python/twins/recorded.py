@@ -75,6 +75,30 @@ def passerby_line():
     return [word for slot in DMR_SLOTS[:3] for word in signs(slot, length, among=FEW)] + one + signs("neg_cate", 2, among=FEW) + values("price", 1) + [label("label")]
 
 
+def timed_line():
+    line = history_line()
+    length = len(line) // 3
+    times = [random.randrange(1, 9) for _ in range(length)] + [0] * (5 - length)
+    return [*line, *[f"time:{time}" for time in times]]
+
+
+def news_line():
+    """Two news that were shown and a history of one or two; titles of up to 2 words, texts of up to 3, filled with the sign 0."""
+    read = random.randint(1, 2)
+    line = [*signs("category", 4), *signs("sub_category", 4)]
+    for slot, size in (("title", 2), ("content", 3)):
+        counts = [random.randint(1, size) if i < 2 + read else 0 for i in range(4)]
+        line += [word for count in counts for word in (signs(slot, count) if count else []) + [f"{slot}:0"] * (size - count)]
+        line += [f"{slot}_words:{count}" for count in counts]
+    return line
+
+
+def session_line():
+    """Items 1 to 4 that come back, in 5 places."""
+    items = [random.randint(1, 4) for _ in range(random.randint(1, 5))]
+    return [*[f"session:{item}" for item in items + [0] * (5 - len(items))], f"label:{random.randint(1, 6)}"]
+
+
 DMR_SLOTS = [
     "btag_his", "cate_his", "brand_his", "cate_id", "brand", "mid", "campaign_id", "customer", "uid", "cms_segid", "cms_group_id",
     "final_gender_code", "age_level", "pvalue_level", "shopping_level", "occupation", "new_user_class_level", "pid",
@@ -86,6 +110,25 @@ RECORDED = {
         "hyper": {
             "query_encoder": "gru", "title_encoder": "cnn", "query_encode_dim": 3, "title_encode_dim": 4, "embedding_dim": 3, "hidden_size": 3, "margin": 1.5,
             "query_len": 3, "pos_len": 4, "neg_len": 4,
+        },
+    },
+    "recall/tisas": {
+        "line": timed_line, "sparse": ["history", "next", "other"], "signs": SIGNS, "rate": SMALL,
+        "hyper": {"maxlen": 5, "hidden_units": 4, "num_blocks": 2, "num_heads": 2, "time_span": 4, "dropout_rate": 0},
+    },
+    "recall/sr_gnn": {
+        "line": session_line, "sparse": [], "signs": SIGNS, "rate": RATE,
+        "hyper": {"sparse_feature_number": 7, "sparse_feature_dim": 3, "gnn_propogation_steps": 2, "maxlen": 5, "optimizer.l2": 0},
+    },
+    "treebased/tdm": {
+        "line": lambda: [*signs("user", 1, 4), *signs("unit_id", 1), label("label")], "sparse": ["user", "unit_id"], "signs": SIGNS, "rate": RATE,
+        "hyper": {"node_emb_size": 3, "att_sizes": [3], "fc_sizes": [4, 3]},
+    },
+    "rank/naml": {
+        "line": news_line, "sparse": ["category", "sub_category", "title", "content"], "signs": SIGNS, "rate": SMALL,
+        "hyper": {
+            "article_content_size": 3, "article_title_size": 2, "browse_size": 2, "neg_condidate_sample_size": 1, "word_dimension": 2, "category_dimension": 2,
+            "conv_out_channel_size": 3, "attention_projection_size": 2,
         },
     },
     "rank/dmr": {
