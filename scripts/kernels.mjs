@@ -15,6 +15,7 @@ const KERNELS = {
   half: 'private',
   log: 'private',
   runs: 'private',
+  nearest: 'shared',
 }
 const MEMORY = { shared: ['--sharedMemory', '--maximumMemory', '65536', '--enable', 'threads'], private: [] }
 const FLAGS = '-O3 --noAssert --runtime stub --use abort= --importMemory --enable simd'.split(' ')

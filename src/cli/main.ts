@@ -17,6 +17,7 @@ import { exportCommand } from './export.ts'
 import { reportFailure } from './failure.ts'
 import { fleetrunCommand } from './fleetrun.ts'
 import { importanceCommand } from './importance.ts'
+import { indexCommand } from './index-items.ts'
 import { inferCommand } from './infer.ts'
 import { initCommand } from './init.ts'
 import { inspectCommand } from './inspect.ts'
@@ -56,6 +57,7 @@ const COMMANDS: Readonly<Record<string, MakeCommand>> = {
   runs: runsCommand,
   dashboard: dashboardCommand,
   export: exportCommand,
+  index: indexCommand,
   convert: convertCommand,
   port: portCommand,
   parity: parityCommand,
@@ -131,11 +133,13 @@ Examples
   oarfish sweep -m models/rank/dnn/config.yaml --set hyper_parameters.optimizer.learning_rate=log:1e-4..1e-2 --runs 20
   oarfish run -m config.yaml
   oarfish export -m models/rank/dnn/config.yaml --out exported
+  oarfish index -m models/recall/two_tower/config.yaml --out index
   oarfish convert -m models/rank/dnn/config.yaml --from paddle_model --to exported --as export
   oarfish port models/rank/mine/net.py
   oarfish parity --paddle rec.pdparams -m models/rank/mine/config.yaml
   oarfish predict --model exported data/test/part-0
   oarfish serve --model exported --port 8080
+  oarfish serve --index index --port 8080
   oarfish check -m models/rank/dnn/config.yaml
   oarfish data criteo-like --rows 400000 --out data/criteo
 

@@ -53,6 +53,18 @@ export interface NetOutput {
   readonly metrics?: Readonly<Record<string, Metric | MetricReport>> | undefined
   /** What inference returns, by name. */
   readonly outputs?: Readonly<Record<string, Tensor>> | undefined
+  /** Of a model for recall: what `oarfish export --vectors` and `oarfish index` write. */
+  readonly vectors?: ModelVectors | undefined
+}
+
+/** What recall compares: vectors of users and of items, whose inner product is high where the user takes the item. */
+export interface ModelVectors {
+  /** Of each sample's user, [B, dim]; or several, [B, interests, dim], of which the nearest to an item counts. @default items alone are compared */
+  readonly user?: Tensor | undefined
+  /** Of items: made of inputs, [B, dim], one of which is the slot `id` (without it items go by the lines of their file); or all of them, [items, dim], numbered from 0. */
+  readonly item: Tensor | { readonly id: SparseSlot; readonly vector: Tensor }
+  /** The item that a sample's user took, for `runner.recall_at`: a slot, of which the last sign counts, or an int64 tensor [B, 1]. @default the slot `id` */
+  readonly taken?: SparseSlot | Tensor | undefined
 }
 
 /** One optimizer for everything, or others for single tables by name. */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { SYNC_MODES } from '../base/config/index.ts'
 import { userPlace, type Where } from '../base/util/index.ts'
 import type { Tensor } from '../graph/program/index.ts'
-import type { Feeds, ModelOptimizer } from './contract.ts'
+import type { Feeds, ModelOptimizer, ModelVectors } from './contract.ts'
 import { checkFields, isSchema } from './fields.ts'
 import type { Metric, MetricReport } from './metrics.ts'
 
@@ -44,6 +44,8 @@ export interface NetResult {
   readonly loss: Tensor
   /** What inference returns, by name; the first is the score. */
   readonly outputs?: Readonly<Record<string, Tensor>> | undefined
+  /** Of a model for recall: what `oarfish export --vectors` and `oarfish index` write. */
+  readonly vectors?: ModelVectors | undefined
 }
 
 /** The fields of a model. Types flow from each to those after it: keep this order. */

@@ -12,6 +12,7 @@ import { guard, guardHyper } from './guard.ts'
 import { placeOfField } from './place.ts'
 import { weighedLoss } from './sample-weight.ts'
 import { checkLoss } from './trace.ts'
+import { checkVectors, isTensor } from './vectors.ts'
 
 /** A definition whose types are not known any more. */
 export interface AnyDefinition {
@@ -54,9 +55,9 @@ export function definedModel(
     net(inputs, isInfer) {
       const run = runAs(!isInfer)
       const result = guard(checkResult(definition, definition.net(inputs, hyper, run)), RESULT)
-      const { loss, outputs } = result
+      const { loss, outputs, vectors } = result
       const metrics = definition.metrics?.(result, inputs, hyper, run)
-      return { loss, outputs, metrics: metrics && checkMetrics(definition, metrics) }
+      return { loss, outputs, metrics: metrics && checkMetrics(definition, metrics), vectors }
     },
     createOptimizer() {
       const own = definition.optimizer(hyper, runAs(true))
@@ -67,7 +68,6 @@ export function definedModel(
 }
 
 const RESULT = { what: 'result' } as const
-const isTensor = (value: unknown): value is Tensor => isObject(value) && 'builder' in value && 'shape' in value
 
 function checkResult(definition: AnyDefinition, result: unknown): NetResult {
   if (result instanceof Promise) {
@@ -82,7 +82,9 @@ function checkResult(definition: AnyDefinition, result: unknown): NetResult {
   checkLoss(weighed, 'net()', where)
   const stranger = Object.entries(outputs as object).find(([, output]) => !isTensor(output))
   if (stranger) throw wrongResult(definition, 'net', `outputs.${stranger[0]}, which is no tensor`, RETURN)
-  return { ...result, loss: weighed, outputs: outputs as Record<string, Tensor> }
+  const { vectors } = result as Partial<NetResult>
+  if (vectors !== undefined) checkVectors(vectors, where)
+  return { ...result, loss: weighed, outputs: outputs as Record<string, Tensor>, vectors }
 }
 
 const RETURN = 'return { loss: mean(cost), outputs: { predict } } from net'

@@ -26,6 +26,7 @@ import {
 } from './features.ts'
 import type { Metric } from './metrics.ts'
 import { setSampleWeight, weighedLoss } from './sample-weight.ts'
+import { type TracedVectors, traceVectors } from './vectors.ts'
 
 /** A traced model: plain data that crosses threads. */
 export interface TracedModel {
@@ -36,6 +37,8 @@ export interface TracedModel {
   readonly infer: Program
   readonly metrics: readonly MetricSpec[]
   readonly outputs: readonly string[]
+  /** Of a model that says what recall compares. */
+  readonly vectors?: TracedVectors | undefined
   readonly optimizer: OptimizerSpec
   readonly tableOptimizers: Readonly<Record<string, OptimizerSpec>>
   /** Of a dynamic model: every step is traced anew by the thread that runs it; `train` and `infer` hold no ops. */
@@ -56,6 +59,7 @@ export function traceModel(model: StaticModel, strategy?: unknown): TracedModel 
     ),
     metrics: infer.metrics,
     outputs: infer.outputs,
+    vectors: infer.vectors,
     ...splitOptimizer(model.createOptimizer(strategy)),
   }
 }
@@ -75,12 +79,18 @@ export function traceNet(model: StaticModel, isInfer: boolean) {
   const crosses: DeclaredCross[] = []
   const inputs = model.createFeeds(feedsOf(builder, slots, crosses), isInfer)
   checkCrosses(slots, crosses)
-  const { loss: own, metrics = {}, outputs = {} } = model.net(inputs, isInfer)
+  const { loss: own, metrics = {}, outputs = {}, vectors } = model.net(inputs, isInfer)
   const loss = weighedLoss(own)
   checkLoss(loss, 'net()')
   const measured = metricFetches({ metrics })
   const program = builder.build({ loss, ...measured.fetches, ...outputs })
-  return { program, slots, metrics: measured.specs, outputs: Object.keys(outputs) }
+  return {
+    program,
+    slots,
+    metrics: measured.specs,
+    outputs: Object.keys(outputs),
+    vectors: vectors && isInfer ? traceVectors(vectors, builder) : undefined,
+  }
 }
 
 export function checkLoss({ shape }: Tensor, from: string, where?: Where): void {

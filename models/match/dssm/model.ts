@@ -43,6 +43,7 @@ export default defineModel({
       loss: mean(neg(slice(logSoftmax(concat(cosines, 1)), 1, 0, 1))),
       hit: mean(cast(greater(own!, max(concat(others, 1), 1, true)), 'float32')),
       outputs: { query_doc_sim: own!, query_vector: query, doc_vector: docs[0]! },
+      vectors: { user: nn.l2Normalize(query, { axis: 1 }), item: nn.l2Normalize(docs[0]!, { axis: 1 }) },
     }
   },
 

@@ -45,6 +45,7 @@ export default defineModel({
       loss: meanOf(nn.softmaxCrossEntropy(classified.logits, classified.label)),
       recall: meanOf(cast(greater(recall_k, nn.classesAbove(classified)), 'float32')),
       outputs: { scores: best.values, items: best.indices },
+      vectors: scores.vectors(last),
     }
   },
 

@@ -57,6 +57,7 @@ export default defineModel({
       loss: mean(nn.inBatchSoftmax(user, item)),
       hit: mean(cast(greater(recall_k, above), 'float32')),
       outputs: { interests: reshape(interests, [-1, capsual.max_k * dim]), item },
+      vectors: { user: interests, item: { id: target, vector: item } },
     }
   },
 

@@ -56,6 +56,9 @@ export default defineModel({
       loss: training ? nn.nextItemLoss(states, own, others.x, mask) : loss,
       ...nn.hitMetrics(above, hyper.recall_k),
       outputs: { score, user },
+      vectors: training
+        ? undefined
+        : { user, item: { id: next, vector: nn.embedding(next, { name: 'item', ...items }) } },
     }
   },
 

@@ -35,6 +35,7 @@ export default defineModel({
       loss: mean(nn.inBatchSoftmax(user, own, { temperature, logQ: logShare })),
       hit: mean(cast(greater(recall_k, above), 'float32')),
       outputs: { score, user_vector: user, item_vector: own },
+      vectors: { user, item: { id: item, vector: own } },
     }
   },
 

@@ -51,6 +51,7 @@ export default defineModel({
       loss: nn.negativeSampling(positives, negatives),
       hit: mean(cast(greater(positives, max(negatives, 1, true)), 'float32')),
       outputs: { vector },
+      vectors: { item: { id: word, vector } },
     }
   },
 

@@ -42,6 +42,7 @@ export default defineModel({
       loss: mean(nn.softmaxCrossEntropy(classified.logits, classified.label)),
       recall: mean(cast(greater(recall_k, nn.classesAbove(classified)), 'float32')),
       outputs: { scores: best.values, items: best.indices, user },
+      vectors: { ...items.vectors(user), taken: label },
     }
   },
 

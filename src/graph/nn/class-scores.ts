@@ -4,6 +4,8 @@ import {
   cast,
   clip,
   concat,
+  constant,
+  expand,
   gemm,
   greater,
   type Initializer,
@@ -57,6 +59,14 @@ export class ClassScores extends Layer {
     const { builder } = x
     const flat = reshape(x, [-1, this.#width])
     return gemm(flat, this.weight.on(builder), { bias: this.bias.on(builder), transposeB: true })
+  }
+
+  /** Vectors whose inner products are the logits, for `vectors` of a net: of the operand [B, in] and of all classes. */
+  vectors(x: Tensor): { readonly user: Tensor; readonly item: Tensor } {
+    const { builder } = x
+    const one = expand(constant(builder, 1), [x.shape[0]!, 1])
+    const bias = reshape(this.bias.on(builder), [this.#classes, 1])
+    return { user: concat([x, one], 1), item: concat([this.weight.on(builder), bias], 1) }
   }
 
   /** All classes beside the label [.., 1] as it is. */

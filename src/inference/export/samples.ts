@@ -76,18 +76,20 @@ export async function trainerOutputs(
 }
 
 export interface TrainerGraph {
-  /** Of samples whose signs are among those that it was opened with. */
+  /** Of samples whose signs are among those that it was opened with, where it was opened with some. */
   run(columns: Columns): Promise<Record<string, TensorView>>
   close(): Promise<void>
 }
 
-/** The same for several batches: compiled once, its rows looked up once. */
+/** The same for several batches: compiled once, and the rows of `signs` looked up once; without them those of each batch are. */
 export async function openTrainerGraph(
   params: LocalParams,
   { program, slots, inputs }: ExportPlan,
-  signs: BigUint64Array,
+  signs?: BigUint64Array,
 ): Promise<TrainerGraph> {
-  const tables = Object.fromEntries(params.tables.map(({ name }, index) => [name, trainerRows(params, index, signs)]))
+  const rowsOf = (own: BigUint64Array) =>
+    Object.fromEntries(params.tables.map(({ name }, index) => [name, trainerRows(params, index, own)]))
+  const known = signs && rowsOf(signs)
   const weights = denseWeights(params)
   const dense = [...program.parameters, ...program.state].map(({ name, shape }) => [
     name,
@@ -95,6 +97,7 @@ export async function openTrainerGraph(
   ])
   const session = await ortEngine().compile(program)
   const run = async (columns: Columns) => {
+    const tables = known ?? rowsOf(columns.signs)
     const given = { ...gatherInputs({ slots, inputs, tables }, columns), ...Object.fromEntries(dense) }
     return await session.run(Object.fromEntries(programInputs(program).map(({ name }) => [name, given[name]!])))
   }

@@ -90,6 +90,19 @@ export async function exportCheckpoint(options: ExportCheckpointOptions): Promis
   await refuseToReplace(out)
   const model = await loadModel(loaded)
   const plan = planOf(config, model)
+  return await withCheckpoint(options, model, async ({ params, epoch }) => {
+    const files = await findDataFiles(config, ['infer', 'train']).catch((): DataFiles => ({}))
+    const first = await firstSamples(config, model, files)
+    return put({ config, plan, params, ...first, folder: out, epoch, fold, emit, signal })
+  })
+}
+
+/** Loads a checkpoint of model_save_path for `work`. */
+export async function withCheckpoint<T>(
+  { config: { config }, emit, signal, ...options }: Omit<ExportCheckpointOptions, 'out' | 'fold'>,
+  model: TracedModel,
+  work: (loaded: { readonly params: LocalParams; readonly epoch: number }) => Promise<T>,
+): Promise<T> {
   const epoch = options.epoch ?? (await bestEpoch(config, emit)) ?? (await lastEpoch(config))
   const snapshot = await openSnapshot(join(config.runner.model_save_path, String(epoch)), '--epoch')
   const params = createParams(config, model, optimizersOf(snapshot.manifest), 1)
@@ -99,9 +112,7 @@ export async function exportCheckpoint(options: ExportCheckpointOptions): Promis
   }
   return throughTiers(params, config, async () => {
     await loadSnapshot({ snapshot, params, emit, storeRows })
-    const files = await findDataFiles(config, ['infer', 'train']).catch((): DataFiles => ({}))
-    const first = await firstSamples(config, model, files)
-    return put({ config, plan, params, ...first, folder: out, epoch, fold, emit, signal })
+    return await work({ params, epoch })
   })
 }
 
@@ -110,7 +121,8 @@ function planOf({ runner }: JobConfig, model: TracedModel): ExportPlan {
   return planExport(model, { feeds, fetches })
 }
 
-async function put({
+/** Writes and says so. */
+export async function put({
   config,
   emit,
   ...options
