@@ -9,6 +9,7 @@ import { readerOf } from './predict.ts'
 interface ServeCliOptions {
   readonly model?: string
   readonly follow?: string
+  readonly index?: string
   readonly at?: string
   readonly port: number
   readonly host: string
@@ -34,6 +35,10 @@ export function serveCommand(io: CliIo): Command {
     .option(
       '--follow <folder>',
       'what online training publishes there (also hdfs://, s3://): its base, then every delta',
+    )
+    .option(
+      '--index <folder>',
+      'what `oarfish index` wrote: POST /recall finds the nearest items of users; alone or beside a model',
     )
     .option('--at <day/pass>', 'with --follow: this version, and no other; the newest unless given')
     .requiredOption('--port <n>', 'where to listen; 0 for any free port', wholeNumber)

@@ -178,6 +178,18 @@ export const EVALUATION = group('Evaluation', 'How a model is evaluated, after e
     'auto',
     'Which values of `keep_best` and `early_stop` are better; auto = by name: lower for losses and errors, next to 1 for copc and calibration, else higher.',
   ),
+  recall_at: z
+    .array(z.int().min(1))
+    .default([])
+    .meta({
+      description:
+        'Of a model with `vectors`: evaluations also rank all items for each user, and show `recall@K` (the hit rate), `ndcg@K` for these K, and `mrr`; see recall.md. In a job of one process.',
+      example: [10, 50],
+      expected: 'a list of whole numbers from 1 on, [10, 50]',
+    }),
+  recall_exclude: names(
+    'Slots of users whose items are not ranked by `recall_at`, such as `[history]`: those that they have seen.',
+  ),
   slices: names(
     'Slots by whose values AUC is also shown at the end of each epoch, such as `[gender, city]`; up to 50 values each, those with most samples first.',
   ),

@@ -95,6 +95,13 @@ export function unknownItem(id: string): UserError {
   })
 }
 
+export function itemsAlone(folder: string): UserError {
+  return new UserError(`the index in ${folder} has items alone: its model makes no vector of a user`, {
+    code: 'INDEX_USER',
+    hint: 'return vectors: { user, item } from net() and write the index again; `oarfish predict --index DIR --items FILE` finds items like others',
+  })
+}
+
 export function wrongK(k: unknown, most: number): UserError {
   return new UserError(`k is ${String(k)}`, {
     code: 'RECALL_K',

@@ -4,9 +4,10 @@
  */
 export { type WriteIndexOptions, writeIndex } from './build.ts'
 export { computeItems, computeUsers, lastSigns, modelMark, planVectors, signsOf, type Vectors } from './compute.ts'
-export { badItem, noVectors } from './errors.ts'
+export { badItem, itemsAlone, noVectors } from './errors.ts'
 export { findIndex, type LoadedIndex, locateIndex, openIndex, readIndex, refuseOther } from './open.ts'
-export { type Found, Searcher, type SearchOptions } from './search.ts'
+export { foundText, type RecallOptions, recall } from './recall.ts'
+export { type Found, leftOut, Searcher, type SearchOptions, unknownSlots } from './search.ts'
 export {
   INDEX_KINDS,
   type IndexManifest,

@@ -1,7 +1,9 @@
 /** @file Finds the nearest items of users: one thread's view of an index, and of the graph that makes users' vectors. */
 import { NearestKernel, type Queries, vectorAt } from '../../base/kernel/index.ts'
+import type { Columns, Slot } from '../../data/index.ts'
 import { findSign } from '../export/index.ts'
-import { unknownItem, wrongK } from './errors.ts'
+import { signsOf } from './compute.ts'
+import { unknownItem, unknownSlot, wrongK } from './errors.ts'
 import { probedRanges } from './lists.ts'
 import type { LoadedIndex } from './open.ts'
 
@@ -70,4 +72,17 @@ export class Searcher {
   #row(id: bigint): number {
     return findSign(this.#index.rows, this.#words, Number(id & 0xffffffffn), Number(id >> 32n))
   }
+}
+
+/** The items that users have in these slots, by sample. */
+export function leftOut(slots: readonly Slot[], columns: Columns, names: readonly string[]): bigint[][] {
+  const all = names.map((name) => signsOf(slots, columns, name))
+  return Array.from({ length: columns.samples }, (_, i) => all.flatMap((own) => [...own[i]!]))
+}
+
+/** The error of a name that is no slot of ids. */
+export function unknownSlots(slots: readonly Slot[], names: readonly string[]): Error | undefined {
+  const known = slots.filter(({ kind }) => kind === 'sparse').map(({ name }) => name)
+  const stranger = names.find((name) => !known.includes(name))
+  return stranger === undefined ? undefined : unknownSlot(stranger, known)
 }

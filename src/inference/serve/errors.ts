@@ -8,6 +8,7 @@ const STATUS: Readonly<Record<string, number>> = {
   SERVE_METHOD: 405,
   SERVE_BODY_SIZE: 413,
   SERVE_CONTENT_TYPE: 415,
+  RECALL_ITEM: 404,
   SERVE_BUSY: 503,
   SERVE_TIMEOUT: 503,
 }
@@ -26,7 +27,7 @@ export function errorResponse(error: unknown): { readonly status: number; readon
 export const unknownPath = (path: string) =>
   new UserError(`there is nothing at ${path}`, {
     code: 'SERVE_PATH',
-    hint: 'POST /predict scores, GET /healthz says how it is, GET /metrics counts',
+    hint: 'POST /predict scores (with --model), POST /recall finds items of users (with --index), GET /healthz says how it is, GET /metrics counts',
   })
 
 export const wrongMethod = (method: string, path: string, allowed: string) =>

@@ -11,7 +11,10 @@ import type { Metrics } from './metrics.ts'
 import { hasToken, rollBack } from './rollback.ts'
 
 export interface HandlerOptions {
-  readonly batcher: Batcher
+  /** Scores samples. @default nothing does: there is no /predict */
+  readonly batcher?: Batcher | undefined
+  /** Finds items of users. @default nothing does: there is no /recall */
+  readonly recall?: Batcher | undefined
   readonly metrics: Metrics
   /** While stopping, what is asked is answered and connections end with it. */
   readonly state: { readonly stopping: boolean }
@@ -38,29 +41,37 @@ const TYPES = {
 
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5]
 
+/** Paths that are counted. */
+const SCORED = { '/predict': true, '/recall': true } as const
+
 const FOR_ADMINS = "see the server's own output, or ask with the token of OARFISH_ADMIN_TOKEN"
 
 type Route = (request: IncomingMessage, response: ServerResponse) => Answer | Promise<Answer>
 
 export function createHandler(options: HandlerOptions) {
-  const { batcher, metrics, state, maxBodyBytes, follower } = options
-  const requests = metrics.counter('oarfish_requests_total', 'Requests to /predict, by status.', ['code'])
+  const { batcher, recall, metrics, state, maxBodyBytes, follower } = options
+  const main = (batcher ?? recall)!
+  const requests = metrics.counter('oarfish_requests_total', 'Requests to /predict and /recall, by status.', ['code'])
   const samples = metrics.counter('oarfish_samples_total', 'Samples scored.')
   const seconds = metrics.histogram(
     'oarfish_request_seconds',
-    'Time from a request to /predict to its answer.',
+    'Time from a request to /predict or /recall to its answer.',
     SECONDS,
   )
   const queued = metrics.gauge('oarfish_queued_requests', 'Requests that wait for a thread.')
-  const predict: Route = async (request, response) => {
-    const body = await readBody(request, response, maxBodyBytes)
-    const answer: BodyKind = request.headers.accept?.startsWith('text/plain') ? 'text' : 'json'
-    const scored = await batcher.submit({ kind: bodyKind(request, body), body, answer })
-    samples(scored.samples)
-    return { ...scored, type: scored.status === 200 ? answer : 'json' }
-  }
+  const found = recall && metrics.counter('oarfish_recalls_total', 'Users whose items were found.')
+  const ask =
+    (by: Batcher, count: (samples: number) => void): Route =>
+    async (request, response) => {
+      const body = await readBody(request, response, maxBodyBytes)
+      const answer: BodyKind = request.headers.accept?.startsWith('text/plain') ? 'text' : 'json'
+      const query = request.url?.split('?')[1]
+      const scored = await by.submit({ kind: bodyKind(request, body), body, answer, query })
+      count(scored.samples)
+      return { ...scored, type: scored.status === 200 ? answer : 'json' }
+    }
   const health: Route = (request) => {
-    const { manifest, folder } = batcher.pool.loaded
+    const { manifest, folder } = main.pool.loaded
     const status = state.stopping ? 'stopping' : 'ok'
     const { epoch, steps } = manifest
     const followed = follower?.state
@@ -75,22 +86,27 @@ export function createHandler(options: HandlerOptions) {
     }
   }
   const count: Route = async () => {
-    queued(batcher.queued)
+    queued((batcher?.queued ?? 0) + (recall?.queued ?? 0))
     return { status: 200, type: 'prometheus', body: await metrics.text() }
   }
-  const described: Route = () => {
-    return { status: 200, type: 'json', body: `${JSON.stringify(openApi(batcher.pool.loaded.manifest))}\n` }
+  const descriptions: Route = () => {
+    return { status: 200, type: 'json', body: `${JSON.stringify(described(batcher, recall))}\n` }
   }
-  const docs: Route = () => ({ status: 200, type: 'html', body: docsPage(batcher.pool.loaded.manifest) })
+  const docs: Route = () => ({
+    status: 200,
+    type: 'html',
+    body: docsPage(main.pool.loaded.manifest, batcher ? '/predict' : '/recall'),
+  })
   const rollback: Route = async (request, response) => {
     await rollBack(follower, options.adminToken, request, () => readBody(request, response, maxBodyBytes))
     return { status: 200, type: 'json', body: `${JSON.stringify(follower!.state)}\n` }
   }
   const routes: Readonly<Record<string, { readonly method: string; readonly run: Route }>> = {
-    '/predict': { method: 'POST', run: predict },
+    ...(batcher && { '/predict': { method: 'POST', run: ask(batcher, samples) } }),
+    ...(recall && { '/recall': { method: 'POST', run: ask(recall, found!) } }),
     '/healthz': { method: 'GET', run: health },
     '/metrics': { method: 'GET', run: count },
-    '/openapi.json': { method: 'GET', run: described },
+    '/openapi.json': { method: 'GET', run: descriptions },
     '/docs': { method: 'GET', run: docs },
     ...(follower && { '/admin/rollback': { method: 'POST', run: rollback } }),
   }
@@ -112,13 +128,16 @@ export function createHandler(options: HandlerOptions) {
     const started = performance.now()
     const path = (request.url ?? '/').split('?')[0]!
     const answer = await answerTo(request, response, path)
-    if (path === '/predict') {
+    if (Object.hasOwn(SCORED, path)) {
       requests(1, { code: answer.status })
       seconds((performance.now() - started) / 1000)
     }
     if (!response.writableEnded && !response.destroyed) send(request, response, answer, state.stopping)
   }
 }
+
+const described = (batcher: Batcher | undefined, recall: Batcher | undefined) =>
+  openApi({ model: batcher?.pool.loaded.manifest, users: recall?.pool.loaded.manifest })
 
 /** A connection whose request was not read to its end cannot be used again. */
 function send(request: IncomingMessage, response: ServerResponse, answer: Answer, stopping: boolean): void {

@@ -4,10 +4,16 @@ import type { Device } from '../../base/device/index.ts'
 import type { PlainError } from '../../base/util/index.ts'
 import type { UserReaderOptions } from '../../data/index.ts'
 import type { LoadedExport } from '../export/index.ts'
+import type { LoadedIndex } from '../recall/index.ts'
 import type { ExpectedDelta } from '../versions/index.ts'
 
 export const BODY_KINDS = ['json', 'text'] as const
 export type BodyKind = (typeof BODY_KINDS)[number]
+
+/** A model to score with; of an index the part that makes a user's vector, and the items. */
+export interface LoadedModel extends LoadedExport {
+  readonly index?: LoadedIndex | undefined
+}
 
 /** A body as it came; it is parsed where it is scored. */
 export interface ScoreRequest {
@@ -15,6 +21,8 @@ export interface ScoreRequest {
   readonly body: Uint8Array
   /** The kind of answer asked for: JSON, or one score a line. */
   readonly answer: BodyKind
+  /** Of a request to /recall: what its address says. */
+  readonly query?: string | undefined
 }
 
 export interface ScoreResponse {
@@ -27,11 +35,12 @@ export interface ScoreResponse {
 export interface ScorerSettings {
   readonly model:
     | { readonly kind: 'folder'; readonly folder: string; readonly version?: string | undefined }
-    | { readonly kind: 'loaded'; readonly loaded: LoadedExport }
+    | { readonly kind: 'index'; readonly folder: string }
+    | { readonly kind: 'loaded'; readonly loaded: LoadedModel }
     /** `loaded` with the delta of a folder applied, which must follow it. */
     | {
         readonly kind: 'delta'
-        readonly loaded: LoadedExport
+        readonly loaded: LoadedModel
         readonly folder: string
         readonly expected: ExpectedDelta
         readonly version: string
@@ -54,7 +63,7 @@ export interface ScoreBatch {
 
 /** What a scoring thread answers. */
 export type ScorerMessage =
-  | { readonly kind: 'ready'; readonly loaded: LoadedExport }
+  | { readonly kind: 'ready'; readonly loaded: LoadedModel }
   | { readonly kind: 'scored'; readonly batch: number; readonly responses: readonly ScoreResponse[] }
   /** The thread cannot start, or the other model cannot be loaded. */
   | { readonly kind: 'failed'; readonly error: PlainError }

@@ -3,9 +3,8 @@ import { performance } from 'node:perf_hooks'
 import { Worker } from 'node:worker_threads'
 import type { Device } from '../../base/device/index.ts'
 import { builtFile, fromPlainError } from '../../base/util/index.ts'
-import type { LoadedExport } from '../export/index.ts'
 import { errorResponse } from './errors.ts'
-import type { ScoreRequest, ScoreResponse, ScorerMessage, ScorerSettings, ScorerTask } from './messages.ts'
+import type { LoadedModel, ScoreRequest, ScoreResponse, ScorerMessage, ScorerSettings, ScorerTask } from './messages.ts'
 
 export interface PoolOptions {
   /** What the first thread reads, and the others share. */
@@ -32,13 +31,13 @@ interface Thread {
   readonly worker: Worker
   readonly scoring: Scoring[]
   /** A model that it is loading, in place of the one it has. */
-  loading?: { readonly resolve: (loaded: LoadedExport) => void; readonly reject: (error: Error) => void } | undefined
+  loading?: { readonly resolve: (loaded: LoadedModel) => void; readonly reject: (error: Error) => void } | undefined
 }
 
 export class ScorerPool {
   readonly #options: PoolOptions
   readonly #threads: Thread[] = []
-  #loaded: LoadedExport | undefined
+  #loaded: LoadedModel | undefined
   #batches = 0
   #closing = false
   #idle: () => void = () => {}
@@ -62,7 +61,7 @@ export class ScorerPool {
   }
 
   /** Another model in place of the one it has, on the same threads. What is asked meanwhile waits, so it is for a pool that nobody asks. */
-  async reload(model: ScorerSettings['model']): Promise<LoadedExport> {
+  async reload(model: ScorerSettings['model']): Promise<LoadedModel> {
     const [first, ...others] = this.#threads as [Thread, ...Thread[]]
     const loaded = await this.#loadOn(first, model)
     await Promise.all(others.map((thread) => this.#loadOn(thread, { kind: 'loaded', loaded })))
@@ -70,14 +69,14 @@ export class ScorerPool {
     return loaded
   }
 
-  #loadOn(thread: Thread, model: ScorerSettings['model']): Promise<LoadedExport> {
+  #loadOn(thread: Thread, model: ScorerSettings['model']): Promise<LoadedModel> {
     return new Promise((resolve, reject) => {
       thread.loading = { resolve, reject }
       thread.worker.postMessage({ kind: 'load', model } satisfies ScorerTask)
     })
   }
 
-  get loaded(): LoadedExport {
+  get loaded(): LoadedModel {
     return this.#loaded!
   }
 
@@ -113,7 +112,7 @@ export class ScorerPool {
     await Promise.all(this.#threads.map(({ worker }) => worker.terminate()))
   }
 
-  async #start(model: ScorerSettings['model']): Promise<LoadedExport> {
+  async #start(model: ScorerSettings['model']): Promise<LoadedModel> {
     const { fillMissing, device, reader } = this.#options
     const workerData: ScorerSettings = { model, fillMissing, device, reader }
     const worker = new Worker(builtFile('inference/serve/thread'), { workerData })

@@ -37,11 +37,11 @@ export async function scoreRequests(
   })
 }
 
-type Parsed =
+export type Parsed =
   | ({ readonly kind: 'samples' } & ParsedRequest)
   | { readonly kind: 'refused'; readonly response: ScoreResponse }
 
-async function parsedOr(parse: () => ParsedRequest | Promise<ParsedRequest>): Promise<Parsed> {
+export async function parsedOr(parse: () => ParsedRequest | Promise<ParsedRequest>): Promise<Parsed> {
   try {
     return { kind: 'samples', ...(await parse()) }
   } catch (error) {

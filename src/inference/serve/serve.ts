@@ -3,31 +3,34 @@ import { createServer, type Server } from 'node:http'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
-import { performance } from 'node:perf_hooks'
 import { type Device, openDevice } from '../../base/device/index.ts'
 import { processEnv } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import { readServerKeys } from '../../base/net/index.ts'
-import { formatUserError, isUserError, UserError } from '../../base/util/index.ts'
+import { UserError } from '../../base/util/index.ts'
 import type { UserReaderOptions } from '../../data/index.ts'
-import { type FoundExport, locateExport } from '../export/index.ts'
+import { findExport, locateExport } from '../export/index.ts'
 import { Batcher } from './batcher.ts'
 import type { Follower } from './follow.ts'
 import { openFollowed } from './followed.ts'
 import { createHandler } from './handler.ts'
+import { openIndexed } from './indexed.ts'
 import type { ScorerSettings } from './messages.ts'
 import { Metrics } from './metrics.ts'
 import { type PoolOptions, ScorerPool } from './pool.ts'
-import { watchExport } from './watch.ts'
+import { reloader } from './reload.ts'
+import { watchFolder } from './watch.ts'
 
 /** How a model is served. */
 export interface ServingOptions {
-  /** An export that may be replaced, or a folder where exports appear by epoch. Either this or `follow`. */
+  /** An export that may be replaced, or a folder where exports appear by epoch. Either this or `follow`; neither where there is an `index`. */
   readonly model?: string | undefined
   /** The folder (or address of HDFS or S3) where online training publishes: its base, then every delta, in order. */
   readonly follow?: string | undefined
   /** With `follow`: serve this version, `20190720/7`, and stay there. @default the newest */
   readonly at?: string | undefined
+  /** An index that `oarfish index` wrote, which may be replaced, or a folder where indexes appear by epoch: POST /recall finds a user's items. Alone or beside a model. */
+  readonly index?: string | undefined
   /** What POST /admin/rollback must be sent, and GET /healthz to name folders. @default the variable OARFISH_ADMIN_TOKEN; without one nobody may */
   readonly adminToken?: string | undefined
   /** The address to listen on; 0.0.0.0 for all. @default '127.0.0.1' */
@@ -82,22 +85,19 @@ export async function serve(options: ServeOptions): Promise<Served> {
   const device = openDevice({ device: options.device ?? 'cpu' }, processEnv(), notice)
   const open = (wanted: ScorerSettings['model']) => openPool(options, wanted, device)
   const opened = await openServed(options, open)
-  const { pool } = opened
-  const onBatch = metrics.histogram(
-    'oarfish_batch_requests',
-    'Requests scored together.',
-    [1, 2, 4, 8, 16, 32, 64, 128, 256],
-  )
-  const batcher = new Batcher(pool, {
-    windowMs: batchWindowMs,
-    maxBatch,
-    maxQueue: MAX_QUEUE,
-    timeoutMs: REQUEST_MS,
-    onBatch,
+  const indexed = await openIndexed(options, open).catch(async (error: unknown) => {
+    await opened?.close()
+    throw error
   })
+  const batch = { windowMs: batchWindowMs, maxBatch, maxQueue: MAX_QUEUE, timeoutMs: REQUEST_MS }
+  const bounds = [1, 2, 4, 8, 16, 32, 64, 128, 256]
+  const onBatch = metrics.histogram('oarfish_batch_requests', 'Requests scored together.', bounds)
+  const batcher = opened && new Batcher(opened.pool, { ...batch, onBatch })
+  const recall = indexed && new Batcher(indexed.pool, { ...batch, onBatch })
   const state = { stopping: false }
   const { maxBodyBytes = MAX_BODY_BYTES, adminToken = processEnv()['OARFISH_ADMIN_TOKEN'] } = options
-  const handle = createHandler({ batcher, metrics, state, maxBodyBytes, follower: opened.follower, adminToken })
+  const { follower } = opened ?? {}
+  const handle = createHandler({ batcher, recall, metrics, state, maxBodyBytes, follower, adminToken })
   const timeouts = { requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }
   const server = tls
     ? createHttpsServer({ ...tls, ...timeouts, minVersion: 'TLSv1.2' }, handle)
@@ -107,26 +107,31 @@ export async function serve(options: ServeOptions): Promise<Served> {
   try {
     await listen(server, port, host)
   } catch (error) {
-    await opened.close()
+    await Promise.all([opened?.close(), indexed?.close()])
     throw cannotListen(error as NodeJS.ErrnoException, host, port)
   }
-  const stopWatching = opened.watch(batcher, metrics)
+  const watches = [
+    ...(opened ? [opened.watch(batcher!, metrics)] : []),
+    ...(indexed ? [indexed.watch(recall!, metrics)] : []),
+  ]
   const address = server.address() as AddressInfo
   const url = `${tls ? 'https' : 'http'}://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`
-  emit({ kind: 'notice', message: `Serving ${opened.name} on ${url}` })
+  const names = [opened, indexed].flatMap((one) => (one ? [one.name] : []))
+  emit({ kind: 'notice', message: `Serving ${names.join(' and ')} on ${url}` })
   return {
     url,
     port: address.port,
     close: async () => {
       state.stopping = true
-      await Promise.all([stopWatching(), closeServer(server)])
-      await Promise.all([batcher.pool.close(), opened.close()])
+      await Promise.all([...watches.map((stop) => stop()), closeServer(server)])
+      await Promise.all([batcher, recall].map((one) => one?.pool.close()))
+      await Promise.all([opened?.close(), indexed?.close()])
     },
   }
 }
 
 /** What is served first, and how newer ones are found. */
-interface OpenedModel {
+export interface OpenedModel {
   readonly pool: ScorerPool
   readonly name: string
   readonly follower?: Follower | undefined
@@ -136,11 +141,13 @@ interface OpenedModel {
   close(): Promise<void>
 }
 
-type OpenPool = (model: ScorerSettings['model']) => Promise<ScorerPool>
+export type OpenPool = (model: ScorerSettings['model']) => Promise<ScorerPool>
 
-async function openServed(options: ServeOptions, open: OpenPool): Promise<OpenedModel> {
+async function openServed(options: ServeOptions, open: OpenPool): Promise<OpenedModel | undefined> {
   const { model, follow, at, pollMs, emit } = options
-  if ((model === undefined) === (follow === undefined)) throw eitherModel()
+  const isNone = model === undefined && follow === undefined
+  if (isNone && options.index !== undefined) return undefined
+  if (isNone || (model !== undefined && follow !== undefined)) throw eitherModel()
   if (follow !== undefined) return await openFollowed({ root: follow, at, emit, open, pollMs: pollMs ?? FOLLOW_MS })
   const found = await locateExport(model!)
   const pool = await open({ kind: 'folder', folder: found.folder })
@@ -148,51 +155,21 @@ async function openServed(options: ServeOptions, open: OpenPool): Promise<Opened
     pool,
     name: `epoch ${pool.loaded.manifest.epoch} of ${found.folder}`,
     watch: (batcher, metrics) => {
-      const onNew = reloader((folder) => open({ kind: 'folder', folder }), options, batcher, metrics)
-      return watchExport({ path: model!, mark: found.mark, intervalMs: pollMs ?? EXPORT_MS, onNew })
+      const onNew = reloader((folder) => open({ kind: 'folder', folder }), { what: 'model', batcher, metrics, emit })
+      return watchFolder({ find: () => findExport(model!), mark: found.mark, intervalMs: pollMs ?? EXPORT_MS, onNew })
     },
     close: () => pool.close(),
   }
 }
 
 function eitherModel(): UserError {
-  return new UserError('name what to serve: an export with --model, or a folder of online training with --follow', {
-    code: 'CLI_OPTION',
-    hint: 'oarfish serve --model exported --port 8080, or oarfish serve --follow output_model --port 8080',
-  })
-}
-
-/** Opens the newer model beside the one that serves, then swaps them: no request waits and none is lost. */
-function reloader(
-  open: (folder: string) => Promise<ScorerPool>,
-  options: ServeOptions,
-  batcher: Batcher,
-  metrics: Metrics,
-) {
-  const { emit } = options
-  const count = metrics.counter('oarfish_reloads_total', 'Newer exports found, by result.', ['result'])
-  const epoch = metrics.gauge('oarfish_model_epoch', 'Epoch of the model that is served.')
-  const loadedAt = metrics.gauge('oarfish_model_loaded_timestamp_seconds', 'When the model that is served was loaded.')
-  const setGauges = () => {
-    epoch(batcher.pool.loaded.manifest.epoch)
-    loadedAt(Date.now() / 1000)
-  }
-  setGauges()
-  return async ({ folder }: FoundExport) => {
-    const started = performance.now()
-    try {
-      const former = batcher.swap(await open(folder))
-      setGauges()
-      count(1, { result: 'ok' })
-      const seconds = ((performance.now() - started) / 1000).toFixed(1)
-      const message = `Serving epoch ${batcher.pool.loaded.manifest.epoch} of ${folder}, loaded in ${seconds} s`
-      emit({ kind: 'notice', message })
-      await former.close()
-    } catch (error) {
-      count(1, { result: 'failed' })
-      emit({ kind: 'warning', message: `The model before is still served, since a newer one fails: ${textOf(error)}` })
-    }
-  }
+  return new UserError(
+    'name what to serve: an export with --model, a folder of online training with --follow, or an index with --index',
+    {
+      code: 'CLI_OPTION',
+      hint: 'oarfish serve --model exported --port 8080, or oarfish serve --follow output_model --port 8080',
+    },
+  )
 }
 
 function openPool(
@@ -238,8 +215,4 @@ function cannotListen(cause: NodeJS.ErrnoException, host: string, port: number):
     hint: 'name a free port with --port, or 0 for any',
     cause,
   })
-}
-
-function textOf(error: unknown): string {
-  return isUserError(error) ? formatUserError(error) : String((error as Error)?.message ?? error)
 }

@@ -1,10 +1,12 @@
 /** @file Entry of a scoring thread: opens a model, then answers batch after batch. Running the graph blocks this thread only. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { toPlainError } from '../../base/util/index.ts'
-import { type LoadedExport, readExport, Scorer } from '../export/index.ts'
+import { readExport, Scorer } from '../export/index.ts'
+import { itemsAlone, readIndex, Searcher } from '../recall/index.ts'
 import { withDelta } from '../versions/index.ts'
 import { errorResponse } from './errors.ts'
-import type { ScoreBatch, ScoreRequest, ScorerMessage, ScorerSettings, ScorerTask } from './messages.ts'
+import type { LoadedModel, ScoreBatch, ScoreRequest, ScorerMessage, ScorerSettings, ScorerTask } from './messages.ts'
+import { recallRequests } from './recall.ts'
 import { createRequestParser } from './request.ts'
 import { scoreRequests } from './score-requests.ts'
 import { userRequestParser } from './user-request.ts'
@@ -20,7 +22,8 @@ async function run(port: MessagePort, { model, fillMissing, device, reader }: Sc
     const plain = createRequestParser(slots, fillMissing)
     const own = reader && userRequestParser(slots, reader)
     const parse = (request: ScoreRequest) => (own && request.kind === 'text' ? own(request.body) : plain(request))
-    return { loaded, scorer, parse }
+    const searcher = loaded.index && new Searcher(loaded.index)
+    return { loaded, scorer, parse, searcher }
   }
   let opened: Awaited<ReturnType<typeof open>>
   try {
@@ -30,7 +33,9 @@ async function run(port: MessagePort, { model, fillMissing, device, reader }: Sc
     return
   }
   const score = async ({ batch, requests }: ScoreBatch) => {
-    const responses = await scoreRequests(opened, requests).catch((error: unknown) => {
+    const { searcher } = opened
+    const answers = searcher ? recallRequests({ ...opened, searcher }, requests) : scoreRequests(opened, requests)
+    const responses = await answers.catch((error: unknown) => {
       // A defect: clients get a 500, the stack goes to the server's own output.
       console.error(error)
       return requests.map(() => ({ ...errorResponse(error), samples: 0 }))
@@ -55,8 +60,13 @@ async function run(port: MessagePort, { model, fillMissing, device, reader }: Sc
   send({ kind: 'ready', loaded: opened.loaded })
 }
 
-async function loadModel(wanted: ScorerSettings['model']): Promise<LoadedExport> {
+async function loadModel(wanted: ScorerSettings['model']): Promise<LoadedModel> {
   if (wanted.kind === 'loaded') return wanted.loaded
+  if (wanted.kind === 'index') {
+    const index = await readIndex(wanted.folder)
+    if (!index.user) throw itemsAlone(wanted.folder)
+    return { ...index.user, index }
+  }
   const { folder, version } = wanted
   if (wanted.kind === 'folder') return { ...(await readExport(folder)), version }
   return { ...(await withDelta(wanted.loaded, folder, wanted.expected)), version }

@@ -1,23 +1,27 @@
-/** @file Looks for a newer export now and then. Polling works on every file system, network ones too. */
-import { type FoundExport, findExport } from '../export/index.ts'
-
-export interface WatchOptions {
-  readonly path: string
-  /** The mark of the export that is served already. */
+/** @file Looks for a newer export or index now and then. Polling works on every file system, network ones too. */
+/** Where something lies, and a mark that changes when it is replaced. */
+export interface FoundFolder {
+  readonly folder: string
   readonly mark: string
-  readonly intervalMs: number
-  /** A new export; awaited before the next look. */
-  readonly onNew: (found: FoundExport) => Promise<void>
 }
 
-/** Calls `onNew` once for each export that appears; returns how to stop, which waits for a call under way. */
-export function watchExport({ path, mark, intervalMs, onNew }: WatchOptions): () => Promise<void> {
+export interface WatchOptions {
+  readonly find: () => Promise<FoundFolder | undefined>
+  /** The mark of the one that is served already. */
+  readonly mark: string
+  readonly intervalMs: number
+  /** A new one; awaited before the next look. */
+  readonly onNew: (found: FoundFolder) => Promise<void>
+}
+
+/** Calls `onNew` once for each that appears; returns how to stop, which waits for a call under way. */
+export function watchFolder({ find, mark, intervalMs, onNew }: WatchOptions): () => Promise<void> {
   let [seen, stopped] = [mark, false]
   let looking: Promise<void> = Promise.resolve()
   let timer: NodeJS.Timeout | undefined
   const look = async () => {
     // A folder that is being replaced is missing for a moment: the next look sees it.
-    const found = await findExport(path).catch(() => undefined)
+    const found = await find().catch(() => undefined)
     if (found && found.mark !== seen && !stopped) {
       seen = found.mark
       await onNew(found)

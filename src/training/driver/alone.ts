@@ -17,6 +17,7 @@ import {
   createParams,
   type DataFiles,
   findDataFiles,
+  type PassHooks,
   type PassOptions,
   type PassResult,
   type PassStart,
@@ -42,6 +43,7 @@ import {
 } from './job.ts'
 import { configCheckpoints, type JobCheckpoints } from './job-checkpoints.ts'
 import { epochAnew } from './places.ts'
+import { checkRecall, recallHooks } from './recall-metrics.ts'
 
 export function alone(context: TrainingContext): TrainingJob {
   return new LocalTraining(context)
@@ -75,6 +77,7 @@ export class LocalTraining implements TrainingJob {
       (await findDataFiles(config.config, ['train', 'infer']))
     this.model = await loadModelAs(mode, config, strategy)
     rules.onModel?.(this.model)
+    checkRecall(config.config, this.model)
     await checkData(config, this.model, this.files)
   }
 
@@ -105,7 +108,15 @@ export class LocalTraining implements TrainingJob {
 
   pass(phase: Phase, epoch: number, from?: PassStart, pauses?: PassOptions['pauses']): Promise<PassResult> {
     const input = { files: epochFiles(this.context.rules, phase, epoch) }
-    return this.runtime!.pass(phase, epoch, { from, input, pauses })
+    return this.runtime!.pass(phase, epoch, { from, input, pauses, hooks: this.#hooks(phase) })
+  }
+
+  #hooks(phase: Phase): PassHooks | undefined {
+    const { config, emit } = this.context
+    const { model, params, tiers } = this
+    const files = this.files.infer
+    if (phase !== 'infer' || !files) return undefined
+    return recallHooks({ config: config.config, model, params, files, tiered: tiers !== undefined, emit })
   }
 
   readonly agree: Agree = (work) => work()
@@ -167,6 +178,7 @@ export class LocalEvaluation implements EvaluationJob {
     const { config, mode } = this.context
     this.files = await findDataFiles(config.config, ['infer'])
     this.model = await loadModelAs(mode, config)
+    checkRecall(config.config, this.model)
     await checkData(config, this.model, this.files)
   }
 
@@ -190,7 +202,10 @@ export class LocalEvaluation implements EvaluationJob {
   }
 
   pass(phase: Phase, epoch: number): Promise<PassResult> {
-    return this.runtime.pass(phase, epoch)
+    const { config, emit } = this.context
+    const { model } = this
+    const own = { params: this.#params!, files: this.files.infer!, tiered: this.#tiers !== undefined }
+    return this.runtime.pass(phase, epoch, { hooks: recallHooks({ config: config.config, model, ...own, emit }) })
   }
 
   isStopped(): boolean {

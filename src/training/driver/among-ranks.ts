@@ -42,12 +42,16 @@ import { PassRecord } from './pass-report.ts'
 import { agreeOnRanks, groupExchange, type RankInputs, rankPass } from './rank-input.ts'
 import { type OwnList, RankModel } from './rank-model.ts'
 import { placeRank, type RankList, readAs } from './rank-places.ts'
+import { noticeAlone } from './recall-metrics.ts'
 import { planTables, type TablePlan } from './table-plan.ts'
 import { byFirst } from './worker-model.ts'
 
 /** Trains as a rank of `group`, which stays the caller's to close: with the error, where training rejects. */
 export function amongRanks(group: Group, strategy?: unknown): (context: TrainingContext) => TrainingJob {
-  return (context) => new Training(group, strategy, context)
+  return (context) => {
+    noticeAlone(context.config.config, context.emit)
+    return new Training(group, strategy, context)
+  }
 }
 
 /** Every rank loads each model and evaluates its part of the data. */

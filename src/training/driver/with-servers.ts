@@ -36,6 +36,7 @@ import {
 } from './job.ts'
 import { configCheckpoints } from './job-checkpoints.ts'
 import { chunksIn, epochAnew, isDealt, placed, resizedText } from './places.ts'
+import { noticeAlone } from './recall-metrics.ts'
 import { agreeOnInput } from './worker-input.ts'
 import { type ServersOptions, WorkerJob } from './worker-job.ts'
 import { hybridMode, openWorkerMode, openWorkers } from './worker-mode.ts'
@@ -43,7 +44,10 @@ import { byFirst, giveModel, WorkerModel } from './worker-model.ts'
 
 /** Trains as a worker of `cluster`. Rejects, naming it, when a process of the job is gone. */
 export function withServers(options: ServersOptions): (context: TrainingContext) => TrainingJob {
-  return (context) => new Training(options, context)
+  return (context) => {
+    noticeAlone(context.config.config, context.emit)
+    return new Training(options, context)
+  }
 }
 
 /** Evaluates as a worker: worker 0 loads each model and gives it to the servers, all evaluate their part of the data. */

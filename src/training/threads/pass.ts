@@ -49,6 +49,8 @@ export interface PassHooks {
   readonly afterBatch?: ((index: number) => (() => Promise<void>) | undefined) | undefined
   /** Called when every batch is applied: brings the rest to where the other processes see it. */
   readonly settle?: (() => Promise<void>) | undefined
+  /** Sums over the samples of this pass by name, beside those that steps report. @default none */
+  readonly measure?: (() => Promise<Readonly<Record<string, number>>>) | undefined
   /** Adds up what all processes have measured; the epoch's event is then about all. @default this process alone */
   readonly sumUp?: ((own: MeterState, paused: boolean) => Promise<PassSum>) | undefined
 }
@@ -146,7 +148,9 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
   }
 
   const { histograms, groups, seconds: breakdown } = await trainers.finish(phase, signal.aborted)
-  const own = meter.state(histograms, groups)
+  const counted = meter.state(histograms, groups)
+  const measured = signal.aborted || paused ? undefined : await hooks.measure?.()
+  const own = measured ? { ...counted, sums: { ...counted.sums, ...measured } } : counted
   await hooks.settle?.()
   const sum = (await hooks.sumUp?.(own, paused)) ?? { meter: own, interrupted: signal.aborted, paused }
   const { samples, seconds } = sum.meter
