@@ -187,6 +187,10 @@ export const EVALUATION = group('Evaluation', 'How a model is evaluated, after e
       example: [10, 50],
       expected: 'a list of whole numbers from 1 on, [10, 50]',
     }),
+  recall_items: optionalText(
+    'File with a line for each item, an id or its features as the data has them, relative to the working folder; unset: all items of the table.',
+    'items.txt',
+  ),
   recall_exclude: names(
     'Slots of users whose items are not ranked by `recall_at`, such as `[history]`: those that they have seen.',
   ),

@@ -10,7 +10,7 @@ import { type TracedModel, VECTOR } from '../../model/index.ts'
 import { rankingSums } from '../../weights/metric/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
 import type { PassHooks } from '../threads/index.ts'
-import { readColumns } from './vectors.ts'
+import { itemsOf, readColumns } from './vectors.ts'
 
 /** Throws where the model cannot be measured so; before anything is trained. */
 export function checkRecall({ runner }: JobConfig, model: TracedModel): void {
@@ -57,7 +57,7 @@ async function measure(pass: RecallPass): Promise<Record<string, number>> {
     })
     return {}
   }
-  const { ids, data, dim } = await computeItems(model, params)
+  const { ids, data, dim } = await computeItems(model, params, await itemsOf(config, model))
   const vectors = createVectors(ids.length, dim)
   setVectors(vectors, 0, data)
   const kernel = new NearestKernel(vectors)

@@ -5,6 +5,7 @@ import { performance } from 'node:perf_hooks'
 import { gunzipSync } from 'node:zlib'
 import type { JobConfig, LoadedConfig } from '../../base/config/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
+import { isRemotePath } from '../../base/fs/index.ts'
 import { shown } from '../../base/util/index.ts'
 import { batchColumns, type Columns, listDataFiles, openReader, releaseBatch, type Slot } from '../../data/index.ts'
 import type { ExportPlan } from '../../inference/export/index.ts'
@@ -51,11 +52,10 @@ export async function exportVectors(options: ExportVectorsOptions): Promise<Vect
   const model = await loadModel(config)
   const plan = planVectors(model, kind)
   return await withCheckpoint(options, model, async ({ params, epoch }) => {
-    const samples = await samplesOf(config.config, model, plan, from, kind)
     const vectors =
       kind === 'item'
-        ? await computeItems(model, params, samples)
-        : await computeUsers(model, params, samples as AsyncIterable<Columns>)
+        ? await computeItems(model, params, await itemsOf(config.config, model, from))
+        : await computeUsers(model, params, await usersOf(config.config, plan, from))
     options.signal?.throwIfAborted()
     const manifest = await writeVectors(out, { ...vectors, kind, model: markOf(config.config, params, epoch) })
     await said(emit, out, manifest, started)
@@ -95,7 +95,7 @@ export async function buildIndex(options: BuildIndexOptions): Promise<IndexManif
         { ...given.manifest.model, dim: given.dim, kind: given.manifest.kind },
         { ...mark, dim, kind: 'item' },
       )
-    const items = given ?? (await computeItems(model, params, await samplesOf(config, model, itemPlan, from, 'item')))
+    const items = given ?? (await computeItems(model, params, await itemsOf(config, model, from)))
     const files = await findDataFiles(config, ['infer', 'train']).catch((): DataFiles => ({}))
     const first = userPlan && (await firstSamples(config, model, files))
     signal?.throwIfAborted()
@@ -152,21 +152,33 @@ async function* firstOf(all: AsyncIterable<Columns>, most: number) {
   }
 }
 
-/** Samples of what was named, or where users are asked for those of the test data. */
-async function samplesOf(
+/** The items of a file; undefined: those of the table. */
+export async function itemsOf(
   config: JobConfig,
   model: TracedModel,
-  plan: ExportPlan,
-  from: string | undefined,
-  kind: VectorsManifest['kind'],
+  from = config.runner.recall_items,
 ): Promise<AsyncIterable<Columns> | BigUint64Array | undefined> {
-  if (from === undefined && kind === 'item') return undefined
-  const slots = plan.slots.map((slot) => ({ ...slot, required: slot.needed ? undefined : false }))
-  if (from === undefined) return readColumns(config, slots, 'infer', (await findDataFiles(config, ['infer'])).infer!)
-  const files = await listDataFiles(from, '--from')
-  const ids = kind === 'item' && model.vectors?.id !== undefined ? await idList(files) : undefined
-  return ids ?? readColumns(config, slots, 'infer', files)
+  if (from === undefined) return undefined
+  const files = await filesAt(from)
+  const ids = model.vectors?.id === undefined ? undefined : await idList(files)
+  return ids ?? readColumns(config, neededSlots(planVectors(model, 'item')), 'infer', files)
 }
+
+/** The users of a file; else those of the test data. */
+async function usersOf(config: JobConfig, plan: ExportPlan, from: string | undefined): Promise<AsyncIterable<Columns>> {
+  const files = from === undefined ? (await findDataFiles(config, ['infer'])).infer! : await filesAt(from)
+  return readColumns(config, neededSlots(plan), 'infer', files)
+}
+
+/** A file, or those of a folder. */
+async function filesAt(path: string): Promise<readonly string[]> {
+  const found = isRemotePath(path) ? undefined : await stat(path).catch(() => undefined)
+  return found?.isFile() ? [path] : await listDataFiles(path, '--from')
+}
+
+/** What a vector is not made of, lines need not have. */
+const neededSlots = ({ slots }: ExportPlan): Slot[] =>
+  slots.map((slot) => ({ ...slot, required: slot.needed ? undefined : false }))
 
 const BATCH = 512
 
