@@ -2,7 +2,6 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createVectors, mostVectors, setVectors } from '../../base/kernel/index.ts'
-import type { Vectors } from './compute.ts'
 import { emptyItems, tooMany } from './errors.ts'
 import { calibrate, makeLists } from './lists.ts'
 import {
@@ -11,6 +10,7 @@ import {
   type IndexManifest,
   type ModelMark,
   putFolder,
+  type Vectors,
   writeManifest,
   writeNpy,
 } from './vectors.ts'

@@ -1,18 +1,20 @@
 /**
- * @file Recall: vectors of users and items out of a trained model, folders of them, and an index that finds the nearest.
- * Knows nothing of training loops or HTTP: takes weights of this process, exports, and columns of samples.
+ * @file Recall: folders of vectors, and an index of items that finds the nearest of a user.
+ * Knows nothing of models, training or HTTP: takes vectors, exports, and columns of samples.
  */
 export { type WriteIndexOptions, writeIndex } from './build.ts'
-export { computeItems, computeUsers, lastSigns, modelMark, planVectors, signsOf, type Vectors } from './compute.ts'
-export { badItem, itemsAlone, noVectors } from './errors.ts'
+export { badItem, emptyItems, itemsAlone, itemsNeeded, noVectors, repeatedItem } from './errors.ts'
 export { findIndex, type LoadedIndex, locateIndex, openIndex, readIndex, refuseOther } from './open.ts'
 export { foundText, type RecallOptions, recall } from './recall.ts'
 export { type Found, leftOut, Searcher, type SearchOptions, unknownSlots } from './search.ts'
+export { lastSigns } from './signs.ts'
 export {
   INDEX_KINDS,
   type IndexManifest,
+  type ModelMark,
   readVectors,
   VECTOR_KINDS,
+  type Vectors,
   type VectorsManifest,
   writeVectors,
 } from './vectors.ts'

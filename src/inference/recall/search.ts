@@ -2,10 +2,10 @@
 import { NearestKernel, type Queries, vectorAt } from '../../base/kernel/index.ts'
 import type { Columns, Slot } from '../../data/index.ts'
 import { findSign } from '../export/index.ts'
-import { signsOf } from './compute.ts'
 import { unknownItem, unknownSlot, wrongK } from './errors.ts'
 import { probedRanges } from './lists.ts'
 import type { LoadedIndex } from './open.ts'
+import { signsOf } from './signs.ts'
 
 /** The nearest items of a user, nearest first. */
 export interface Found {

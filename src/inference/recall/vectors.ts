@@ -7,7 +7,6 @@ import { z } from 'zod'
 import { createFile, isReplaceable, readSmallText, writeFolder } from '../../base/fs/index.ts'
 import { isUserError, packageFile } from '../../base/util/index.ts'
 import { type FileMark, hexOf, MANIFEST } from '../export/index.ts'
-import type { Vectors } from './compute.ts'
 import { cannotWrite, damaged, notReplaced, notVectors } from './errors.ts'
 import { type Npy, type NpyArray, npyHeader, parseNpy } from './npy.ts'
 
@@ -48,6 +47,15 @@ const index = z.object({
   /** Slots of users that hold ids of items. */
   seen: z.array(z.string()),
 })
+
+/** Vectors with their ids. */
+export interface Vectors {
+  readonly ids: BigUint64Array
+  /** `interests` rows of `dim` values an id. */
+  readonly data: Float32Array
+  readonly dim: number
+  readonly interests: number
+}
 
 export type ModelMark = z.infer<typeof mark>
 /** manifest.json of a folder of vectors. */

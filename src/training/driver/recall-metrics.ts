@@ -5,11 +5,12 @@ import { createVectors, NearestKernel, setVectors } from '../../base/kernel/inde
 import { UserError } from '../../base/util/index.ts'
 import type { Columns } from '../../data/index.ts'
 import { openTrainerGraph } from '../../inference/export/index.ts'
-import { computeItems, lastSigns, leftOut, planVectors, unknownSlots } from '../../inference/recall/index.ts'
+import { lastSigns, leftOut, unknownSlots } from '../../inference/recall/index.ts'
 import { type TracedModel, VECTOR } from '../../model/index.ts'
 import { rankingSums } from '../../weights/metric/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
 import type { PassHooks } from '../threads/index.ts'
+import { computeItems, planVectors } from './compute-vectors.ts'
 import { itemsOf, readColumns } from './vectors.ts'
 
 /** Throws where the model cannot be measured so; before anything is trained. */

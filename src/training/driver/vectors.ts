@@ -11,11 +11,7 @@ import { batchColumns, type Columns, listDataFiles, openReader, releaseBatch, ty
 import type { ExportPlan } from '../../inference/export/index.ts'
 import {
   badItem,
-  computeItems,
-  computeUsers,
   type IndexManifest,
-  modelMark,
-  planVectors,
   readVectors,
   refuseOther,
   type Vectors,
@@ -26,6 +22,7 @@ import {
 import { loadModel, type TracedModel, VECTOR } from '../../model/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
 import { type DataFiles, findDataFiles, inputOf } from '../threads/index.ts'
+import { computeItems, computeUsers, modelMark, planVectors } from './compute-vectors.ts'
 import { firstSamples, put, withCheckpoint } from './inference-model.ts'
 
 interface CheckpointOptions {

@@ -1,20 +1,18 @@
 /** @file Vectors out of weights of this process: the part of the net that makes them, run over all items or over samples. */
 import { createHash } from 'node:crypto'
 import type { Columns, Slot } from '../../data/index.ts'
+import { denseWeights, type ExportPlan, openTrainerGraph, planOutputs } from '../../inference/export/index.ts'
+import {
+  emptyItems,
+  itemsNeeded,
+  lastSigns,
+  type ModelMark,
+  noVectors,
+  repeatedItem,
+  type Vectors,
+} from '../../inference/recall/index.ts'
 import { type TracedModel, VECTOR } from '../../model/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
-import { denseWeights, type ExportPlan, openTrainerGraph, planOutputs } from '../export/index.ts'
-import { emptyItems, itemsNeeded, noVectors, repeatedItem } from './errors.ts'
-import type { ModelMark } from './vectors.ts'
-
-/** Vectors with their ids. */
-export interface Vectors {
-  readonly ids: BigUint64Array
-  /** `interests` rows of `dim` values an id. */
-  readonly data: Float32Array
-  readonly dim: number
-  readonly interests: number
-}
 
 /** Items run at a time. */
 const BATCH = 512
@@ -139,25 +137,4 @@ const numbered = (count: number) => BigUint64Array.from({ length: count }, (_, i
 
 function idsOf(slots: readonly Slot[], columns: readonly Columns[], id: string): BigUint64Array {
   return BigUint64Array.from(columns.flatMap((batch) => lastSigns(slots, batch, id)))
-}
-
-/** The last sign of a slot in each sample. */
-export function lastSigns(slots: readonly Slot[], columns: Columns, slot: string): bigint[] {
-  return signsOf(slots, columns, slot).map((signs) => signs.at(-1) ?? 0n)
-}
-
-/** The signs of a slot in each sample. */
-export function signsOf(slots: readonly Slot[], { samples, counts, signs }: Columns, slot: string): BigUint64Array[] {
-  const sparse = slots.filter(({ kind }) => kind === 'sparse')
-  const place = sparse.findIndex(({ name }) => name === slot)
-  let first = 0
-  return Array.from({ length: samples }, (_, i) => {
-    let own = signs.subarray(0, 0)
-    for (let s = 0; s < sparse.length; s++) {
-      const count = counts[i * sparse.length + s]!
-      if (s === place) own = signs.subarray(first, first + count)
-      first += count
-    }
-    return own
-  })
 }
