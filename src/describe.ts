@@ -27,6 +27,7 @@ export type {
   Feeds,
   ModelOptimizer,
   ModelV1,
+  ModelVectors,
   NetOutput,
   SlotInputs,
   StaticModel,

@@ -204,8 +204,8 @@ describe('runner.recall_at', () => {
   test('of a softmax over all items is what the model itself counts', async () => {
     const config = configOf('recall/youtube_dnn', ['runner.recall_at=[10]'])
     const { evaluation } = await train({ config, emit })
-    expect(evaluation!['recall@10']).toBe(evaluation!['recall'])
-    expect(evaluation!['ndcg@10']).toBeGreaterThan(evaluation!['recall']! / Math.log2(11))
+    expect(evaluation!['recall@10']).toBeCloseTo(evaluation!['recall']!, 6)
+    expect(evaluation!['ndcg@10']).toBeGreaterThan(evaluation!['recall']! / Math.log2(11) - 1e-6)
     expect(evaluation!['mrr']).toBeGreaterThan(0)
     const again = await infer({ config: configOf('recall/youtube_dnn', ['runner.recall_at=[10]']), emit })
     expect(again.epochs[0]!.metrics['mrr']).toBe(evaluation!['mrr'])
