@@ -126,7 +126,7 @@ describe.skipIf(!cluster)('a job of PaddleRec', () => {
   }, async () => {
     const name = 'token-ps'
     const cwd = workFolder('ps', name, direct)
-    const longer = read('ps.config').replace('epochs: 2', 'epochs: 8') // so that it still trains when they come
+    const longer = read('ps.config').replace('epochs: 2', 'epochs: 6') // so that it still trains when they come
     writeFileSync(join(cwd, 'config.yaml'), longer)
     await submitted(cwd)
     const pods = ['pserver-0', 'pserver-1', 'trainer-0', 'trainer-1'].map((role) => `${name}-${role}`)
