@@ -220,6 +220,12 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     why: /metric\.auc of a prediction \[\] and a label \[B, 1\]/,
     fix: /Give a prediction \[B, 1\]/,
   },
+  'a metric whose arguments are swapped': {
+    change: model('metric.auc(predict, click)', 'metric.auc(click, predict)'),
+    where: /model\.ts:19/,
+    why: /metric\.auc: the prediction is int64 \[B, 1\], the label float32 \[B, 1\]: they seem to be swapped/,
+    fix: /metric\.auc\(predict, click\)/,
+  },
   'an optimizer that does not exist': {
     change: model('optimizer.adam(', '(optimizer as any).adamw('),
     where: /model\.ts:20/,

@@ -98,6 +98,20 @@ test.each([
   expect(err).toContain(`write --set ${meant}`)
 })
 
+test.each(['--runs', '--parallel'])('sweep %s 0 is refused', async (option) => {
+  const { code, err } = await capture([
+    'sweep',
+    '-m',
+    config(),
+    '--set',
+    'hyper_parameters.learning_rate=0.1,0.2',
+    option,
+    '0',
+  ])
+  expect(code).toBe(2)
+  expect(err).toContain('Expected 1 or more.')
+})
+
 test('-o proposes the key that this project has, also for a group it does not have', async () => {
   const hint = async (typed: string) => (await capture(['train', '-m', config(), '-o', typed])).err
   expect(await hint('learning_rate=0.01')).toContain('fix: write -o hyper_parameters.learning_rate=0.01')

@@ -48,6 +48,13 @@ export function wholeNumber(typed: string): number {
   return value
 }
 
+/** Parses a whole number above 0. */
+export function countNumber(typed: string): number {
+  const value = wholeNumber(typed)
+  if (value === 0) throw new InvalidArgumentError('Expected 1 or more.')
+  return value
+}
+
 /** The member of `names` that was typed. Checked when the command runs, so that lists may come from folders loaded then. */
 export function oneOf<Name extends string>(option: string, names: readonly Name[], typed: string): Name {
   const found = names.find((name) => name === typed)

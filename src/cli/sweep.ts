@@ -3,7 +3,7 @@ import { Command } from 'commander'
 import type { RunResult } from '../library/index.ts'
 import { untilInterrupted } from './interrupt.ts'
 import type { CliIo } from './io.ts'
-import { addConfigOptions, type ConfigOptions, oneOf, wholeNumber } from './options.ts'
+import { addConfigOptions, type ConfigOptions, countNumber, oneOf, wholeNumber } from './options.ts'
 
 interface SweepCliOptions extends ConfigOptions {
   readonly set: readonly string[]
@@ -21,13 +21,13 @@ export function sweepCommand(io: CliIo): Command {
   )
   return addConfigOptions(command)
     .requiredOption('--set <key=values...>', 'what to try: log:1e-4..1e-2, 0.1..0.5, int:8..64, or a list a,b,c')
-    .option('--runs <n>', 'how many runs; a grid has as many as there are combinations', wholeNumber, 20)
+    .option('--runs <n>', 'how many runs; a grid has as many as there are combinations', countNumber, 20)
     .option(
       '--strategy <name>',
       'random, grid, or halving: many runs for few epochs, the best third of them for more',
       'random',
     )
-    .option('--parallel <n>', 'runs at a time', wholeNumber, 1)
+    .option('--parallel <n>', 'runs at a time', countNumber, 1)
     .option('--seed <n>', 'what values are drawn from', wholeNumber, 1)
     .option('--metric <name>', 'metric of the evaluation to compare by; auc unless given, else loss')
     .option('--out <folder>', 'where runs are kept; the same command again goes on with them', 'sweep')

@@ -153,6 +153,12 @@ function checkScored(name: string, prediction: Tensor, label: Tensor): void {
   const rows = prediction.shape[0]
   const isRows = prediction.shape.length >= 1 && prediction.shape.length <= 2
   const isLabel = label.shape[0] === rows && label.shape.slice(1).every((dim) => dim === 1)
+  // Whole numbers that the model is said to predict are its labels; the shapes would fit, and the number be wrong.
+  if (prediction.dtype === 'int64' && label.dtype === 'float32')
+    throw optionError(
+      `metric.${name}: the prediction is int64 ${shown(prediction)}, the label float32 ${shown(label)}: they seem to be swapped`,
+      `Give the prediction first: metric.${name}(predict, click).`,
+    )
   if (isRows && isLabel) return
   throw optionError(
     `metric.${name} of a prediction ${shown(prediction)} and a label ${shown(label)}`,

@@ -100,7 +100,7 @@ describe('oarfish export and predict', () => {
     const pipe = await capture(['predict', '--model', made.out, '-'], { input: strange })
     for (const { code, out, err } of [file, pipe]) {
       expect([code, out]).toEqual([2, ''])
-      expect(err).toMatch(/the first 2 lines have none of the model's slots: "\w+".*; they have "colour", "size"/)
+      expect(err).toMatch(/none of the first 2 lines has any of the model's slots: "\w+".*; there are "colour", "size"/)
     }
     expect(file.err).toContain('strange.txt')
   })

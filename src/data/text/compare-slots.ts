@@ -77,7 +77,7 @@ export function refuseStrangers(declared: readonly Slot[], head: DataHead): void
   const names = quoted(needed.map(({ name }) => name))
   const guess = suggest(first.name, inData)
   throw new UserError(
-    `the first ${head.lines.length} lines have none of the model's slots: ${names}; they have ${quoted(inData)}`,
+    `none of the first ${countedLines(head)} has any of the model's slots: ${names}; there are ${quoted(inData)}`,
     {
       code: 'MODEL_DATA',
       where: { file: head.file },
@@ -136,6 +136,8 @@ function countByPlace(text: string): number[] | undefined {
   }
   return counts
 }
+
+const countedLines = ({ lines }: DataHead) => (lines.length === 1 ? '1 line' : `${lines.length} lines`)
 
 const SHOWN = 4
 
