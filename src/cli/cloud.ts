@@ -8,8 +8,9 @@ import { Command } from 'commander'
 import type { Priority } from '../base/config/index.ts'
 import type { Event } from '../base/event/index.ts'
 import { packageFile, UserError } from '../base/util/index.ts'
-import type { JobMetricsOptions, Keys } from '../jobs/server/index.ts'
+import type { Keys } from '../jobs/server/index.ts'
 import { keysCommand } from './cloud-keys.ts'
+import { openCloudMetrics } from './cloud-metrics.ts'
 import { exitWith, stopSignal } from './interrupt.ts'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
 import { oneOf, wholeNumber } from './options.ts'
@@ -204,7 +205,7 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
   io.out.write(
     `The job server listens at ${tls ? 'https' : 'http'}://${options.host}:${port}; jobs are kept in ${options.dir}\n`,
   )
-  const metrics = await openMetrics(options.metrics_port, { store, accounts, executor: name }, io)
+  const metrics = await openCloudMetrics(options.metrics_port, { store, accounts, executor: name }, io)
   const timer = setInterval(() => void dispatcher.turn(), QUEUE_MS)
   await new Promise<void>((done) => {
     let signals = 0
@@ -218,26 +219,6 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
   nonces.close()
   release()
   io.out.write('Stopped. Jobs that run go on, and are found again by the next server.\n')
-}
-
-/** A port in use does not keep jobs from running. */
-async function openMetrics(
-  asked: string | undefined,
-  options: Omit<JobMetricsOptions, 'host' | 'port'>,
-  io: CliIo,
-): Promise<{ close(): void } | undefined> {
-  if (asked === undefined) return undefined
-  const { addressOf } = await import('../base/runs/index.ts')
-  const { openJobMetrics } = await import('../jobs/server/index.ts')
-  const address = addressOf(asked)
-  try {
-    const metrics = await openJobMetrics({ ...address, ...options })
-    io.out.write(`Metrics: http://${address.host}:${metrics.port}/metrics\n`)
-    return metrics
-  } catch (error) {
-    io.err.write(`Metrics cannot be had at ${address.host}:${address.port}: ${(error as Error).message}\n`)
-    return undefined
-  }
 }
 
 function hostfileOf(isNeeded: boolean, hostfile: string | undefined): string | undefined {

@@ -1,6 +1,6 @@
 /** @file Everything a person may want to watch, as one discriminated union. Printers, logs and tests read this stream. */
 
-import type { CalibrationPart, Link, Norms, TableSize } from './measured.ts'
+import type { CalibrationPart, Link, Norms, Slice, TableSize } from './measured.ts'
 import type { View } from './view.ts'
 
 /** Metric values by name; `loss` and `auc` where the model has them. */
@@ -11,13 +11,6 @@ export interface EpochRecord {
   readonly epoch: number
   readonly train: Metrics
   readonly test?: Metrics | undefined
-}
-
-/** The samples that have one value of a slot. */
-export interface Slice {
-  readonly value: string
-  readonly samples: number
-  readonly auc: number
 }
 
 /** What a process has trained of an epoch. */

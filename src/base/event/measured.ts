@@ -37,3 +37,10 @@ export interface TableSize {
   readonly diskRows: number
   readonly diskBytes: number
 }
+
+/** The samples that have one value of a slot. */
+export interface Slice {
+  readonly value: string
+  readonly samples: number
+  readonly auc: number
+}

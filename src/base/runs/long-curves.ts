@@ -30,7 +30,9 @@ class LongCurves implements Curves {
     this.#readAll = () => readCurves(path, read)
     this.#readPart = (from, to) => read(path, from, to)
     this.rows = this.#stretches.reduce((sum, { rows }) => sum + rows, end.rows)
-    this.names = [...new Set([...stretches.flatMap(namesOf), ...end.names])]
+    // Stretches share their lists of columns, but for a few.
+    const lists = new Map(stretches.map((stretch) => [stretch.keys, stretch]))
+    this.names = [...new Set([...[...lists.values()].flatMap(namesOf), ...end.names])]
     this.end = stretches.at(-1)!.from + end.end
   }
 

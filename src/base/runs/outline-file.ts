@@ -135,9 +135,11 @@ export function readOutline(curveFile: string, read: ReadFile): readonly Stretch
 }
 
 function stretchOf(body: Buffer, { columns, keys }: Schema): Stretch {
+  const length = HEAD + keys.length * WIDTH
+  if (body.byteLength !== 8 * length) throw new Error('An outline that is none.')
   // A copy: doubles lie at multiples of eight bytes.
-  const numbers = new Float64Array(body.buffer.slice(body.byteOffset, body.byteOffset + body.byteLength))
-  if (numbers.length !== HEAD + keys.length * WIDTH) throw new Error('An outline that is none.')
+  const numbers = new Float64Array(length)
+  new Uint8Array(numbers.buffer).set(body)
   const [from = 0, to = 0, rows = 0] = numbers
   return { from, to, rows, columns, keys, values: numbers }
 }
