@@ -94,7 +94,7 @@ export function jobView({ processes, messages }: RunDetail): HTMLElement {
           { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('jobTitle') },
           h('header', {}, h('h3', {}, t('jobTitle'))),
           jobPicture(processes),
-          ...waitLines(processes).map((line) => h('p', { class: 'muted' }, line)),
+          ...waitLines(processes).map((line) => h('p', { class: 'muted waits' }, line)),
         )
       : undefined,
     h(

@@ -89,5 +89,9 @@ async function runPsTrainer(options: PsTrainerOptions, io: CliIo): Promise<void>
   }
   const { recordRun } = await import('../base/runs/index.ts')
   const recorded = { config, env: io.env, resume, emit: output.emit }
-  await untilDone(io, output, (signal) => recordRun(recorded, (emit) => work(emit, signal)))
+  // A worker is recorded by what trains it: two records of one process would be written into each other.
+  const isServer = cluster.role === 'server'
+  await untilDone(io, output, (signal) =>
+    isServer ? recordRun(recorded, (emit) => work(emit, signal)) : work(output.emit, signal),
+  )
 }
