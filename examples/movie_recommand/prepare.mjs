@@ -21,7 +21,10 @@ const rows = (name) =>
     .filter(([id]) => /^\d+$/.test(id))
 
 const jobs = new Map()
-const numberOf = (word) => jobs.get(word) ?? (jobs.set(word, jobs.size + 1), jobs.size)
+const numberOf = (word) => {
+  if (!jobs.has(word)) jobs.set(word, jobs.size + 1)
+  return jobs.get(word)
+}
 const users = new Map(
   rows('u.user').map(([id, age, gender, job]) => [
     id,

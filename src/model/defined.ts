@@ -55,7 +55,8 @@ export function definedModel(
     net(inputs, isInfer) {
       const run = runAs(!isInfer)
       const result = guard(checkResult(definition, definition.net(inputs, hyper, run)), RESULT)
-      const { loss, outputs, vectors } = result
+      const { loss, outputs } = result
+      const vectors = 'vectors' in result ? result.vectors : undefined // it has a name only where the net returned it
       const metrics = definition.metrics?.(result, inputs, hyper, run)
       return { loss, outputs, metrics: metrics && checkMetrics(definition, metrics), vectors }
     },
@@ -84,7 +85,7 @@ function checkResult(definition: AnyDefinition, result: unknown): NetResult {
   if (stranger) throw wrongResult(definition, 'net', `outputs.${stranger[0]}, which is no tensor`, RETURN)
   const { vectors } = result as Partial<NetResult>
   if (vectors !== undefined) checkVectors(vectors, where)
-  return { ...result, loss: weighed, outputs: outputs as Record<string, Tensor>, vectors }
+  return { ...result, loss: weighed, outputs: outputs as Record<string, Tensor> }
 }
 
 const RETURN = 'return { loss: mean(cost), outputs: { predict } } from net'
