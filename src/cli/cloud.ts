@@ -10,7 +10,7 @@ import type { Event } from '../base/event/index.ts'
 import { packageFile, UserError } from '../base/util/index.ts'
 import type { Keys } from '../jobs/server/index.ts'
 import { keysCommand } from './cloud-keys.ts'
-import { openCloudMetrics } from './cloud-metrics.ts'
+import { metricsAddress, openCloudMetrics } from './cloud-metrics.ts'
 import { exitWith, stopSignal } from './interrupt.ts'
 import { type CliIo, STOP_SIGNALS } from './io.ts'
 import { oneOf, wholeNumber } from './options.ts'
@@ -146,6 +146,7 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
   const { EXECUTOR_NAMES, executorOf } = await import('../jobs/executors/index.ts')
   const cloud = await import('../jobs/server/index.ts')
   const name = oneOf('--executor', EXECUTOR_NAMES, options.executor)
+  const metricsAt = await metricsAddress(options.metrics_port)
   const { namespace } = options
   const { check, ...traits } = executorOf(name)
   const hostfile = hostfileOf(traits.needsHostfile ?? false, options.hostfile)
@@ -205,7 +206,7 @@ async function serve(options: ServeOptions, io: CliIo): Promise<void> {
   io.out.write(
     `The job server listens at ${tls ? 'https' : 'http'}://${options.host}:${port}; jobs are kept in ${options.dir}\n`,
   )
-  const metrics = await openCloudMetrics(options.metrics_port, { store, accounts, executor: name }, io)
+  const metrics = await openCloudMetrics(metricsAt, { store, accounts, executor: name }, io)
   const timer = setInterval(() => void dispatcher.turn(), QUEUE_MS)
   await new Promise<void>((done) => {
     let signals = 0

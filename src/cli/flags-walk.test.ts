@@ -184,6 +184,7 @@ const ROWS: readonly Row[] = [
   ['cloud serve', 'namespace', SERVED, '--namespace x', /--namespace: only kubernetes/],
   ['cloud serve', 'tls-cert', SERVED, '--tls-cert /none.pem', /--tls-cert and --tls-key belong together/],
   ['cloud serve', 'tls-key', SERVED, '--tls-key /none.pem', /--tls-cert and --tls-key belong together/],
+  ['cloud serve', 'metrics_port', SERVED, '--metrics_port x', /--metrics_port: "x" is no port/],
   ['cloud serve', 'pass-env', SERVED, '--pass-env NOT_SET', /--pass-env: NOT_SET is not set here/],
   ['cloud group add', 'dir', 'cloud group add g --quota 1 --dir $HOME/a', '--dir /dev/null', /\/dev\/null/],
   ['cloud group add', 'quota', 'cloud group add g --quota 1 --dir $HOME/a', '--quota 5', /5 nodes/],
