@@ -56,7 +56,10 @@ export function amongRanks(group: Group, strategy?: unknown): (context: Training
 
 /** Every rank loads each model and evaluates its part of the data. */
 export function evaluateAmongRanks(group: Group): (context: JobContext) => EvaluationJob {
-  return (context) => new Evaluation(group, context)
+  return (context) => {
+    noticeAlone(context.config.config, context.emit)
+    return new Evaluation(group, context)
+  }
 }
 
 class Training extends LocalTraining {

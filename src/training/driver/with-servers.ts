@@ -52,7 +52,10 @@ export function withServers(options: ServersOptions): (context: TrainingContext)
 
 /** Evaluates as a worker: worker 0 loads each model and gives it to the servers, all evaluate their part of the data. */
 export function evaluateWithServers(options: ServersOptions): (context: JobContext) => EvaluationJob {
-  return (context) => new Evaluation(options, context)
+  return (context) => {
+    noticeAlone(context.config.config, context.emit)
+    return new Evaluation(options, context)
+  }
 }
 
 class Training extends WorkerJob<TrainingContext> implements TrainingJob {
