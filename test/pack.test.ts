@@ -37,7 +37,7 @@ describe('the packed package', () => {
       /^docs\/(config\.schema\.json|[\w/.-]+\.(md|svg))$/,
       /^docs\/images\/dashboard\/\w+\.png$/,
       /^(deploy|examples)\/[\w/.-]+$/,
-      /^models\/[\w/-]+\/(README\.md|config[\w-]*\.yaml|[\w-]+\.ts|data\/README\.md|data\/(sample_data|dict)\/.+)$/,
+      /^models\/[\w/-]+\/(README\.md|config[\w-]*\.yaml|[\w-]+\.ts|data\/README\.md|data\/\w+\.txt|data\/(sample_data|dict)\/.+)$/,
     ]
     const paths = packed.files.map(({ path }) => path)
     expect(paths.filter((path) => !expected.some((pattern) => pattern.test(path)))).toEqual([])

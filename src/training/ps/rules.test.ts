@@ -56,7 +56,7 @@ describe('a server cuts off a worker that', async () => {
   })
 
   const names = Object.keys(METHODS) as (keyof typeof METHODS)[]
-  const OWN = { thread: ['pull', 'push', 'geo'], observer: ['inspect'] } as const
+  const OWN = { thread: ['pull', 'push', 'tracedPull', 'tracedPush', 'geo'], observer: ['inspect'] } as const
   test.each(
     (['thread', 'observer'] as const).flatMap((asker) =>
       names.filter((name) => !(OWN[asker] as readonly string[]).includes(name)).map((name) => [asker, name] as const),
@@ -74,6 +74,7 @@ describe('a server cuts off a worker that', async () => {
     ...(['load', 'loadDense', 'allGather', 'putParcel', 'takeParcel', 'pull', 'push', 'geo'] as const).map(
       (name) => [name, 0] as const,
     ),
+    ...(['tracedPull', 'tracedPush'] as const).map((name) => [name, 40] as const),
     ['takeParcel', 5000],
     ['allGather', 65 * 1024 * 1024],
   ] as const)('asks for %s with %i bytes', (name, bytes) => {
