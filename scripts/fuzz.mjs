@@ -23,8 +23,8 @@ const EVERY = 500
 export const TARGET_NAMES = [
   ...[
     'message',
-    'gathered',
     'handshake',
+    'gathered',
     'frame',
     'yaml',
     'config-v1',
