@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { json } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { alive, removeLeft, run } from './launch.testing.ts'
+import { alive, run } from './launch.testing.ts'
 
 const CONFIG = fileURLToPath(new URL('../../models/rank/dnn/config.yaml', import.meta.url))
 
@@ -43,7 +43,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await new Promise((done) => collector.close(done))
   rmSync(folder, { recursive: true, force: true })
-  removeLeft(folder)
 })
 
 interface ResourceSpans {
