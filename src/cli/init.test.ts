@@ -113,7 +113,7 @@ test.each(['--runs', '--parallel'])('sweep %s 0 is refused', async (option) => {
 })
 
 test('-o proposes the key that this project has, also for a group it does not have', async () => {
-  const hint = async (typed: string) => (await capture(['train', '-m', config(), '-o', typed])).err
+  const hint = async (typed: string) => (await capture(['train', '-m', config(), '--no-run-dir', '-o', typed])).err
   expect(await hint('learning_rate=0.01')).toContain('fix: write -o hyper_parameters.learning_rate=0.01')
   expect(await hint('optimizer.learning_rate=0.01')).toContain('fix: write -o hyper_parameters.learning_rate=0.01')
   expect(await hint('hyper_parameters.optimizer.learning_rate=0.01')).toContain(

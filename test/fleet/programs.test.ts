@@ -73,11 +73,10 @@ test.each([
     ),
   )
   expect(code, out + err + JSON.stringify(logs)).toBe(0)
-  for (const name of ['workerlog.0', 'workerlog.1']) {
-    const [, first, last] = /losses ([\d.]+) ([\d.]+)/.exec(logs[name]!)!
-    expect(Number(first)).toBeCloseTo(Math.LN2, 0)
-    expect(Number(last)).toBeLessThan(0.45)
-  }
+  const losses = ['workerlog.0', 'workerlog.1'].map((name) => /losses ([\d.]+) ([\d.]+)/.exec(logs[name]!)!.map(Number))
+  // A worker that comes late finds what the other has trained.
+  expect(Math.max(...losses.map(([, first]) => first!))).toBeCloseTo(Math.LN2, 0)
+  for (const [, , last] of losses) expect(last).toBeLessThan(0.45)
 })
 
 test('workers may end without stopWorker, by themselves or by process.exit', async () => {

@@ -4,15 +4,19 @@ import { createRng } from '../../src/base/util/index.ts'
 import { ortEngine, type TensorView } from '../../src/graph/engine/index.ts'
 import { evaluateDim, type Program, programInputs } from '../../src/graph/program/index.ts'
 
-/** Values that every program can take: small weights, ids 0 and 1, state that can be a variance. */
-export function drawnInputs(program: Program, samples: number, length = 4): Record<string, TensorView> {
+/** Values that programs can take: small weights, two ids, 0 and 1 unless `least` is another, state that can be a variance. */
+export function drawnInputs(
+  program: Program,
+  samples: number,
+  { length = 4, least = 0 } = {},
+): Record<string, TensorView> {
   const rng = createRng(7n)
   const state = new Set(program.state.map(({ name }) => name))
   const entries = programInputs(program).map(({ name, shape, dtype }): [string, TensorView] => {
     const dims = shape.map((dim) => evaluateDim(dim, (symbol) => (symbol === 'B' ? samples : length)))
     const size = dims.reduce((a, b) => a * b, 1)
     if (dtype === 'int64')
-      return [name, { dims, data: BigInt64Array.from({ length: size }, () => BigInt(rng.below(2))) }]
+      return [name, { dims, data: BigInt64Array.from({ length: size }, () => BigInt(least + rng.below(2))) }]
     if (dtype === 'int32') return [name, { dims, data: new Int32Array(size).fill(5) }]
     const draw = name.endsWith('.mask')
       ? (i: number) => Number(i % dims[1]! < 1 + (Math.floor(i / dims[1]!) % dims[1]!))

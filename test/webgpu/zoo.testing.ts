@@ -18,6 +18,9 @@ export const CONFIGS: readonly string[] = readdirSync(MODELS, { recursive: true,
 /** Counts comparisons of scores: where two are equal but for rounding, one sample may be counted here and not there. */
 const COUNTS: Readonly<Record<string, string>> = { 'recall/mind/config.yaml': 'metric:hit' }
 
+/** Of models whose items are numbered from 1: 0 is no item to be found. */
+const LEAST: Readonly<Record<string, number>> = { 'recall/sr_gnn/config.yaml': 1 }
+
 /** Forward and backward: evaluation is the first half of it. */
 export async function trainingProgram(path: string): Promise<Program> {
   return (await loadModel(loadConfig({ path: join(MODELS, path) }))).train
@@ -27,7 +30,7 @@ export function zooTests(title: string, configs: readonly string[]): void {
   describe.skipIf(lacking)(`webgpu: ${title} at batch 16`, { timeout: 900_000 }, () => {
     test.each(configs)('%s computes as on the CPU, to 1e-4', async (path) => {
       const train = await trainingProgram(path)
-      const inputs = drawnInputs(train, 16)
+      const inputs = drawnInputs(train, 16, { least: LEAST[path] ?? 0 })
       const here = await runOn(undefined, train, inputs)
       expect(Object.keys(here)).toContain('loss')
       const { [COUNTS[path] ?? '']: count, ...different } = apart(
