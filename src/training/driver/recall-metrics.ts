@@ -46,7 +46,8 @@ export function noticeAlone({ runner }: JobConfig, emit: EventSink): void {
   if (runner.recall_at.length > 0) emit({ kind: 'notice', message: `runner.recall_at: ${ALONE}` })
 }
 
-const ALONE = 'all items are ranked in a job of one process alone; evaluate its saved epochs with `oarfish infer` in one process.'
+const ALONE =
+  'all items are ranked in a job of one process alone; evaluate its saved epochs with `oarfish infer` in one process.'
 
 async function measure(pass: RecallPass): Promise<Record<string, number>> {
   const { config, model, params, files, emit } = pass
