@@ -8,10 +8,14 @@ import { openSocketRing } from '../../src/training/collective/ring/socket-ring.t
 import {
   readCutAsked,
   readFailure,
+  readModels,
+  readNothing,
+  readOutcome,
   readParts,
   readPlace,
   readReport,
   readSettings,
+  readStart,
   readTablePlan,
   readTruth,
 } from '../../src/training/driver/gathered.ts'
@@ -110,6 +114,10 @@ test.each<[string, string, Reader<unknown>]>([
   ['an error of a code that is none', '{"name":"E","message":"m","user":{"code":"\\u001b[2J"}}', readFailure],
   ['a plan that is none', '{"sharded":"all","notices":[]}', readTablePlan],
   ['a report without a meter', '{"stopped":false,"paused":false,"read":{"chunks":[],"of":0}}', readReport],
+  ['a start at epoch -1', '{"epoch":-1}', readStart],
+  ['a start with another worker at no place', '{"epoch":0,"workers":[{}]}', readStart],
+  ['models that are text', '{"value":"output/0"}', readOutcome(readModels)],
+  ['a value where there is only an end', '{"value":7}', readOutcome(readNothing)],
   ['a cut into no folder', '{"aside":7,"changed":true}', readCutAsked],
 ])('a rank that brings %s is named', async (_what, text, read) => {
   const [own, brought] = ['null', text].map((each) => Buffer.from(each))

@@ -5,6 +5,8 @@ import {
   readCount,
   readCutAsked,
   readFailure,
+  readModels,
+  readNothing,
   readOutcome,
   readParts,
   readPath,
@@ -13,6 +15,7 @@ import {
   readReport,
   readSaved,
   readSettings,
+  readStart,
   readTablePlan,
   readTold,
   readTruth,
@@ -21,8 +24,12 @@ import { readPace, readPaceRequest } from '../../src/training/ps/rules.ts'
 import type { Target } from './targets.ts'
 
 const READERS: readonly Reader<unknown>[] = [
-  ...[readBroughtPlace, readCount, readCutAsked, readFailure, readOutcome(), readParts, readPath, readPlace],
+  ...[readBroughtPlace, readCount, readCutAsked, readFailure, readParts, readPath, readPlace],
   ...[
+    readModels,
+    readOutcome(readModels),
+    readOutcome(readNothing),
+    readStart,
     readRankFiles,
     readReport,
     readSaved,
@@ -50,6 +57,7 @@ const PART = {
   rows: 3,
 }
 const METER = { samples: 9, batches: 1, seconds: 0.5, sums: { loss: null }, histograms: { auc: [0, 1] }, groups: {} }
+const COUNTS = { samples: 9, batches: 1, seconds: 0.5, sums: {}, histograms: {} }
 const FILES = [{ name: 'part-0', bytes: 100, head: 'abcd' }]
 
 /** Each is what one of the readers takes. */
@@ -58,6 +66,8 @@ export const GATHERED: readonly unknown[] = [
   { ...PLACE, hasLostRows: false, unsaid: FAILURE },
   { aside: '/models/.aside', changed: true },
   { error: FAILURE },
+  { value: [{ epoch: 0, folder: 'output/0', key: 'runner.model_save_path' }] },
+  { epoch: 3, history: [{ epoch: 0, train: { auc: 0.5 }, test: { auc: null } }], workers: [PLACE], before: COUNTS },
   [PART],
   { parts: [PART] },
   { meter: METER, stopped: false, paused: false, read: { chunks: [0, 1], of: 2 } },

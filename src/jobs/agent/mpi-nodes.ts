@@ -2,10 +2,12 @@
 import { hostname } from 'node:os'
 import type { Env } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
+import { BadMessage, readBrought, readJson } from '../../base/net/index.ts'
 import { isUserError } from '../../base/util/index.ts'
 import { type Group, groupPlan, openGroup } from '../../training/collective/index.ts'
 import { reachableAddress } from '../launch/index.ts'
 import type { Job } from '../submit/index.ts'
+import { readJob as readJobOfRank0 } from './node-task.ts'
 
 export interface MpiNodes {
   readonly job: Job
@@ -22,7 +24,8 @@ export interface MpiNodes {
 export async function openMpiNodes(env: Env, readJob: () => Promise<Job>, emit: EventSink): Promise<MpiNodes> {
   const group = await openGroup(groupPlan(env, 'mpi'), (message) => emit({ kind: 'notice', message }))
   try {
-    const job = JSON.parse(await share(group, group.rank === 0 ? JSON.stringify(await readJob()) : '')) as Job
+    const shared = await share(group, group.rank === 0 ? JSON.stringify(await readJob()) : '')
+    const job = readBrought('rank 0', () => readJson(Buffer.from(shared), 'the job', readJobOfRank0))
     const exchange = async (text: string) => await gather(group, text)
     const host = hostOf(await exchange(hostname()))
     return { job, node: group.rank, nodes: group.size, host, exchange, close: async () => await group.close() }
@@ -50,9 +53,16 @@ const STOPPED = -1
  * the others: a rank that left early would take them with it before their output is collected.
  */
 export async function agreeOnEnd({ exchange }: MpiNodes, code: number | undefined): Promise<number | undefined> {
-  const codes = (await exchange(String(code ?? STOPPED))).map(Number)
+  const codes = (await exchange(String(code ?? STOPPED))).map((text, rank) =>
+    readBrought(`rank ${rank}`, () => readExitCode(text)),
+  )
   const failed = codes.find((each) => each !== 0 && each !== STOPPED)
   return failed ?? (codes.includes(STOPPED) ? undefined : 0)
+}
+
+function readExitCode(text: string): number {
+  if (/^(-1|\d{1,3})$/.test(text)) return Number(text)
+  throw new BadMessage(`its end: expected an exit code, got ${JSON.stringify(text.slice(0, 80))}`)
 }
 
 /** What rank 0 has, on every rank. */

@@ -58,7 +58,7 @@ const file = fields<Job['files'][number]>({
   content: readContent,
 })
 
-const job = fields<Job>({
+export const readJob = fields<Job>({
   name: word,
   group: word,
   priority: word as Reader<Job['priority']>,
@@ -94,7 +94,7 @@ const job = fields<Job>({
 })
 
 const readFields = fields<NodeTask>({
-  job,
+  job: readJob,
   // It names a folder.
   jobId: text(256, /^[A-Za-z0-9][\w.-]*$/),
   node: whole(0, MOST),

@@ -2,6 +2,7 @@
 import type { JobConfig } from '../../base/config/index.ts'
 import type { Cluster } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
+import type { Reader } from '../../base/net/index.ts'
 import type { Exchange } from '../../data/index.ts'
 import { openWorkerMode, type WorkerMode } from '../../training/driver/index.ts'
 import {
@@ -98,10 +99,10 @@ export class ConnectedWorker implements FleetWorker {
   }
 
   /** Meets all workers at a call that each of them makes: brings something, gets what each has brought, by rank. */
-  allGatherJson<T>(call: string, what: T): Promise<readonly T[]> {
+  allGatherJson<T>(call: string, what: T, read?: Reader<T>): Promise<readonly T[]> {
     const count = (this.#met.get(call) ?? 0) + 1
     this.#met.set(call, count)
-    return this.#servers.allGatherJson(count === 1 ? call : `${call} number ${count}`, what, { blocking: true })
+    return this.#servers.allGatherJson(count === 1 ? call : `${call} number ${count}`, what, { blocking: true, read })
   }
 
   async openRuntime(options: Parameters<FleetWorker['openRuntime']>[0]): Promise<FleetRuntime> {

@@ -6,7 +6,7 @@ import { shown, UserError } from '../../base/util/index.ts'
 import { joinColumns } from '../../data/index.ts'
 import { programHash } from '../../graph/program/index.ts'
 import { planExport, writeExport } from '../../inference/export/index.ts'
-import { byFirst } from '../../training/driver/index.ts'
+import { byFirst, readNothing, readOutcome } from '../../training/driver/index.ts'
 import { isPaddleFolder } from '../../weights/params/index.ts'
 import { loadSnapshot, openSnapshot, saveSnapshot } from '../../weights/snapshot/index.ts'
 import { type SaveMode, tableEntry } from '../../weights/table/index.ts'
@@ -125,7 +125,7 @@ export async function together(
   work: () => Promise<void>,
 ): Promise<void> {
   await worker.allGatherJson(call, null)
-  await byFirst(rank, (outcome) => worker.allGatherJson(`end of ${call}`, outcome), work)
+  await byFirst(rank, (outcome) => worker.allGatherJson(`end of ${call}`, outcome, readOutcome(readNothing)), work)
 }
 
 /** Whether a table counts shows and clicks, which Paddle's files hold and modes go by. */

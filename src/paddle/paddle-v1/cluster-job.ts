@@ -2,8 +2,17 @@
 
 import { type Env, namedCluster } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
+import { fields, optional, text, whole } from '../../base/net/index.ts'
 import type { Part } from '../../data/index.ts'
-import { checkSplit, fileReports, firstDifference, PassRecord, sumReports } from '../../training/driver/index.ts'
+import {
+  checkSplit,
+  fileReports,
+  firstDifference,
+  PassRecord,
+  readFileReports,
+  readReport,
+  sumReports,
+} from '../../training/driver/index.ts'
 import type { DataFiles, PassResult, StepReport } from '../../training/threads/index.ts'
 import { ConnectedWorker, together } from '../fleet/index.ts'
 import type { ServerPlan } from './endpoints.ts'
@@ -33,6 +42,18 @@ export interface ClusterJobOptions extends JobOptions {
   readonly connections: SetUpConnections
 }
 
+const MOST = 2 ** 31 - 1
+const path = text(16 * 1024)
+const readPassOptions = fields<PassOptions>({
+  job: text(64),
+  start_pass: whole(0, MOST),
+  num_passes: whole(1, MOST),
+  test_pass: optional(whole(0, MOST)),
+  saving_period: whole(0, MOST),
+  save_dir: path,
+  init_model_path: path,
+})
+
 export async function openClusterJob(given: ClusterJobOptions): Promise<TrainerJob> {
   const { config, options, files, emit, onStep } = given
   const { trainer_id: rank, num_gradient_servers: workerNum, trainer_count: threads } = options
@@ -40,7 +61,7 @@ export async function openClusterJob(given: ClusterJobOptions): Promise<TrainerJ
   try {
     const own = Object.fromEntries(PASS_OPTIONS.map((name) => [name, options[name]])) as PassOptions
     // Only node 0 need have a folder to save to; others would go on while it waits for them.
-    const [first = own] = await worker.allGatherJson('options of node 0', own)
+    const [first = own] = await worker.allGatherJson('options of node 0', own, readPassOptions)
     const parts = await agreeOnFiles(worker, files, { index: rank, count: workerNum }, emit)
     const runtime = await openRuntime(worker, given)
     // The reports of its threads are one of the node.
@@ -124,7 +145,7 @@ async function runPass(
     hooks: {
       onReport: phase === 'train' ? onReport : undefined,
       sumUp: async (own) => {
-        const reports = await worker.allGatherJson(`end of ${phase}`, record.report(own, signal.aborted))
+        const reports = await worker.allGatherJson(`end of ${phase}`, record.report(own, signal.aborted), readReport)
         const sum = sumReports(reports)
         if (!sum.interrupted && part) checkSplit(`pass ${number}, ${phase}`, reports)
         return sum
@@ -142,7 +163,7 @@ async function agreeOnFiles(
   emit: EventSink,
 ): Promise<Readonly<Partial<Record<Phase, Part>>>> {
   const own = { train: await fileReports(files.train), infer: await fileReports(files.infer) }
-  const all = await worker.allGatherJson('comparing data files', own)
+  const all = await worker.allGatherJson('comparing data files', own, readFileReports)
   const names = { train: 'train.list', infer: 'test.list' }
   const agreed = (Object.keys(files) as Phase[]).map((phase) => {
     if (part.count === 1) return [phase, undefined] as const

@@ -141,8 +141,8 @@ class Training extends LocalTraining {
     this.runtime = await Runtime.open({ ...runtimeOptions(this.context), model, files, trainers, input })
   }
 
-  override readonly agree: Agree = (work) =>
-    byFirst(this.#group.rank, (outcome) => allGatherJson(this.#group, outcome, readOutcome()), work)
+  override readonly agree: Agree = (work, read) =>
+    byFirst(this.#group.rank, (outcome) => allGatherJson(this.#group, outcome, readOutcome(read)), work)
 
   override prefetch(epoch: number): void {
     const files = epochFiles(this.context.rules, 'train', epoch)

@@ -1,5 +1,6 @@
 /** @file What processes that train together bring when they meet, each as the others must find it. */
 import { z } from 'zod'
+import type { EpochRecord } from '../../base/event/index.ts'
 import {
   anything,
   BadMessage,
@@ -16,8 +17,9 @@ import {
   whole,
 } from '../../base/net/index.ts'
 import type { PlainError } from '../../base/util/index.ts'
-import { place, type RankPlace, type SavedPart, savedPart } from '../../weights/snapshot/index.ts'
+import { type MeterState, place, type RankPlace, type SavedPart, savedPart } from '../../weights/snapshot/index.ts'
 import type { PlainMeter } from '../threads/index.ts'
+import type { SavedModel, TrainingStart } from './job.ts'
 import type { PassReport } from './pass-report.ts'
 import type { FileReport } from './worker-input.ts'
 import type { Outcome } from './worker-model.ts'
@@ -66,11 +68,18 @@ export const readBroughtPlace: Reader<Brought> = (value, at) => {
   return { ...brought, unsaid: readFailure(brought.unsaid, `${at}.unsaid`) }
 }
 
-/** The value is the work's own: what the first has found for all. */
-export const readOutcome = <T>() =>
-  nullable(
-    fields<Outcome<T>>({ value: optional(anything) as Reader<T | undefined>, error: optional(readPlainError) }),
-  ) as Reader<Outcome<T> | null>
+/** What the first has found for all, or its failure. */
+export const readOutcome = <T>(value: Reader<T>): Reader<Outcome<T> | null> =>
+  nullable(fields<Outcome<T>>({ value: optional(value), error: optional(readPlainError) }))
+
+/** The work has a failure to tell, or nothing. */
+export const readNothing: Reader<void> = (value, at) => {
+  if (value !== undefined) throw new BadMessage(`${at}: expected nothing`)
+}
+export const readModels: Reader<readonly SavedModel[]> = list(
+  fields<SavedModel>({ epoch: whole(-1, Number.MAX_SAFE_INTEGER), folder: path, key: path }),
+  MOST_FILES,
+)
 
 /** A rank's answer in the folder of a cut. */
 export interface Told {
@@ -99,6 +108,30 @@ export const readReport = fields<PassReport>({
   stopped: truth,
   paused: truth,
   read: fields<PassReport['read']>({ chunks: list(count, MOST_FILES), of: count }),
+})
+
+/** Where worker 0 says that training begins. What was measured before is counts alone: the rest stays at the first. */
+export interface SharedStart extends Pick<TrainingStart, 'history' | 'workers' | 'before'> {
+  readonly epoch: number
+}
+const metrics = record(number, MOST_NAMES)
+const nothingOf = record<never>((_, at) => {
+  throw new BadMessage(`${at}: expected nothing`)
+}, 0)
+export const readStart = fields<SharedStart>({
+  epoch: count,
+  history: optional(list(fields<EpochRecord>({ epoch: count, train: metrics, test: optional(metrics) }), MOST_FILES)),
+  workers: optional(list(readPlace, MOST_FILES)),
+  before: optional(
+    fields<MeterState>({
+      samples: count,
+      batches: count,
+      seconds: number,
+      sums: nothingOf,
+      histograms: nothingOf,
+      groups: optional(nothingOf),
+    }),
+  ),
 })
 
 const reports = list(fields<FileReport>({ name: path, bytes: count, head: text(64 * 1024) }), MOST_FILES)

@@ -1,6 +1,7 @@
 /** @file The seam between the two drivers (train.ts, infer.ts) and the ways a process takes part in a job: alone, with servers, among ranks. */
 import type { LoadedConfig } from '../../base/config/index.ts'
 import type { EpochRecord, EventOf, EventSink } from '../../base/event/index.ts'
+import type { Reader } from '../../base/net/index.ts'
 import type { GraphMode, TracedModel } from '../../model/index.ts'
 import type { EpochsFile, RankPlace, Snapshot, WorkerPlace } from '../../weights/snapshot/index.ts'
 import type {
@@ -32,8 +33,8 @@ export interface Job {
   close(): Promise<void>
 }
 
-/** What the first process finds, on every process; its failure is everyone's too. Values are JSON. */
-export type Agree = <T>(work: () => Promise<T>) => Promise<T>
+/** What the first process finds, on every process; its failure is everyone's too. Values are JSON, which `read` looks through where they arrive. */
+export type Agree = <T>(work: () => Promise<T>, read: Reader<T>) => Promise<T>
 
 export interface TrainingJob extends Job {
   /** Makes the weights and fills them from the checkpoint that training goes on from, if any; returns where it begins. */

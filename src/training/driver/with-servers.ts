@@ -2,6 +2,7 @@
 
 import { isWritten, type JobConfig } from '../../base/config/index.ts'
 import type { Cluster } from '../../base/env/index.ts'
+import type { Reader } from '../../base/net/index.ts'
 import { shown } from '../../base/util/index.ts'
 import { loadModelAs } from '../../model/index.ts'
 import { type EpochsFile, inputChanged, markInput, type WorkerPlace } from '../../weights/snapshot/index.ts'
@@ -19,7 +20,7 @@ import {
 import { beginningOf, checkData, findDataFiles, inputOf, type PassResult, type Phase } from '../threads/index.ts'
 import { noticeInterrupted, saveWeights } from './checkpoint.ts'
 import { cutSchedule } from './cuts.ts'
-import { readOutcome } from './gathered.ts'
+import { readModels, readNothing, readOutcome } from './gathered.ts'
 import {
   type Agree,
   CUTS_TOGETHER,
@@ -172,10 +173,10 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
     return epochFiles(this.context.rules, phase, epoch)
   }
 
-  readonly agree: Agree = (work) =>
+  readonly agree: Agree = (work, read) =>
     byFirst(
       this.cluster.rank,
-      (outcome) => this.servers.allGatherJson(`agreement ${this.#agreements++}`, outcome, { read: readOutcome() }),
+      (outcome) => this.servers.allGatherJson(`agreement ${this.#agreements++}`, outcome, { read: readOutcome(read) }),
       work,
     )
 
@@ -252,15 +253,14 @@ class Evaluation extends WorkerJob<JobContext> implements EvaluationJob {
   }
 
   choose(find: () => Promise<readonly SavedModel[]>): Promise<readonly SavedModel[]> {
-    return this.#byFirst('choosing models', find)
+    return this.#byFirst('choosing models', find, readModels)
   }
 
   async load(saved: SavedModel): Promise<void> {
     const { config, emit } = this.context
     const { model, mode, servers } = this
-    await this.#byFirst(`loading of epoch ${saved.epoch}`, () =>
-      giveModel(saved, { config: config.config, model, mode, servers }, emit),
-    )
+    const load = () => giveModel(saved, { config: config.config, model, mode, servers }, emit)
+    await this.#byFirst(`loading of epoch ${saved.epoch}`, load, readNothing)
     emit({ kind: 'loaded', path: shown(saved.folder), epoch: saved.epoch })
   }
 
@@ -268,10 +268,10 @@ class Evaluation extends WorkerJob<JobContext> implements EvaluationJob {
     return false
   }
 
-  #byFirst<T>(name: string, work: () => Promise<T>): Promise<T> {
+  #byFirst<T>(name: string, work: () => Promise<T>, read: Reader<T>): Promise<T> {
     return byFirst(
       this.cluster.rank,
-      (outcome) => this.servers.allGatherJson(name, outcome, { read: readOutcome() }),
+      (outcome) => this.servers.allGatherJson(name, outcome, { read: readOutcome(read) }),
       work,
     )
   }

@@ -25,7 +25,7 @@ import {
 } from '../ps/index.ts'
 import { beginningOf, createParams, type PassResult, type PassStart } from '../threads/index.ts'
 import type { WholeModel } from './checkpoint.ts'
-import { readCount, readPlace, readSaved } from './gathered.ts'
+import { readCount, readPlace, readSaved, readStart, type SharedStart } from './gathered.ts'
 import type { SavedModel, TrainingStart } from './job.ts'
 import type { CutModel, JobCheckpoints } from './job-checkpoints.ts'
 import {
@@ -48,10 +48,6 @@ export interface ServedModel {
 }
 
 /** What worker 0 has found, as JSON: where all begin. */
-interface SharedStart extends Pick<TrainingStart, 'history' | 'workers' | 'before'> {
-  readonly epoch: number
-}
-
 export interface WorkerModelOptions extends ServedModel {
   readonly rank: number
   readonly checkpoints: JobCheckpoints
@@ -93,7 +89,7 @@ export class WorkerModel {
       // Rows are as they are kept; and servers learn that there will be cuts.
       if (checkpoints.beginCut) await forgetChanges(servers, this.#options.makesCuts)
     }
-    const [first = own] = await servers.allGatherJson('start', own)
+    const [first = own] = await servers.allGatherJson('start', own, { read: readStart })
     await mode.dense.spread()
     const { epoch, history, workers, before } = first
     // What was measured before goes on at the first.
@@ -243,6 +239,6 @@ export async function byFirst<T>(
 
 /** JSON. */
 export interface Outcome<T> {
-  readonly value?: T
-  readonly error?: PlainError
+  readonly value?: T | undefined
+  readonly error?: PlainError | undefined
 }

@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { JobConfig } from '../../base/config/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
+import { fields, list, optional, text, truth, whole } from '../../base/net/index.ts'
 import { isUserError, UserError } from '../../base/util/index.ts'
 import type { Agree, EpochSchedule } from '../driver/index.ts'
 import type { DataFiles, PassResult } from '../threads/index.ts'
@@ -26,6 +27,18 @@ interface Outcome extends Arrived {
   readonly isLate: boolean
   readonly isStopped: boolean
 }
+
+/** What the first process found is looked through before the others open files by it. */
+const names = list(text(16 * 1024), 10_000_000)
+const count = whole(0, Number.MAX_SAFE_INTEGER)
+const readFound = fields<Outcome>({
+  files: names,
+  missing: names,
+  isLate: truth,
+  isStopped: truth,
+  isDone: optional(truth),
+  pass: optional(fields<PassOfDay>({ day: text(64), pass: count, splits: names, isLast: truth })),
+})
 
 export function onlineSchedule(options: OnlineScheduleOptions): EpochSchedule {
   const { config, days, arrivals, emit } = options
@@ -96,17 +109,18 @@ const NOT_SEEN: Arrived = { files: [], missing: ['it cannot be looked at'] }
 /** The data of the first pass to train that there are: what the input is like is seen from them. */
 async function firstFiles(options: OnlineScheduleOptions, agree: Agree): Promise<NonNullable<DataFiles['train']>> {
   const { config, days, arrivals, first, signal } = options
-  const begin = await agree(first)
+  const begin = await agree(first, count)
   if (begin < days.epochs) {
     const { files, isStopped } = await waitFor(options, begin, agree)
     if (isStopped) throw signal.reason instanceof Error ? signal.reason : stopped()
     if (files.length > 0) return files
   }
-  return await agree(async () => {
+  const example = async () => {
     const files = await arrivals.example(begin)
     if (!files) throw noData(config)
     return files
-  })
+  }
+  return await agree(example, names)
 }
 
 /** Until every split of the pass is whole, for ever or as long as runner.on_late_data allows. */
@@ -117,7 +131,7 @@ async function waitFor(options: OnlineScheduleOptions, epoch: number, agree: Agr
   // Clocks of the system may jump: this one does not.
   let [since, told] = [performance.now(), 0]
   for (;;) {
-    const outcome = await agree(() => look(options, epoch, performance.now() - since > limit))
+    const outcome = await agree(() => look(options, epoch, performance.now() - since > limit), readFound)
     const { missing, isLate, isStopped } = outcome
     if (outcome.pass) arrivals.tell?.(epoch, outcome.pass)
     const pass = days.at(epoch)
