@@ -93,7 +93,7 @@ export class CutWriter {
       return begun.finish()
     }
     const { metrics } = trained
-    const folder = join(model_save_path, cutName(epoch, batch))
+    const folder = join(model_save_path, this.#nameOf(cut, base))
     const { snapshot, bytes, workSeconds } = await writeSnapshot({
       ...options,
       ...{ folder, rows, base },
@@ -110,12 +110,23 @@ export class CutWriter {
     noteForLauncher(processEnv()['OARFISH_LOG_FILE'], 'saved')
   }
 
+  /**
+   * By the batches of all workers: the first of them may have nothing to read, and stands still. What earlier cuts are made of is never
+   * replaced, whatever a job of another size counts.
+   */
+  #nameOf({ trained, place }: Cut, base: Chain | undefined): string {
+    const { epoch, batch } = trained.position
+    const taken = new Set([...this.#kept.flatMap(neededBy), ...foldersOf(base?.files ?? {})])
+    let number = place.workers?.reduce((sum, { position }) => sum + position.batch, 0) ?? batch
+    while (taken.has(cutName(epoch, number))) number++
+    return cutName(epoch, number)
+  }
+
   /** Keeps the newest two, what they consist of, and one that shares nothing with the newest: their common beginning may be damaged too. */
   async #prune(path: string, newest: Snapshot): Promise<void> {
     const before = await cutOfChainBefore(path, newest)
     const kept = before ? [...this.#kept, before] : this.#kept
-    const needed = kept.flatMap(({ folder, manifest }) => [...foldersOf(manifest.files), basename(folder)])
-    await removeCuts(path, needed)
+    await removeCuts(path, kept.flatMap(neededBy))
   }
 
   /** No room is no reason to end; that a process of the job is gone shows everywhere. */
@@ -125,3 +136,6 @@ export class CutWriter {
     else this.#failure = error
   }
 }
+
+/** A checkpoint and what it builds on, by names of folders. */
+const neededBy = ({ folder, manifest }: Snapshot) => [...foldersOf(manifest.files), basename(folder)]
