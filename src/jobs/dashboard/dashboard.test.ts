@@ -136,7 +136,7 @@ test('a port in use is passed over, an address of another host is said', async (
 })
 
 test('versions of online training are told with the servers that follow, and what is no server of theirs is passed over', async () => {
-  const own = join(folder, 'online')
+  const own = mkdtempSync(join(tmpdir(), 'oarfish-dashboard-online-'))
   writeRun(own, { rows: 20, versions: 600 })
   // A job that goes on after a kill publishes the same again.
   const again = { kind: 'published', version: 'delta', sequence: 600, day: '20190720', pass: 599, rows: 7, gone: 0 }
@@ -157,6 +157,7 @@ test('versions of online training are told with the servers that follow, and wha
   ])
   expect(followers[1]!.taken[0]).toMatchObject({ sequence: 2, lagSeconds: 1.5 })
   await dashboard.close()
+  rmSync(own, { recursive: true, force: true })
 })
 
 test('who listens hears of a change', async () => {
