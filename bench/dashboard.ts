@@ -11,12 +11,20 @@ import { batch } from '../src/base/event/example.testing.ts'
 import { openRecorder } from '../src/base/runs/index.ts'
 import { writeRun } from '../src/jobs/dashboard/example-run.testing.ts'
 import { readPage } from '../src/jobs/dashboard/index.ts'
+import { normsOf } from '../src/training/step/norms.ts'
+import type { BatchParams, DenseLayout } from '../src/weights/params/index.ts'
 import { at, scratch } from './tools.ts'
 
 const RUNS = 1000
 const [PROCESSES, ROWS] = [50, 100_000]
 const VIEWERS = 200
 const EVENTS = 50_000
+/** What the compositor says of each frame that it draws, in the browser's tracing. */
+const FRAME = 'DrawFrame'
+const PAN_MS = 4000
+const MEASURED = 2000
+/** Processor time of a batch of 512 (docs/guide/security.md). */
+const BATCH_MICROS = 23_000
 /** Clock ticks a second of /proc/PID/stat. */
 const TICKS = 100
 
@@ -30,6 +38,7 @@ const note = (what: string, measured: string, aim: string) => {
 try {
   note('page, gzipped', `${(readPage().zipped.length / 1000).toFixed(1)} kB`, '250 kB')
   recording()
+  norms()
   for (let i = 0; i < RUNS; i++) writeRun(join(folder, `many/runs/run-${i}`), { rows: 20, learningRate: 1 / (i + 1) })
   writeRun(join(folder, 'large/runs/large'), { rows: ROWS, workers: PROCESSES })
   writeRun(join(folder, 'live/runs/live'), { rows: 1000, workers: 4, state: 'running' })
@@ -64,9 +73,28 @@ function recording(): void {
   const micros = (user + system) / EVENTS
   note(
     'recording an event of a printed batch',
-    `${micros.toFixed(1)} microseconds: ${((100 * micros) / 23_000).toFixed(3)} % of the 23 ms of processor time of a batch of 512 (docs/guide/security.md), were every batch printed`,
+    `${micros.toFixed(1)} microseconds: ${((100 * micros) / BATCH_MICROS).toFixed(3)} % of the 23 ms of processor time of a batch of 512 (docs/guide/security.md), were every batch printed`,
     '1 %',
   )
+}
+
+/**
+ * Attributed: processor time of the norms of a batch as large as that of the benchmark's model, over the 64 batches from one look to the next. By the plain
+ * loop, which is slower than the kernel that most steps have: no more than this.
+ */
+function norms(): void {
+  const [trainable, rows] = [294_000, 512 * 26 * 9]
+  const filled = (count: number) => Float32Array.from({ length: count }, (_, i) => Math.sin(i))
+  const tables = [{ rows: filled(rows), gradients: filled(rows) }]
+  const share = { weights: filled(trainable), gradients: filled(trainable), tables } as unknown as BatchParams
+  const measure = () => normsOf(share, { trainable } as DenseLayout, undefined as never, new ArrayBuffer(0))
+  for (let i = 0; i < 100; i++) measure()
+  const before = process.cpuUsage()
+  for (let i = 0; i < MEASURED; i++) measure()
+  const { user, system } = process.cpuUsage(before)
+  const micros = (user + system) / MEASURED
+  const share64 = ((100 * micros) / 64 / BATCH_MICROS).toFixed(3)
+  note('norms, every 64 batches', `${micros.toFixed(0)} microseconds each time: ${share64} % of a batch`, '1 %')
 }
 
 interface Served {
@@ -145,10 +173,6 @@ interface TraceEvent {
   /** Microseconds. */
   readonly ts: number
 }
-
-/** What the compositor says of each frame that it draws. */
-const FRAME = 'DrawFrame'
-const PAN_MS = 4000
 
 function frameText(times: readonly number[]): string {
   const gaps = times
