@@ -11,12 +11,20 @@ import { batch } from '../src/base/event/example.testing.ts'
 import { openRecorder } from '../src/base/runs/index.ts'
 import { writeRun } from '../src/jobs/dashboard/example-run.testing.ts'
 import { readPage } from '../src/jobs/dashboard/index.ts'
+import { normsOf } from '../src/training/step/norms.ts'
+import type { BatchParams, DenseLayout } from '../src/weights/params/index.ts'
 import { at, scratch } from './tools.ts'
 
 const RUNS = 1000
 const [PROCESSES, ROWS] = [50, 100_000]
 const VIEWERS = 200
 const EVENTS = 50_000
+/** What the compositor says of each frame that it draws, in the browser's tracing. */
+const FRAME = 'DrawFrame'
+const PAN_MS = 4000
+const MEASURED = 2000
+/** Processor time of a batch of 512 (docs/guide/security.md). */
+const BATCH_MICROS = 23_000
 /** Clock ticks a second of /proc/PID/stat. */
 const TICKS = 100
 
@@ -30,6 +38,7 @@ const note = (what: string, measured: string, aim: string) => {
 try {
   note('page, gzipped', `${(readPage().zipped.length / 1000).toFixed(1)} kB`, '250 kB')
   recording()
+  norms()
   for (let i = 0; i < RUNS; i++) writeRun(join(folder, `many/runs/run-${i}`), { rows: 20, learningRate: 1 / (i + 1) })
   writeRun(join(folder, 'large/runs/large'), { rows: ROWS, workers: PROCESSES })
   writeRun(join(folder, 'live/runs/live'), { rows: 1000, workers: 4, state: 'running' })
@@ -64,9 +73,28 @@ function recording(): void {
   const micros = (user + system) / EVENTS
   note(
     'recording an event of a printed batch',
-    `${micros.toFixed(1)} microseconds: ${((100 * micros) / 23_000).toFixed(3)} % of the 23 ms of processor time of a batch of 512 (docs/guide/security.md), were every batch printed`,
+    `${micros.toFixed(1)} microseconds: ${((100 * micros) / BATCH_MICROS).toFixed(3)} % of the 23 ms of processor time of a batch of 512 (docs/guide/security.md), were every batch printed`,
     '1 %',
   )
+}
+
+/**
+ * Attributed: processor time of the norms of a batch as large as that of the benchmark's model, over the 64 batches from one look to the next. By the plain
+ * loop, which is slower than the kernel that most steps have: no more than this.
+ */
+function norms(): void {
+  const [trainable, rows] = [294_000, 512 * 26 * 9]
+  const filled = (count: number) => Float32Array.from({ length: count }, (_, i) => Math.sin(i))
+  const tables = [{ rows: filled(rows), gradients: filled(rows) }]
+  const share = { weights: filled(trainable), gradients: filled(trainable), tables } as unknown as BatchParams
+  const measure = () => normsOf(share, { trainable } as DenseLayout, undefined as never, new ArrayBuffer(0))
+  for (let i = 0; i < 100; i++) measure()
+  const before = process.cpuUsage()
+  for (let i = 0; i < MEASURED; i++) measure()
+  const { user, system } = process.cpuUsage(before)
+  const micros = (user + system) / MEASURED
+  const share64 = ((100 * micros) / 64 / BATCH_MICROS).toFixed(3)
+  note('norms, every 64 batches', `${micros.toFixed(0)} microseconds each time: ${share64} % of a batch`, '1 %')
 }
 
 interface Served {
@@ -117,22 +145,44 @@ async function largeRun(browser: Browser): Promise<void> {
   server.close()
 }
 
-/** By the page's own animation frames while a chart that is zoomed in moves by the arrow key. */
+/** By the browser's own tracing: frames that its compositor has drawn while a chart that is zoomed in moves by the arrow key. */
 async function frames(page: Page): Promise<string> {
   await page.locator('.plot').first().focus()
   for (let i = 0; i < 3; i++) await page.keyboard.press('+')
-  await page.evaluate(
-    `window.counted = []; (function next(at) { counted.push(at); requestAnimationFrame(next) })(performance.now())`,
-  )
-  const until = performance.now() + 4000
+  const session = await page.context().browser()!.newBrowserCDPSession()
+  const times: number[] = []
+  const keep = ({ value }: { value: readonly TraceEvent[] }) => {
+    for (const { name, ts } of value) if (name === FRAME) times.push(ts / 1000)
+  }
+  session.on('Tracing.dataCollected', keep as never)
+  await session.send('Tracing.start', {
+    transferMode: 'ReportEvents',
+    traceConfig: { includedCategories: ['disabled-by-default-devtools.timeline.frame'], excludedCategories: ['*'] },
+  })
+  const until = performance.now() + PAN_MS
   for (let i = 0; performance.now() < until; i++) await page.keyboard.press(i % 40 < 20 ? 'ArrowRight' : 'ArrowLeft')
-  const times = await page.evaluate<number[]>('counted')
+  const whole = new Promise<void>((done) => session.once('Tracing.tracingComplete', () => done()))
+  await session.send('Tracing.end')
+  await whole
+  await session.detach()
+  return frameText(times.sort((a, b) => a - b))
+}
+
+interface TraceEvent {
+  readonly name: string
+  /** Microseconds. */
+  readonly ts: number
+}
+
+function frameText(times: readonly number[]): string {
   const gaps = times
     .slice(1)
     .map((at, i) => at - times[i]!)
     .sort((a, b) => a - b)
+  if (gaps.length === 0) return 'the trace has no frames'
   const mean = gaps.reduce((sum, gap) => sum + gap, 0) / gaps.length
-  return `${(1000 / mean).toFixed(0)} (95th percentile of a frame ${gaps[Math.floor(gaps.length * 0.95)]!.toFixed(0)} ms)`
+  const late = gaps[Math.floor(gaps.length * 0.95)]!.toFixed(0)
+  return `${(1000 / mean).toFixed(0)} of ${times.length} drawn (95th percentile of a frame ${late} ms)`
 }
 
 /** Everybody listens, and asks anew for the run and its curves when it has changed, as the page does. */

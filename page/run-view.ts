@@ -6,6 +6,7 @@ import { h, put, tabs } from './dom.ts'
 import { epochsView } from './epochs-view.ts'
 import { jobView, timeView } from './job-view.ts'
 import { type LogView, logView } from './log-view.ts'
+import { onlineView } from './online-view.ts'
 import { linkTo, route, setParams } from './route.ts'
 import { badge } from './runs-table.ts'
 import type { View } from './runs-view.ts'
@@ -13,7 +14,10 @@ import { settingsTable } from './settings.ts'
 import { duration, metric, number, when } from './text.ts'
 import { languageTag, t, type Word } from './words.ts'
 
-const TABS = ['overview', 'inside', 'time', 'job', 'epochs', 'logs', 'config'] as const
+const TABS = ['overview', 'inside', 'time', 'job', 'epochs', 'online', 'logs', 'config'] as const
+
+/** Only online training publishes. */
+const tabsOf = ({ online }: RunDetail) => TABS.filter((name) => name !== 'online' || online)
 
 export function runView(id: string, onState: (isThere: boolean) => void): View {
   const head = h('div')
@@ -27,7 +31,7 @@ export function runView(id: string, onState: (isThere: boolean) => void): View {
   const draw = () => {
     if (!detail) return
     const tab = route().params.get('tab') ?? 'overview'
-    put(tabBar, tabs(detail.row.name, Object.fromEntries(TABS.map((name) => [name, t(name)])), tab, choose))
+    put(tabBar, tabs(detail.row.name, Object.fromEntries(tabsOf(detail).map((name) => [name, t(name)])), tab, choose))
     panel.setAttribute('aria-labelledby', `tab-${tab}`)
     const metrics = metricsOf(detail, tab === 'inside')
     const what = `${tab} ${metrics.join()}`
@@ -53,6 +57,7 @@ export function runView(id: string, onState: (isThere: boolean) => void): View {
     time: timeView,
     job: jobView,
     epochs: epochsView,
+    online: onlineView,
     logs: ({ processes }) => {
       const logged = processes.filter(({ hasLog }) => hasLog).map(({ name }) => name)
       log = logView(logged, (name, query) => askLog(id, name, query))

@@ -1,6 +1,7 @@
 /** @file `oarfish data`: makes data sets to try things on, and brings published ones to the form that models read. */
 import { resolve } from 'node:path'
 import { Command } from 'commander'
+import { paceOn } from '../base/event/index.ts'
 import { shellWord } from '../base/util/index.ts'
 import type { CriteoLikeResult, DemoDaysResult, GeneratedFormat, RawDataOptions, RawDataResult } from '../data/index.ts'
 import type { CliIo } from './io.ts'
@@ -69,7 +70,10 @@ export function dataCommand(io: CliIo): Command {
       .option('--force', 'replace train/ and test/ of a folder that is not empty')
       .option('--json', 'print the result as one JSON line')
       .action(async ({ json = false, ...options }: RawDataOptions & { readonly json?: boolean }) => {
-        const result = await (await prepare())({ ...options, onProgress: json ? undefined : progress(io) })
+        const result = await (await prepare())({
+          ...options,
+          onProgress: json ? undefined : paceOn(io.out, 'reading', 'bytes'),
+        })
         const line = JSON.stringify({ kind: 'prepared', ...result })
         io.out.write(json ? `${line}\n` : preparedSummary(result, options.out, model))
       })
@@ -140,7 +144,12 @@ function foldersOf(out: string): string[] {
 async function criteoLike({ json = false, force = false, ...options }: CriteoLikeCliOptions, io: CliIo): Promise<void> {
   const { GENERATED_FORMATS, generateCriteoLike } = await import('../data/index.ts')
   const format = oneOf('--format', GENERATED_FORMATS, options.format)
-  const result = generateCriteoLike({ ...options, format, force, onProgress: json ? () => undefined : progress(io) })
+  const result = generateCriteoLike({
+    ...options,
+    format,
+    force,
+    onProgress: json ? () => undefined : paceOn(io.out, 'writing', 'rows'),
+  })
   io.out.write(
     json
       ? `${JSON.stringify({ kind: 'generated', ...result })}\n`
@@ -150,7 +159,7 @@ async function criteoLike({ json = false, force = false, ...options }: CriteoLik
 
 async function demoDays({ json = false, ...options }: DaysCliOptions, io: CliIo): Promise<void> {
   const { generateDemoDays } = await import('../data/index.ts')
-  const result = generateDemoDays({ ...options, onProgress: json ? undefined : progress(io) })
+  const result = generateDemoDays({ ...options, onProgress: json ? undefined : paceOn(io.out, 'writing', 'rows') })
   const line = JSON.stringify({ kind: 'generated', ...result })
   io.out.write(json ? `${line}\n` : daysSummary(result, options))
 }
@@ -164,12 +173,6 @@ function daysSummary({ days, splits, rows, positiveShare }: DemoDaysResult, opti
 To train on it:
   oarfish train -m models/rank/slot_dnn/config_online.yaml -o ${settings.join(' ')}
 `
-}
-
-function progress({ out }: CliIo) {
-  return (rows: number, ofRows: number) => {
-    if (out.isTTY) out.write(rows === ofRows ? '\r\x1b[K' : `\rwriting ${Math.floor((100 * rows) / ofRows)}%`)
-  }
 }
 
 function summary({ trainRows, testRows, files, positiveShare, hiddenAuc }: CriteoLikeResult, out: string): string {

@@ -2,6 +2,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { Command } from 'commander'
+import { paceOn } from '../base/event/index.ts'
 import { UserError } from '../base/util/index.ts'
 import type { TrainFlags } from '../jobs/submit/index.ts'
 import { type ClientOptions, clientFor, remember, serverOf } from './cloud-client.ts'
@@ -109,7 +110,8 @@ async function train(flags: TrainOptions, options: ClientOptions, io: CliIo): Pr
   const admitted = () => void io.out.write('Congratulations! Job configuration check passed!\n')
   const { carriedUgi } = await import('../base/fs/index.ts')
   const fsUgi = await carriedUgi(request.data.fileSystem, client.fsUgi(ini.fsUgi))
-  const job = await client.submit({ request, files, fsUgi, onAdmitted: admitted })
+  const onProgress = paceOn(io.out, 'uploading', 'bytes')
+  const job = await client.submit({ request, files, fsUgi, onAdmitted: admitted, onProgress })
   await remember(job.jobId, client, io)
   io.out.write('Congratulations! The new job is ready for training.\n')
   io.out.write(idsText(job, flags))

@@ -11,6 +11,7 @@ interface ServeCliOptions {
   readonly follow?: string
   readonly index?: string
   readonly at?: string
+  readonly followersDir?: string
   readonly port: number
   readonly host: string
   readonly threads?: number
@@ -41,6 +42,10 @@ export function serveCommand(io: CliIo): Command {
       'what `oarfish index` wrote: POST /recall finds the nearest items of users; alone or beside a model',
     )
     .option('--at <day/pass>', 'with --follow: this version, and no other; the newest unless given')
+    .option(
+      '--followers-dir <folder>',
+      'with --follow: where to note how far this server is, for the dashboard; followers/ in the followed folder unless given',
+    )
     .requiredOption('--port <n>', 'where to listen; 0 for any free port', wholeNumber)
     .option('--host <address>', 'the address to listen on; 0.0.0.0 for all', '127.0.0.1')
     .option('--threads <n>', 'threads that score; one less than the cores unless given', wholeNumber)

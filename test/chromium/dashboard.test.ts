@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { runPaths } from '../../src/base/runs/index.ts'
-import { writeRun } from '../../src/jobs/dashboard/example-run.testing.ts'
+import { writeFollower, writeRun } from '../../src/jobs/dashboard/example-run.testing.ts'
 import { type Dashboard, openDashboard } from '../../src/jobs/dashboard/index.ts'
 import { hasChromium, serious, startChromium } from './browser.testing.ts'
 
@@ -20,6 +20,9 @@ describe.skipIf(!hasChromium())('chromium', () => {
     for (const i of [0, 1, 2]) writeRun(join(folder, `runs/sweep-${i}`), { rows: 300, learningRate: 10 ** -i })
     writeRun(join(folder, 'runs/job'), { rows: 3000, workers: 3, state: 'running' })
     writeRun(join(folder, 'runs/evil'), { rows: 50, name: EVIL, text: EVIL, state: 'failed' })
+    writeRun(join(folder, 'runs/online'), { rows: 60, versions: 12, state: 'running' })
+    writeFollower(join(folder, 'runs/online'), 'host-1:8080', 12)
+    writeFollower(join(folder, 'runs/online'), EVIL, 12, 2)
     appendFileSync(runPaths(join(folder, 'runs/sweep-0')).eventFile('local'), 'nonsense\n{}\n')
     dashboard = await openDashboard({ folders: [folder], version: '0.1.0', port: 0 })
     browser = await startChromium()
@@ -160,6 +163,30 @@ describe.skipIf(!hasChromium())('chromium', () => {
     expect(titles).toContain('Staleness, steps')
     expect(titles).toContain('embedding: rows on disk')
     await close(page)
+  })
+
+  test('online training: bases and deltas on a line of time, when servers that follow had them, reached by keys', async () => {
+    const page = await openRun('online', '?tab=epochs')
+    await page.locator('#tab-epochs').focus()
+    await page.keyboard.press('ArrowRight')
+    await expect.poll(() => page.locator('[aria-selected=true]').textContent()).toBe('Online')
+    await page.getByLabel('1 bases and 11 deltas on a line of time, 2 servers follow').waitFor()
+    expect(await page.locator('.version.base').count()).toBe(1)
+    expect(await page.locator('.version.delta').count()).toBe(11)
+    expect(await page.locator('circle.taken').count()).toBe(11 + 9)
+    await page.getByText('a version is damaged').waitFor()
+    await page.getByText(EVIL).first().waitFor()
+    const region = page.getByRole('region', { name: 'Servers that follow', exact: true })
+    await region.focus()
+    expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('Servers that follow')
+    expect(await serious(page)).toEqual([])
+    await close(page)
+    const phone = await openRun('online', '?tab=online', { viewport: { width: 360, height: 740 } })
+    expect(await phone.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(360)
+    await close(phone)
+    const other = await openRun('sweep-1')
+    expect(await other.locator('#tab-online').count()).toBe(0)
+    await close(other)
   })
 
   test('damaged records are counted and said, and the points that are shown too', async () => {

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { loadConfig } from '../../src/base/config/index.ts'
 import type { Event } from '../../src/base/event/index.ts'
+import { FOLLOWERS_FOLDER, readFollowers } from '../../src/base/runs/index.ts'
 import { generateDemoDays } from '../../src/data/index.ts'
 import type { Instance } from '../../src/inference/export/index.ts'
 import { type Served, serve } from '../../src/inference/serve/index.ts'
@@ -85,6 +86,18 @@ describe('a server that follows', () => {
     const answer = await ask(instances)
     expect(answer.version).toBe('20190721/0')
     for (const [i, score] of answer.scores.entries()) expect(score).toBeCloseTo(scores[i]!, 5)
+  })
+
+  test('notes for the dashboard how far it is, beside what it follows, and no more when it ends', async () => {
+    const other = await serve({ follow: root, port: 0, threads: 1, pollMs: 50, emit: () => undefined })
+    const own = () => readFollowers(root).find(({ name }) => name.endsWith(`:${other.port}`))
+    await vi.waitFor(() => expect(own()).toMatchObject({ version: '20190721/0', lagSeconds: 0, taken: [] }))
+    await other.close()
+    expect(own()).toBeUndefined()
+    const aside = join(folder, 'seen', FOLLOWERS_FOLDER)
+    const third = await serve({ follow: root, port: 0, threads: 1, followersDir: aside, emit: () => undefined })
+    await vi.waitFor(() => expect(readFollowers(join(folder, 'seen'))).toHaveLength(1))
+    await third.close()
   })
 
   test('takes up every version while it answers, without one request lost', async () => {

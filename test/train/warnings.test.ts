@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/base/config/index.ts'
-import type { Event } from '../../src/base/event/index.ts'
+import type { Event, Link } from '../../src/base/event/index.ts'
 import { generateCriteoLike } from '../../src/data/index.ts'
 import { train } from '../../src/training/driver/index.ts'
 import { startJob } from '../ps/job.testing.ts'
@@ -120,6 +120,12 @@ describe('training that goes well says nothing', () => {
     try {
       await job.success()
       expect(job.processes.flatMap(({ events }) => events.filter(({ kind }) => kind === 'warning'))).toEqual([])
+      // What dense weights and exchanges of rows bring to the server and back is told as in the other modes.
+      const batches = job.processes.flatMap(({ events }) => events.filter(({ kind }) => kind === 'batch'))
+      const links = batches.flatMap((event) => (event['links'] as readonly Link[] | undefined) ?? [])
+      expect(links).toContainEqual(expect.objectContaining({ to: 'server-0', busy: expect.any(Number) }))
+      expect(Math.max(...links.map(({ sentBytesPerSecond: sent }) => sent))).toBeGreaterThan(0)
+      expect(Math.max(...links.map(({ receivedBytesPerSecond: received }) => received))).toBeGreaterThan(0)
     } finally {
       job.kill()
     }

@@ -205,6 +205,22 @@ export type Event =
       readonly step?: number | undefined
       readonly tables: readonly TableSize[]
     }
+  /** A base or a delta of online training is in its place, and in the log that servers follow. */
+  | {
+      readonly kind: 'published'
+      readonly version: 'base' | 'delta'
+      /** One more with each version; one that is published again after a new start has the number that it had. */
+      readonly sequence: number
+      readonly day: string
+      /** 0: what the day begins with. */
+      readonly pass: number
+      readonly rows: number
+      /** Rows that went. */
+      readonly gone: number
+      readonly bytes: number
+      /** In milliseconds since 1970; of what is published again, when it was first. */
+      readonly publishedAt: number
+    }
   /** How far training is behind a stream, when it was looked at. */
   | {
       readonly kind: 'stream'

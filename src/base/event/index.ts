@@ -15,6 +15,7 @@ export type {
 export { jsonlSink } from './jsonl.ts'
 export { forgetNotes, noteForLauncher, readNotes } from './launcher-notes.ts'
 export type { CalibrationPart, Link, Norms, TableSize } from './measured.ts'
+export { type PaceUnit, paceLine, paceOn } from './pace.ts'
 export { paddleSink } from './paddle.ts'
 export { type PsSeen, psLines, psStart, trainResultDict } from './paddle-ps.ts'
 export { paddleTrainerSink } from './paddle-trainer.ts'

@@ -46,6 +46,7 @@ export function paddleTrainerLines(event: Event, before: EventOf<'batch'> | unde
     passEnd: (end) => [passText(end)],
     rows: (rows) => [rowsText(rows)],
     tables: () => [],
+    published: () => [],
     stream: () => [], // looked at often: a pass says it
     process: (process) => [processText(process)],
     output: ({ line, echo }) => (echo ? [line] : []),

@@ -77,6 +77,7 @@ export function paddleV1Lines(event: Event, seen: Seen, time: Date): V1Lines {
     passEnd: (end) => ({ plain: [passText(end)] }),
     rows: (rows) => ({ plain: [rowsText(rows)] }),
     tables: () => ({ plain: [] }),
+    published: () => ({ plain: [] }),
     stream: () => ({ plain: [] }),
     process: (process) => ({ plain: [processText(process)] }),
     output: ({ line, echo }) => (echo ? { plain: [line] } : {}),

@@ -55,6 +55,7 @@ export function paddleLines(event: Event, command: 'train' | 'infer'): readonly 
     passEnd: (end) => [passText(end)],
     rows: (rows) => [rowsText(rows)],
     tables: () => [],
+    published: () => [], // the lines of PaddleRec around it say so
     stream: () => [], // looked at often: a pass says it
     process: (process) => [processText(process)],
     output: ({ line, echo }) => (echo ? [line] : []),

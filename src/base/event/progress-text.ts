@@ -94,6 +94,7 @@ export function keptText(event: Event, view: View, style: ProgressStyle): string
     passEnd: (end) => passText(end),
     rows: (rows) => rowsText(rows),
     tables: () => undefined,
+    published: () => undefined, // the lines of PaddleRec around it say so
     stream: () => undefined, // looked at often: a pass says it
     process: (process) => processText(process),
     output: ({ line, echo }) => (echo ? line : undefined),

@@ -5,6 +5,14 @@
 export { CURVE_COLUMNS, type CurveRow, type Curves, CurveWriter, type OutlinedLine, readCurves } from './curve-file.ts'
 export { EventWriter, type ReadEvents, readEvents, type TimedEvent } from './event-file.ts'
 export { findRuns } from './find-runs.ts'
+export {
+  FOLLOWERS_FOLDER,
+  type FollowerNote,
+  type FollowerStatus,
+  openFollowerNote,
+  readFollowers,
+  type TakenVersion,
+} from './follower-file.ts'
 export { readGitCommit } from './git-commit.ts'
 export { noteImportance, readImportance, type SlotsImportance } from './importance-file.ts'
 export { noteOf, noteRun, removeRunNote, runOfLog } from './log-note.ts'

@@ -1,5 +1,5 @@
 /** @file What a process adds to its run folder: its events, curves and how far it is. It costs a few small writes a second and never stops training. */
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
 import type { LoadedConfig } from '../config/index.ts'
 import { type Env, startedAgain } from '../env/index.ts'
@@ -29,6 +29,8 @@ export interface Recorder {
   readonly add: EventSink
   /** How it ended: by itself, by this error, or when it was asked to. */
   end(how: 'done' | 'stopped' | { readonly error: unknown }): void
+  /** The run was refused before it began: what was made for it goes, where nobody else has a part in it. */
+  withdraw(): void
 }
 
 /** Runs `work` with a sink that also records, and feeds who else was asked for; what goes wrong there is said, and never ends the run. */
@@ -38,10 +40,11 @@ export async function recordRun<Result>(
 ): Promise<Result> {
   const recorder = openRecorder(options)
   const watchers = await openWatchers(options, recorder?.folder)
-  let wasStopped = false
+  let [wasStopped, hasBegun] = [false, false]
   const adds = [...(recorder ? [recorder] : []), ...watchers].map(({ add }) => guarded(add, options.emit))
   const emit: EventSink = (event) => {
     if (event.kind === 'interrupted') wasStopped = true
+    if (event.kind === 'start') hasBegun = true
     for (const add of adds) add(event)
     options.emit(event)
   }
@@ -51,6 +54,8 @@ export async function recordRun<Result>(
     return result
   } catch (error) {
     recorder?.end({ error })
+    // A mistake in a config is mended and tried again: each attempt would leave a run that never was.
+    if (isUserError(error) && !hasBegun) recorder?.withdraw()
     throw error
   } finally {
     for (const watcher of watchers) await watcher.close()
@@ -195,6 +200,17 @@ class RunRecorder implements Recorder {
     }
     process.off('exit', this.#atExit)
     this.#close()
+  }
+
+  withdraw(): void {
+    const { processes } = runPaths(this.folder)
+    const own = `${this.#name}.json`
+    try {
+      const isAlone = readdirSync(processes).every((name) => name === own || name.startsWith(`${own}.`))
+      if (isAlone && this.#status.starts === 1) rmSync(this.folder, { recursive: true, force: true })
+    } catch {
+      // Then it stays, as the run that failed.
+    }
   }
 
   #close(): void {

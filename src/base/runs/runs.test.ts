@@ -1,12 +1,13 @@
 /** @file Run folders: what is written is read back, what is damaged is counted, who is gone is seen. */
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { loadConfig } from '../config/index.ts'
 import { batch, epoch, START } from '../event/example.testing.ts'
 import type { Event } from '../event/index.ts'
+import { UserError } from '../util/index.ts'
 import { EventWriter } from './event-file.ts'
 import { readGitCommit } from './git-commit.ts'
 import {
@@ -18,6 +19,7 @@ import {
   readEvents,
   readRun,
   readTags,
+  recordRun,
   runPaths,
   stateOf,
   writeTags,
@@ -195,6 +197,29 @@ test('a failure is in the summary and in the events', () => {
   const run = record('failing', [START], { error: new Error('the disk is full') })
   expect(readRun(run)).toMatchObject({ state: 'failed', lead: { error: 'the disk is full' } })
   expect(readEvents(runPaths(run).eventFile('local')).events.at(-1)).toMatchObject({ kind: 'error', code: 'BUG' })
+})
+
+test('a run that is refused before it begins leaves no folder; one that has begun, or in which another process has a part, does', async () => {
+  const refused = new UserError('layer_sizes must be a list', { code: 'MODEL_HYPER' })
+  const attempt = async (name: string, env: Record<string, string>, events: readonly Event[]) => {
+    const work = recordRun({ config: config(name), env, emit: () => undefined }, async (emit) => {
+      for (const event of events) emit(event)
+      throw refused
+    })
+    await expect(work).rejects.toBe(refused)
+  }
+  await attempt('refused', { OARFISH_RUN_NAME: 'none' }, [])
+  await attempt('refused', { OARFISH_RUN_NAME: 'begun' }, [START])
+  const job = { OARFISH_RUN_NAME: 'both', OARFISH_JOB_ID: 'a', PADDLE_TRAINERS_NUM: '2' }
+  const other = openRecorder({
+    config: config('refused'),
+    env: { ...job, PADDLE_TRAINER_ID: '1' },
+    emit: fail as never,
+  })!
+  await attempt('refused', { ...job, PADDLE_TRAINER_ID: '0' }, [])
+  other.end('done')
+  const runs = dirname(other.folder)
+  expect(readdirSync(runs).sort()).toEqual(['begun', 'both'])
 })
 
 test('processes of a job share a folder, another run of the same name gets one of its own', () => {

@@ -1,5 +1,6 @@
 /** @file Follows the versions of a trainer: base, then each delta in order; waits at a gap, takes the next base, stays where it was pinned. */
 import type { EventSink } from '../../base/event/index.ts'
+import type { TakenVersion } from '../../base/runs/index.ts'
 import { formatUserError, isUserError } from '../../base/util/index.ts'
 import type { LoadedExport } from '../export/index.ts'
 import {
@@ -40,6 +41,8 @@ export interface FollowerOptions {
   readonly show: () => void
 }
 
+const MOST_TAKEN = 500
+
 export class Follower {
   readonly #options: FollowerOptions
   readonly #source: VersionSource
@@ -49,6 +52,7 @@ export class Follower {
   #unseen: readonly Version[] = []
   #rowsApplied = 0
   #waiting: string | null = null
+  #taken: readonly TakenVersion[] = []
   /** One change of the version after the other. */
   #work: Promise<void> = Promise.resolve()
 
@@ -64,6 +68,11 @@ export class Follower {
     const lagSeconds = oldest ? Math.max(0, (Date.now() - Date.parse(oldest.publishedAt)) / 1000) : 0
     const place = { version: versionName(this.#version!), sequence, id }
     return { ...place, lagSeconds, rowsApplied: this.#rowsApplied, pinned: this.#at ?? null, waiting: this.#waiting }
+  }
+
+  /** Versions that were taken up while they were followed, the newest last: not the first, which may be of yesterday, nor one that was asked for. */
+  get taken(): readonly TakenVersion[] {
+    return this.#taken
   }
 
   /** The first version; throws where there is none that is whole. */
@@ -207,8 +216,15 @@ export class Follower {
   }
 
   #adopt(version: Version): void {
+    if (this.#version && this.#at === undefined && version.sequence > this.#version.sequence) this.#note(version)
     this.#version = version
     this.#unseen = this.#unseen.filter(({ sequence }) => sequence > version.sequence)
+  }
+
+  #note({ sequence, publishedAt }: Version): void {
+    const at = Date.now()
+    const lagSeconds = Math.max(0, at - Date.parse(publishedAt)) / 1000
+    this.#taken = [...this.#taken.slice(1 - MOST_TAKEN), { sequence, at, lagSeconds }]
   }
 
   /** Said once for each reason. */

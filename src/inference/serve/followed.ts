@@ -1,5 +1,9 @@
 /** @file A followed model behind HTTP: two pools of threads in turn, of which one serves and the other takes up the next version. */
+import { hostname } from 'node:os'
+import { join } from 'node:path'
 import type { EventSink } from '../../base/event/index.ts'
+import { isRemotePath } from '../../base/fs/index.ts'
+import { FOLLOWERS_FOLDER, type FollowerNote, openFollowerNote } from '../../base/runs/index.ts'
 import type { Batcher } from './batcher.ts'
 import { Follower } from './follow.ts'
 import type { ScorerSettings } from './messages.ts'
@@ -12,10 +16,12 @@ export interface FollowedOptions {
   readonly emit: EventSink
   readonly open: (model: ScorerSettings['model']) => Promise<ScorerPool>
   readonly pollMs: number
+  /** Where it is noted how far this server is. @default `followers` in the followed folder, where that is one of this host */
+  readonly noteIn?: string | undefined
 }
 
 /** Resolves when the first version can be served. */
-export async function openFollowed({ root, at, emit, open, pollMs }: FollowedOptions) {
+export async function openFollowed({ root, at, emit, open, pollMs, noteIn }: FollowedOptions) {
   const pools = new TwoPools(open)
   const follower = new Follower({ root, at, emit, load: (model) => pools.load(model), show: () => pools.show() })
   try {
@@ -28,9 +34,11 @@ export async function openFollowed({ root, at, emit, open, pollMs }: FollowedOpt
     pool: pools.serving,
     name: `version ${follower.state.version} of ${root}`,
     follower,
-    watch: (batcher: Batcher, metrics: Metrics) => {
+    watch: (batcher: Batcher, metrics: Metrics, port: number) => {
       pools.onShow = (pool) => void batcher.swap(pool)
-      return watchVersions(follower, metrics, pollMs)
+      const folder = noteIn ?? (isRemotePath(root) ? undefined : join(root, FOLLOWERS_FOLDER))
+      const note = folder === undefined ? undefined : openFollowerNote(folder, `${hostname()}:${port}`)
+      return watchVersions(follower, metrics, pollMs, note)
     },
     close: () => pools.close(),
   }
@@ -69,7 +77,12 @@ class TwoPools {
   }
 }
 
-function watchVersions(follower: Follower, metrics: Metrics, intervalMs: number): () => Promise<void> {
+function watchVersions(
+  follower: Follower,
+  metrics: Metrics,
+  intervalMs: number,
+  note: FollowerNote | undefined,
+): () => Promise<void> {
   const sequence = metrics.gauge('oarfish_version_sequence', 'Sequence number of the version that is served.')
   const lag = metrics.gauge(
     'oarfish_version_lag_seconds',
@@ -87,6 +100,8 @@ function watchVersions(follower: Follower, metrics: Metrics, intervalMs: number)
     lag(state.lagSeconds)
     rows(state.rowsApplied)
     waiting(state.waiting === null ? 0 : 1)
+    const { id: _, ...shown } = state
+    note?.note({ ...shown, taken: follower.taken })
   }
   const plan = () => {
     if (stopped) return
@@ -99,5 +114,6 @@ function watchVersions(follower: Follower, metrics: Metrics, intervalMs: number)
     stopped = true
     clearTimeout(timer)
     await looking
+    note?.close()
   }
 }

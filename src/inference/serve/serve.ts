@@ -29,6 +29,8 @@ export interface ServingOptions {
   readonly follow?: string | undefined
   /** With `follow`: serve this version, `20190720/7`, and stay there. @default the newest */
   readonly at?: string | undefined
+  /** With `follow`: the folder where it is noted how far this server is, for the dashboard. @default `followers` in the followed folder, where it may be written to */
+  readonly followersDir?: string | undefined
   /** An index that `oarfish index` wrote, which may be replaced, or a folder where indexes appear by epoch: POST /recall finds a user's items. Alone or beside a model. */
   readonly index?: string | undefined
   /** What POST /admin/rollback must be sent, and GET /healthz to name folders. @default the variable OARFISH_ADMIN_TOKEN; without one nobody may */
@@ -110,11 +112,11 @@ export async function serve(options: ServeOptions): Promise<Served> {
     await Promise.all([opened?.close(), indexed?.close()])
     throw cannotListen(error as NodeJS.ErrnoException, host, port)
   }
-  const watches = [
-    ...(opened ? [opened.watch(batcher!, metrics)] : []),
-    ...(indexed ? [indexed.watch(recall!, metrics)] : []),
-  ]
   const address = server.address() as AddressInfo
+  const watches = [
+    ...(opened ? [opened.watch(batcher!, metrics, address.port)] : []),
+    ...(indexed ? [indexed.watch(recall!, metrics, address.port)] : []),
+  ]
   const url = `${tls ? 'https' : 'http'}://${address.family === 'IPv6' ? `[${address.address}]` : address.address}:${address.port}`
   const names = [opened, indexed].flatMap((one) => (one ? [one.name] : []))
   emit({ kind: 'notice', message: `Serving ${names.join(' and ')} on ${url}` })
@@ -136,7 +138,7 @@ export interface OpenedModel {
   readonly name: string
   readonly follower?: Follower | undefined
   /** Begins to look for newer ones; returns how to stop. */
-  watch(batcher: Batcher, metrics: Metrics): () => Promise<void>
+  watch(batcher: Batcher, metrics: Metrics, port: number): () => Promise<void>
   /** Ends what does not serve. */
   close(): Promise<void>
 }
@@ -144,11 +146,12 @@ export interface OpenedModel {
 export type OpenPool = (model: ScorerSettings['model']) => Promise<ScorerPool>
 
 async function openServed(options: ServeOptions, open: OpenPool): Promise<OpenedModel | undefined> {
-  const { model, follow, at, pollMs, emit } = options
+  const { model, follow, at, pollMs, emit, followersDir: noteIn } = options
   const isNone = model === undefined && follow === undefined
   if (isNone && options.index !== undefined) return undefined
   if (isNone || (model !== undefined && follow !== undefined)) throw eitherModel()
-  if (follow !== undefined) return await openFollowed({ root: follow, at, emit, open, pollMs: pollMs ?? FOLLOW_MS })
+  if (follow !== undefined)
+    return await openFollowed({ root: follow, at, emit, open, pollMs: pollMs ?? FOLLOW_MS, noteIn })
   const found = await locateExport(model!)
   const pool = await open({ kind: 'folder', folder: found.folder })
   return {

@@ -4,6 +4,7 @@ import { type ReadFile, type RunSummary, runPaths } from '../../base/runs/index.
 import type { Axis, Charts, LogLines, RunDetail, Series } from './api.ts'
 import { CurveCache, stampOf } from './curve-cache.ts'
 import { logQuery, readLog } from './logs.ts'
+import { followersFolder } from './online.ts'
 import { detailOf } from './run-detail.ts'
 import { curvesOf, RunIndex } from './run-index.ts'
 import { lineOf } from './series.ts'
@@ -51,7 +52,9 @@ export class Answers {
       return runs.map(({ id, state, updatedAt, tags }) => `${id} ${state} ${updatedAt} ${tags}`).join('\n')
     }
     const run = this.index.run(topic)
-    return run ? `${run.state} ${run.updatedAt} ${run.tags} ${stampsIn(run.folder)}` : 'gone'
+    return run
+      ? `${run.state} ${run.updatedAt} ${run.tags} ${stampsIn(run.folder)} ${stampOf(followersFolder(run.meta))}`
+      : 'gone'
   }
 
   detail(id: string): RunDetail | undefined {

@@ -155,6 +155,43 @@ export interface RunDetail {
   readonly damaged: number
   /** What `oarfish importance` found of its slots. */
   readonly importance?: SlotsImportance | undefined
+  /** Of online training. */
+  readonly online?: Online | undefined
+}
+
+/** What online training has published, and how far those are that follow it. */
+export interface Online {
+  /** The newest, oldest first. */
+  readonly versions: readonly PublishedVersion[]
+  /** All that were published. */
+  readonly total: number
+  readonly followers: readonly FollowerRow[]
+}
+
+export interface PublishedVersion {
+  readonly kind: 'base' | 'delta'
+  readonly sequence: number
+  readonly day: string
+  readonly pass: number
+  readonly rows: number
+  readonly gone: number
+  readonly bytes: number
+  readonly at: number
+}
+
+export interface FollowerRow {
+  readonly name: string
+  readonly isSilent: boolean
+  readonly updatedAt: number
+  readonly version: string
+  readonly sequence: number
+  /** Versions that are published and not served by it. */
+  readonly behind: number
+  readonly lagSeconds: number
+  readonly pinned: string | null
+  readonly waiting: string | null
+  /** Of versions that it took up while it followed: how long after they were published. */
+  readonly taken: readonly { readonly sequence: number; readonly at: number; readonly lagSeconds: number }[]
 }
 
 export interface SlotsImportance {

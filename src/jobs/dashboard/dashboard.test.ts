@@ -1,14 +1,15 @@
 /** @file The dashboard's answers: lines that lose no peak, smoothing that does not depend on how often a run printed, and who may ask. */
 import { execFileSync } from 'node:child_process'
 import { EventEmitter } from 'node:events'
-import { linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { appendFileSync, linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { noteRun, readPlain, readWithin, runPaths } from '../../base/runs/index.ts'
-import { writeRun } from './example-run.testing.ts'
+import type { RunDetail } from './api.ts'
+import { writeFollower, writeRun } from './example-run.testing.ts'
 import { hintsOf } from './hints.ts'
 import { openDashboard } from './index.ts'
 import { LiveFeed } from './live.ts'
@@ -132,6 +133,31 @@ test('a port in use is passed over, an address of another host is said', async (
   taken.close()
   await expect(open({ host: '203.0.113.1' })).rejects.toMatchObject({ code: 'DASHBOARD_PORT' })
   await expect(open({ port: 70_000 })).rejects.toMatchObject({ code: 'DASHBOARD_PORT' })
+})
+
+test('versions of online training are told with the servers that follow, and what is no server of theirs is passed over', async () => {
+  const own = mkdtempSync(join(tmpdir(), 'oarfish-dashboard-online-'))
+  writeRun(own, { rows: 20, versions: 600 })
+  // A job that goes on after a kill publishes the same again.
+  const again = { kind: 'published', version: 'delta', sequence: 600, day: '20190720', pass: 599, rows: 7, gone: 0 }
+  const line = { ...again, bytes: 100, publishedAt: 1, at: 2 }
+  appendFileSync(runPaths(own).eventFile('local'), `${JSON.stringify(line)}\n{"kind":"published","at":3}\n`)
+  writeFollower(own, 'near:8080', 600)
+  writeFollower(own, 'far:8080', 600, 3)
+  writeFileSync(join(own, 'published/followers/other.json'), '{"name": 1}')
+  writeFileSync(join(own, 'published/followers/torn.json'), '{"name": "x", ')
+  const dashboard = await open({ folders: [own] })
+  const [run] = (await ask(dashboard.url, 'api/runs')).body['runs'] as unknown as { id: string }[]
+  const detail = (await ask(dashboard.url, `api/runs/${run!.id}`)).body as unknown as RunDetail
+  const { versions, total, followers } = detail.online!
+  expect([versions.length, total, versions[0]!.sequence, versions.at(-1)!.rows]).toEqual([500, 600, 101, 7])
+  expect(followers).toMatchObject([
+    { name: 'far:8080', behind: 3, lagSeconds: 75, waiting: 'a version is damaged', isSilent: false },
+    { name: 'near:8080', behind: 0, lagSeconds: 0, version: '20190720/599' },
+  ])
+  expect(followers[1]!.taken[0]).toMatchObject({ sequence: 2, lagSeconds: 1.5 })
+  await dashboard.close()
+  rmSync(own, { recursive: true, force: true })
 })
 
 test('who listens hears of a change', async () => {

@@ -1,10 +1,13 @@
 /** @file A run folder without a run: written by what writes real ones, for tests of the page and its benchmark. */
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import type { EventOf } from '../../base/event/index.ts'
 import {
   CurveWriter,
   EventWriter,
+  FOLLOWERS_FOLDER,
   noteRun,
+  openFollowerNote,
   type ProcessStatus,
   processName,
   RUN_VERSION,
@@ -22,6 +25,8 @@ export interface ExampleRun {
   /** Added to a log line, a warning and a setting. */
   readonly text?: string
   readonly createdAt?: number
+  /** Of online training: so many versions are published, the first is a base. */
+  readonly versions?: number
 }
 
 const BATCH = { samplesPerSecond: 150_000, secondsPerBatch: 0.003, waitSeconds: 0.0002 }
@@ -68,6 +73,7 @@ export function writeRun(folder: string, run: ExampleRun): void {
     'runner.epochs': 2,
     'hyper_parameters.optimizer.learning_rate': learningRate,
     'hyper_parameters.note': text,
+    'runner.model_save_path': join(folder, 'published'),
   }
   const about = {
     oarfish: '0.1.0',
@@ -137,7 +143,12 @@ function writeTables(path: string, createdAt: number): void {
   writer.close()
 }
 
-function writeEvents(path: string, { rows, text = '' }: ExampleRun, createdAt: number, rank: number): void {
+function writeEvents(
+  path: string,
+  { rows, text = '', versions = 0 }: ExampleRun,
+  createdAt: number,
+  rank: number,
+): void {
   const writer = new EventWriter(path, fail)
   writer.add({ kind: 'ready', startupSeconds: 1 }, createdAt)
   for (const epoch of rank === 0 ? [0, 1] : []) {
@@ -158,7 +169,28 @@ function writeEvents(path: string, { rows, text = '' }: ExampleRun, createdAt: n
     )
     writer.add({ kind: 'warning', message: `log loss rises ${text}` }, at + 2000)
   }
+  for (let i = 0; i < (rank === 0 ? versions : 0); i++) writer.add(publishedAt(i, createdAt), createdAt + 60_000 * i)
   writer.close()
+}
+
+const publishedAt = (i: number, createdAt: number): EventOf<'published'> => ({
+  kind: 'published',
+  version: i === 0 ? 'base' : 'delta',
+  ...{ sequence: i + 1, day: '20190720', pass: i, gone: i, publishedAt: createdAt + 60_000 * i },
+  ...(i === 0 ? { rows: 90_000, bytes: 7e6 } : { rows: 4000 + 10 * i, bytes: 3e5 }),
+})
+
+/** A server that follows such a run, as it notes it; it took up all versions but the last `behind`. */
+export function writeFollower(folder: string, name: string, versions: number, behind = 0): void {
+  const { createdAt } = JSON.parse(readFileSync(runPaths(folder).meta, 'utf8')) as { createdAt: number }
+  const taken = Array.from({ length: versions - 1 - behind }, (_, i) => {
+    const lagSeconds = 1.5 + (i % 3)
+    return { sequence: i + 2, at: createdAt + 60_000 * (i + 1) + 1000 * lagSeconds, lagSeconds }
+  })
+  const served = versions - behind
+  const place = { version: `20190720/${served - 1}`, sequence: served, rowsApplied: 4000 * served }
+  const state = { lagSeconds: behind > 0 ? 75 : 0, pinned: null, waiting: behind > 0 ? 'a version is damaged' : null }
+  openFollowerNote(join(folder, 'published', FOLLOWERS_FOLDER), name).note({ ...place, ...state, taken })
 }
 
 /** The last of three is slow: it waits for the server. */

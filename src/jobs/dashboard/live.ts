@@ -32,6 +32,8 @@ export class LiveFeed {
     }
     known.listeners.add(response)
     this.#topics.set(topic, known)
+    // The first who listens has heard something this moment.
+    if (!this.#timer) this.#saidAt = performance.now()
     this.#timer ??= setInterval(() => this.#tick(), TICK_MS).unref()
     response.on('close', () => {
       known.listeners.delete(response)

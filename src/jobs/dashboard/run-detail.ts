@@ -14,6 +14,7 @@ import {
 import type { EpochRow, Mark, ProcessRow, RunDetail, Values } from './api.ts'
 import type { CurveCache } from './curve-cache.ts'
 import { hintsOf } from './hints.ts'
+import { onlineOf } from './online.ts'
 import { curvesOf, rowOf } from './run-index.ts'
 
 const MOST_MESSAGES = 500
@@ -43,6 +44,11 @@ export function detailOf(run: RunSummary, cache: CurveCache, read?: ReadFile): R
     messages: messages.sort((a, b) => a.at - b.at).slice(-MOST_MESSAGES),
     columns: columns.filter((name) => !HIDDEN.has(name)),
     importance: readImportance(folder, read),
+    online: onlineOf(
+      meta,
+      files.flatMap(({ events }) => events),
+      read,
+    ),
   }
 }
 

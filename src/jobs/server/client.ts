@@ -44,6 +44,8 @@ export interface Submission {
   /** Called after the server has checked the job, before files are sent. */
   readonly onAdmitted?: () => void
   readonly onUploaded?: (name: string, bytes: number) => void
+  /** Bytes that went out, of those of all files. What a broken connection lost counts when it goes out again. */
+  readonly onProgress?: ((sent: number, of: number) => void) | undefined
 }
 
 export interface Submitted {
@@ -79,13 +81,24 @@ export function cloudClient(server: string, keys: Keys): CloudClient {
     return JSON.parse(await readText(response)) as T
   }
   /** A connection that breaks is made again, and the file goes on behind what the server has. */
-  const upload = async (id: string, { name, bytes, sha256 }: AnnouncedFile, file: string) => {
+  const upload = async (
+    id: string,
+    { name, bytes, sha256 }: AnnouncedFile,
+    file: string,
+    onSent: (bytes: number) => void,
+  ) => {
     const path = `/v1/jobs/${id}/files/${encodeURIComponent(name)}`
     for (let [from, attempt] = [0, 1]; ; attempt++) {
       const [body, rest] = [createReadStream(file, { start: from }), bytes - from]
+      let sent = from
+      const report = (chunk: Buffer | string) => {
+        sent += chunk.length
+        onSent(sent)
+      }
       try {
-        const sent = { server, keys, method: 'PUT', path: `${path}?from=${from}`, hash: sha256, body, bytes: rest }
-        return void (await readText(await send(sent)))
+        body.on('data', report)
+        const put = { server, keys, method: 'PUT', path: `${path}?from=${from}`, hash: sha256, body, bytes: rest }
+        return void (await readText(await send(put)))
       } catch (error) {
         body.destroy()
         if ((error as UserError).code !== 'CLOUD_UNREACHABLE' || attempt === ATTEMPTS) throw error
@@ -96,7 +109,7 @@ export function cloudClient(server: string, keys: Keys): CloudClient {
     }
   }
   return {
-    submit: async ({ request, files, fsUgi, onAdmitted, onUploaded }) => {
+    submit: async ({ request, files, fsUgi, onAdmitted, onUploaded, onProgress }) => {
       // Sizes first: what is too large is refused before it is read to its end.
       const sized = files.map(({ name, path }) => ({ name, bytes: statSync(path).size, sha256: EMPTY_HASH }))
       await call('POST', '/v1/checks', { ...request, files: sized })
@@ -106,8 +119,11 @@ export function cloudClient(server: string, keys: Keys): CloudClient {
       const job = await call<Submitted>('POST', '/v1/jobs', { ...request, files: announced, fsUgi })
       try {
         onAdmitted?.()
+        const all = announced.reduce((sum, { bytes }) => sum + bytes, 0)
+        let before = 0
         for (const [i, file] of announced.entries()) {
-          await upload(job.jobId, file, files[i]!.path)
+          await upload(job.jobId, file, files[i]!.path, (sent) => onProgress?.(before + sent, all))
+          before += file.bytes
           onUploaded?.(file.name, file.bytes)
         }
         await call('POST', `/v1/jobs/${job.jobId}/ready`)

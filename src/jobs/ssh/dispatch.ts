@@ -1,7 +1,7 @@
 /** @file A workspace to all hosts: what it holds, every file with its hash, and each host gets what it does not have yet. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import type { EventSink } from '../../base/event/index.ts'
+import { type EventSink, paceLine } from '../../base/event/index.ts'
 import { quoted, sizeText, UserError } from '../../base/util/index.ts'
 import { hashOf } from './host-files.ts'
 import { everyHost } from './open-hosts.ts'
@@ -42,8 +42,9 @@ async function dispatchTo(host: RemoteHost, rank: number, { from, manifest, root
   const { missing } = await host.ask('take', { root, folder, files, folders })
   const wanted = new Set(missing)
   const bytes = files.reduce((sum, file) => sum + (wanted.has(file.path) ? file.bytes : 0), 0)
+  const pace = paceLine(`${host.host.name}: uploading ${sizeText(bytes)},`, 'bytes')
   const show = (sent: number) => {
-    const line = `${host.host.name}: uploading, ${Math.min(100, Math.round((100 * sent) / Math.max(1, bytes)))} % of ${sizeText(bytes)}`
+    const line = pace(sent, bytes)
     emit({ kind: 'output', role: 'worker', rank, line, echo: false })
   }
   if (missing.length > 0) await upload({ channel: host.channel, from, paths: missing, to: folder, onBytes: show })

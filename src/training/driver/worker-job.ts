@@ -172,7 +172,7 @@ export abstract class WorkerJob<Context extends JobContext> {
     const part = this.input[phase]
     await servers.requestAll(METHODS.join, [encodeTurn(++this.#turns)], `join(${name})`)
     await servers.allGatherJson(`begin of ${name}`, null)
-    const { afterBatch, settle } = phase === 'train' ? mode.hooks(runtime) : {}
+    const { afterBatch, settle, links } = phase === 'train' ? mode.hooks(runtime) : {}
     const pace = phase === 'train' ? this.#pace() : undefined
     return runtime.pass(phase, epoch, {
       ...changes,
@@ -191,6 +191,7 @@ export abstract class WorkerJob<Context extends JobContext> {
           pace?.onReport()
         },
         afterBatch,
+        links,
         settle: async () => {
           await settle?.()
           // Steps of the others go on without this worker.

@@ -4,10 +4,18 @@ import type { JobConfig } from '../../base/config/index.ts'
 import type { Cluster } from '../../base/env/index.ts'
 import { type Identity, REQUEST_TIMEOUT_MS } from '../../base/net/index.ts'
 import type { TracedModel } from '../../model/index.ts'
-import { type DenseLayout, denseLayout, denseSlices, type LocalParams, type Slice } from '../../weights/params/index.ts'
+import {
+  type DenseLayout,
+  denseLayout,
+  denseSlices,
+  type LocalParams,
+  newLink,
+  type Slice,
+} from '../../weights/params/index.ts'
 import { type Placement, refuseAccessors } from '../../weights/table/index.ts'
 import { type Group, openGroup, workersRing } from '../collective/index.ts'
 import {
+  counted,
   createCopy,
   type DenseState,
   GeoExchange,
@@ -42,7 +50,7 @@ export interface WorkerMode {
   /** Before the first batch, and before any worker trains. */
   begin(): Promise<void>
   /** Between the batches of a pass that trains; when it has settled, everything this worker has learned is on the servers. */
-  hooks(runtime: Runtime): Pick<PassHooks, 'afterBatch' | 'settle'>
+  hooks(runtime: Runtime): Pick<PassHooks, 'afterBatch' | 'settle' | 'links'>
 }
 
 export interface DenseKeeper {
@@ -144,6 +152,7 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
   refuseAccessors(train.tables, config.table_parameters)
   const rules = { program: train, optimizer, tableOptimizers }
   const local = createCopy({ ...rules, seed, segments, threads: threads + 2 }, geo_delta)
+  const links = slices.map((_, server) => newLink(`server-${server}`))
   const exchange = new GeoExchange({
     segments,
     local,
@@ -153,7 +162,7 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
     workers,
     delta: geo_delta,
     isHalved: (server) => wire_precision === 'float16' && servers.localPath(server, 0) === undefined,
-    call: (...asked) => servers.ask(...asked),
+    call: counted((...asked) => servers.ask(...asked), links),
   })
   let begun: Promise<void> | undefined
   const run = async (runtime: Runtime, rows: 'all' | 'often' | 'none') => {
@@ -175,6 +184,7 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
         // Copies of what most batches change drift apart sooner than those of rows that come seldom.
         return (index + 1) % geo_dense_step === 0 ? () => run(runtime, between) : undefined
       },
+      links: () => links,
       settle: async () => exchange.settle(await runtime.touched()),
     }),
   }

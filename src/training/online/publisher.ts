@@ -197,10 +197,14 @@ class FolderPublisher implements Publisher {
     }
     // The same as an earlier run published: those who follow it have it already.
     const former = this.#former.find((one) => one.id === id && one.path === version.path)
-    const versions = [...this.#versions, former ? { ...version, publishedAt: former.publishedAt } : version]
+    const { publishedAt } = former ?? version
+    const versions = [...this.#versions, { ...version, publishedAt }]
     await replaceFile(join(this.#root, VERSIONS_FILE), versions.map(versionLine).join(''))
     this.#versions = versions
     this.#tables!.settle()
+    const { sequence } = version
+    const what = { version: kind, sequence, day, pass, ...counts, publishedAt: Date.parse(publishedAt) }
+    this.#options.emit({ kind: 'published', ...what })
   }
 
   async #writeDelta(whole: WholeModel, folder: string, place: Place, before: Version): Promise<Written> {

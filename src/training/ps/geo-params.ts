@@ -22,6 +22,11 @@ export class GeoParams implements Params {
     }
   }
 
+  /** Of dense weights; rows travel by the worker's exchanges. */
+  get links(): Params['links'] {
+    return this.#dense.links
+  }
+
   get window(): DenseWindow | undefined {
     return this.#dense.window
   }

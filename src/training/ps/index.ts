@@ -42,6 +42,7 @@ export {
 } from './paddle-files.ts'
 export { encodeJoin, encodeTurn, METHODS } from './protocol.ts'
 export {
+  counted,
   type GeoParamsHandle,
   openRemoteParams,
   type RemoteParamsHandle,

@@ -127,7 +127,7 @@ function callsTo(peers: readonly (Peer | undefined | '')[], others: Call, timeou
 }
 
 /** Bodies alone; weights that lie in memory of both sides do not travel. */
-function counted(call: Call, counts: readonly LinkCount[]): Call {
+export function counted(call: Call, counts: readonly LinkCount[]): Call {
   return (server, method, parts, what, read) => {
     const own = counts[server]!
     const asked = performance.now()

@@ -17,6 +17,7 @@ import {
   reportValues,
   sumsAsMetrics,
 } from '../../weights/metric/index.ts'
+import type { LinkCount } from '../../weights/params/index.ts'
 import type { MeterState } from '../../weights/snapshot/index.ts'
 import type { Groups, Phase } from './messages.ts'
 import type { StepReport } from './trainer-pool.ts'
@@ -82,6 +83,11 @@ export class Meter {
     if (seconds) this.#spent.set(thread, seconds)
     this.#travels.add(thread, { result, links, stale })
     return whole
+  }
+
+  /** What this process has sent and got beside its threads. */
+  travelled(links: readonly LinkCount[]): void {
+    this.#travels.addOwn(links)
   }
 
   /** Samples and histograms as of the last event. */

@@ -6,6 +6,7 @@ import { UserError } from '../../base/util/index.ts'
 import type { Batch } from '../../data/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import { stepFactors } from '../../weights/optim/index.ts'
+import type { LinkCount } from '../../weights/params/index.ts'
 import type { MeterState, Position } from '../../weights/snapshot/index.ts'
 import type { Phase } from './messages.ts'
 import { calibrationFields, groupNotices, Meter, metricsOf, reportFields, sliceFields } from './meter.ts'
@@ -47,6 +48,8 @@ export interface PassHooks {
   readonly beforeBatch?: (() => Promise<void> | undefined) | undefined
   /** Called after a batch is handed out; what it returns is awaited once every batch so far is applied. */
   readonly afterBatch?: ((index: number) => (() => Promise<void>) | undefined) | undefined
+  /** What has travelled beside what the threads of this process count. @default nothing */
+  readonly links?: (() => readonly LinkCount[]) | undefined
   /** Called when every batch is applied: brings the rest to where the other processes see it. */
   readonly settle?: (() => Promise<void>) | undefined
   /** Sums over the samples of this pass by name, beside those that steps report. @default none */
@@ -115,6 +118,7 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
     hooks.onReport?.(report)
     if (report.result.rowRms !== undefined) watch?.rows(report.result.rowRms)
     if (!whole || !wanted(report.index)) return
+    if (hooks.links) meter.travelled(hooks.links())
     const rate = optimizer && meter.step > 0 ? { learningRate: stepFactors(optimizer, meter.step).baseRate } : {}
     emit({ ...meter.batchEvent(report, specs), ...rate, ...before })
     if (phase === 'train') options.tables?.look(emit)

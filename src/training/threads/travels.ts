@@ -6,6 +6,9 @@ import type { StepReport } from './trainer-pool.ts'
 
 type Fields = Pick<EventOf<'batch'>, 'norms' | 'staleness' | 'links'>
 
+/** Where the process's own counts stand among those of its threads. */
+const OWN = -1
+
 /** Of one phase; what threads count goes on from their beginning. */
 export class Travels {
   step = 0
@@ -20,6 +23,13 @@ export class Travels {
     if (result.norms) this.#norms = result.norms
     if (links) this.#links.set(thread, links)
     if (stale) this.#stale.set(thread, stale)
+  }
+
+  addOwn(links: readonly LinkCount[]): void {
+    this.#links.set(
+      OWN,
+      links.map((link) => ({ ...link })),
+    )
   }
 
   /** Since the last call, `seconds` ago. */
@@ -55,7 +65,7 @@ export class Travels {
     this.#linksBefore = now
     // What was counted before the phase is none of it.
     if (!before) return []
-    const threads = Math.max(1, this.#links.size)
+    const threads = Math.max(1, [...this.#links.keys()].filter((thread) => thread !== OWN).length)
     return [...now.values()].map((link) => {
       const earlier = before.get(link.to)
       const { to, sentBytes, receivedBytes, calls, seconds: spent } = earlier ? added(link, earlier, -1) : link
