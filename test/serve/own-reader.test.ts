@@ -143,6 +143,11 @@ test('diff finds no difference, and says how large one is', async () => {
   const same = await oarfish('diff', '-m', 'config.yaml', '--model', 'out')
   expect(same.stdout).toMatch(/40 records of .*part-0, epoch 0: largest difference \d\.\d\de[+-]\d+/)
   expect(same.code).toBe(0)
+  // A folder is taken as by predict: its first file.
+  expect(await oarfish('diff', '-m', 'config.yaml', '--model', 'out', 'data')).toMatchObject({
+    code: 0,
+    stdout: same.stdout,
+  })
   // A feature that was changed after the export: what a server computes is what was exported.
   writeFileSync(join(folder, 'model.ts'), MODEL.replace('[18, 25, 35]', '[18, 40, 50]'))
   const changed = await oarfish('diff', '-m', 'config.yaml', '--model', 'out')
