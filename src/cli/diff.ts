@@ -16,7 +16,7 @@ export function diffCommand(io: CliIo): Command {
     'Score the same raw records by the trainer (its reader, features and tables) and by the server (requests to an export); prints the largest difference.',
   )
   return addConfigOptions(command)
-    .argument('[file]', 'the records; the first file of the test data unless given')
+    .argument('[file]', 'the records, or a folder of which the first file is taken; the test data unless given')
     .requiredOption('--model <folder>', 'the export')
     .option('--rows <n>', 'how many records', atLeastOne, 1000)
     .option('--tolerance <x>', 'a larger difference ends with exit code 1', tolerance, 1e-6)

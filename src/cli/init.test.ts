@@ -1,5 +1,5 @@
 /** @file `oarfish init`, `model summary` and `--quiet`: what init writes trains at once, learns, and is what its editor expects. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -39,6 +39,13 @@ test('never replaces a file; what npm init wrote stays', async () => {
     '(package.json, .npmrc, .gitignore, tsconfig.json stayed as they were)',
   )
   expect(readFileSync(join(own, 'package.json'), 'utf8')).toBe('{"name":"kept"}')
+})
+
+test('one file that stays, as after npm init, is one', async () => {
+  const own = join(folder, 'after-npm-init')
+  mkdirSync(own)
+  writeFileSync(join(own, 'package.json'), '{"name":"kept"}')
+  expect((await capture(['init', own])).out).toContain('(package.json stayed as it was)')
 })
 
 test('what it writes is valid, trains, and its test AUC rises', async () => {

@@ -40,7 +40,7 @@ async function init(name: string | undefined, io: CliIo): Promise<void> {
       cause: error,
     })
   }
-  const there = kept.length === 0 ? '' : ` (${kept.join(', ')} stayed as they were)`
+  const there = kept.length === 0 ? '' : ` (${kept.join(', ')} stayed as ${kept.length === 1 ? 'it was' : 'they were'})`
   const enter = name === undefined ? '' : `  cd ${shellWord(name)}\n`
   io.out.write(`Wrote ${wanted.filter((path) => !path.startsWith('data/')).join(', ')} and a sample in data/${there}.
 To train it:

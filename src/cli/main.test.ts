@@ -29,6 +29,10 @@ test.each([
   [['chek'], "error: unknown command 'chek'\n(Did you mean check?)\n"],
   [['check', '--jsn', '-m', 'x'], "error: unknown option '--jsn'\n(Did you mean --json?)\n"],
   [['check'], "error: required option '-m, --config_yaml <file>' not specified\n"],
+  [
+    ['train', 'config.yaml'],
+    "error: required option '-m, --config_yaml <file>' not specified\n(Did you mean -m config.yaml?)\n",
+  ],
 ])('%j is refused with the nearest name and exit code 2', async (argv, err) => {
   expect(await capture(argv)).toEqual({ code: 2, out: '', err })
 })

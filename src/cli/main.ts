@@ -227,9 +227,13 @@ async function parse(
     await program.parseAsync(argv.length === 0 ? ['--help'] : argv, { from: 'user' })
     return 0
   } catch (error) {
-    if (error instanceof CommanderError && error.code === 'commander.missingMandatoryOptionValue')
-      for (const line of unknownOptions(program, argv)) io.err.write(`${line}\n`)
-    return reportFailure(error, io, { json })
+    if (!(error instanceof CommanderError) || error.code !== 'commander.missingMandatoryOptionValue')
+      return reportFailure(error, io, { json })
+    for (const line of unknownOptions(program, argv)) io.err.write(`${line}\n`)
+    const code = reportFailure(error, io, { json })
+    const config = configWithoutOption(argv)
+    if (config !== undefined && error.message.includes("'-m,")) io.err.write(`(Did you mean -m ${config}?)\n`)
+    return code
   }
 }
 
@@ -245,6 +249,11 @@ function unknownOptions(program: Command, argv: readonly string[]): readonly str
       const guess = suggest(word, known)
       return `error: unknown option '${word}'${guess ? ` (Did you mean ${guess}?)` : ''}`
     })
+}
+
+/** A yaml file that was named alone, as many programs take it. */
+function configWithoutOption(argv: readonly string[]): string | undefined {
+  return argv.find((word, i) => /\.ya?ml$/.test(word) && !word.startsWith('-') && !argv[i - 1]?.startsWith('-'))
 }
 
 function withChildren(command: Command): readonly Command[] {

@@ -143,6 +143,10 @@ test('diff finds no difference, and says how large one is', async () => {
   const same = await oarfish('diff', '-m', 'config.yaml', '--model', 'out')
   expect(same.stdout).toMatch(/40 records of .*part-0, epoch 0: largest difference \d\.\d\de[+-]\d+/)
   expect(same.code).toBe(0)
+  // A folder is taken as by predict: its first file.
+  const inFolder = await oarfish('diff', '-m', 'config.yaml', '--model', 'out', 'data')
+  expect(inFolder.stdout).toContain('40 records of data/part-0, epoch 0: largest difference')
+  expect(inFolder.code).toBe(0)
   // A feature that was changed after the export: what a server computes is what was exported.
   writeFileSync(join(folder, 'model.ts'), MODEL.replace('[18, 25, 35]', '[18, 40, 50]'))
   const changed = await oarfish('diff', '-m', 'config.yaml', '--model', 'out')

@@ -1,9 +1,10 @@
 /** @file The same raw records scored twice: by the trainer's reader and tables, and by the server's parser and an export. */
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { JobConfig, LoadedConfig } from '../../base/config/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import { UserError } from '../../base/util/index.ts'
-import { batchColumns, openReader, readLines, readRawRecords, type Slot } from '../../data/index.ts'
+import { batchColumns, listDataFiles, openReader, readLines, readRawRecords, type Slot } from '../../data/index.ts'
 import { openExport, planExport, Scorer, scoresOf, trainerOutputs } from '../../inference/export/index.ts'
 import { createRequestParser } from '../../inference/serve/index.ts'
 import { loadModel } from '../../model/index.ts'
@@ -15,7 +16,7 @@ export interface DiffOptions {
   readonly config: LoadedConfig
   /** The export. */
   readonly model: string
-  /** @default the first file of test_data_dir, else of train_data_dir */
+  /** Or a folder, whose first file it is. @default the first file of test_data_dir, else of train_data_dir */
   readonly file?: string | undefined
   /** Records at most. */
   readonly rows: number
@@ -42,7 +43,7 @@ export async function diff(options: DiffOptions): Promise<DiffResult> {
     const { manifest } = scorer
     const model = await loadModel(loaded)
     const files = options.file === undefined ? await findDataFiles(config, ['infer', 'train']) : undefined
-    const file = options.file ?? (files!.infer ?? files!.train)![0]!
+    const file = files ? (files.infer ?? files.train)![0]! : await firstFile(options.file!)
     const input = inputOf(config, 'infer', [file])
     const { slots } = model
     const reader = openReader({
@@ -91,6 +92,15 @@ export async function diff(options: DiffOptions): Promise<DiffResult> {
   } finally {
     await scorer.close()
   }
+}
+
+/** Of a folder; what else there may be is opened as it is. */
+async function firstFile(path: string): Promise<string> {
+  const isFolder = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+  return isFolder ? (await listDataFiles(path, 'the records'))[0]! : path
 }
 
 /** The first records of a file as a client has them: text as text, others as JSON by field. */
