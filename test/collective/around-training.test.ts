@@ -47,7 +47,7 @@ test('with another number of processes an epoch in which ranks were stopped begi
   const { result, events } = await trainTiny(folder, [save('stopped'), `runner.epochs=${epoch + 1}`], { resume: true })
   expect(result.samples).toBe(240)
   expect(ofKind(events, 'warning').map(({ message }) => message)).toContainEqual(
-    expect.stringContaining(`2 ranks were stopped inside epoch ${epoch}; with another number of processes`),
+    expect.stringContaining(`2 ranks were stopped inside epoch ${epoch}, and the rest of it cannot be dealt out anew`),
   )
 })
 
@@ -85,7 +85,7 @@ test('global_shuffle deals all samples out anew in each epoch, the same in each 
   expect(await of('local')).not.toBe(first)
 })
 
-test('an elastic job trains alone, starts again when a second host comes, and goes on from the last checkpoint', async () => {
+test('an elastic job trains alone, starts again when a second host comes, and goes on from the last cut', async () => {
   const master = `127.0.0.1:${(await freePorts(1))[0]}`
   const overrides = [save('elastic'), 'runner.epochs=100000', 'runner.keep_checkpoints=2']
   const node = (rank: number, onOutput: (all: string, end: () => void) => void) =>
@@ -117,7 +117,7 @@ test('an elastic job trains alone, starts again when a second host comes, and go
   const other = await second!
   expect(await noneAlive(mark)).toEqual([])
   expect(await noneAlive(other.mark)).toEqual([])
-  expect(out).toContain('Starting again, 1 of 3 times: 127.0.0.1 has come.')
+  expect(out).toContain('Going on from the last cut with 2 of 1:2 hosts, 2 ranks.')
   const lines = ofKind(eventsOf({ out: out.slice(0, out.lastIndexOf('\n') + 1) }), 'output').map(({ line }) => line)
   const restarted = lines.slice(lines.findIndex((line) => /Rank 0 of 2/.test(line)))
   const begun = restarted.find((line) => /epoch: (\d+), batch_id: 0/.test(line))!

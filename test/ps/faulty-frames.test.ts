@@ -13,6 +13,8 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true, force: true }))
 
 const FAULTS: Faults = { seed: 1, drop: 0.01, repeat: 0.05, delayMs: 3, reorder: true }
+/** What is lost is asked for again after a while, many times in a row: minutes, beside others. */
+const LIMIT = { timeout: 600_000 }
 let runs = 0
 
 async function resultOf(mode: string, faults?: Faults) {
@@ -33,7 +35,7 @@ async function resultOf(mode: string, faults?: Faults) {
   }
 }
 
-test('sync trains bit for bit what it trains over a good network', async () => {
+test('sync trains bit for bit what it trains over a good network', LIMIT, async () => {
   const { digest, samples } = await resultOf('sync', { ...FAULTS, partition: { fromMs: 4000, forMs: 1500 } })
   expect(samples).toBe(2 * 960)
   expect(digest).toBe((await resultOf('sync'))['digest'])
