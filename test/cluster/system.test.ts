@@ -79,7 +79,10 @@ describe.skipIf(!canMount())('a full /dev/shm', () => {
 
   test.skipIf(mpiTools() !== undefined)('is told by a node of a submitted job, which ends with 2', async () => {
     const roles = ['pserver', 'trainer'].map((name) => ({ name, replicas: 1, resources: {} }))
-    const job = { name: 'job', kind: 'PS_CPU_MPI', command: 'true', env: {}, files: [], data: {}, roles }
+    const job = {
+      ...{ name: 'job', group: 'ctr', priority: 'normal', kind: 'PS_CPU_MPI', command: 'true' },
+      ...{ env: {}, files: [], data: {}, roles, secrets: { profile: 'none', env: [] } },
+    }
     writeFileSync(join(folder, 'job.json'), JSON.stringify(job))
     const node = (env: NodeJS.ProcessEnv) => {
       const mpirun = 'mpirun --allow-run-as-root --oversubscribe -n 1 "$0" "$@" < job.json'

@@ -115,6 +115,6 @@ function saying(body: Buffer<ArrayBuffer>): Connection {
     listener.closed(new Error('gone'))
   }
   const nothing = () => undefined
-  const sending = { send: nothing, copies: false, queuedBytes: 0, limit: nothing }
+  const sending = { send: nothing, copies: false, queuedBytes: 0, limit: nothing, drained: async () => undefined }
   return { remote: '10.0.0.9:1', ...sending, pause: nothing, resume: nothing, close: nothing, listen }
 }

@@ -65,6 +65,7 @@ function faultyConnection(inner: Connection, faults: ConnectionFaults, number: n
     pause: inner.pause.bind(inner),
     resume: inner.resume.bind(inner),
     close: inner.close.bind(inner),
+    drained: inner.drained.bind(inner),
   } satisfies Connection
 }
 

@@ -85,6 +85,10 @@ class MemoryConnection implements Connection {
     this.#arrive('end')
   }
 
+  drained(): Promise<void> {
+    return Promise.resolve()
+  }
+
   #arrive(arrival: Arrival): void {
     this.#arrivals.push(arrival)
     this.#schedule()

@@ -143,6 +143,11 @@ export class Peer {
     this.#end('left', reason)
   }
 
+  /** After either: resolves when the last words are with the system. */
+  drained(): Promise<void> {
+    return this.#connection.drained()
+  }
+
   #send(type: Frame['type'], method: number, id: number, parts: Parts): void {
     this.#sentAt = performance.now()
     this.#connection.send({ type, method, id }, parts)

@@ -69,6 +69,10 @@ export class SharedConnection implements Connection {
     this.#inner.close()
   }
 
+  drained(): Promise<void> {
+    return this.#inner.drained()
+  }
+
   #deliver({ body, ...head }: Frame, listener: ConnectionListener): void {
     const isWhole = body.byteLength >= PLACE_BYTES
     const [bytes = 0, at = 0, number = 0] = new Uint32Array(body.buffer, body.byteOffset, isWhole ? 3 : 0)

@@ -186,8 +186,15 @@ class SocketConnection implements Connection {
   close(): void {
     if (this.#writer) this.#writer.end()
     else this.#socket.end()
-    // The other side may never end its half.
-    setTimeout(() => this.#socket.destroy(), LINGER_MS).unref()
+    // The other side may never read, or never end its half.
+    const destroyAfter = (ms: number) => void setTimeout(() => this.#socket.destroy(), ms).unref()
+    destroyAfter(DRAIN_MS)
+    this.#socket.once('finish', () => destroyAfter(LINGER_MS))
+  }
+
+  drained(): Promise<void> {
+    if (this.#socket.writableFinished || this.#socket.closed) return Promise.resolve()
+    return new Promise((resolve) => this.#socket.once('finish', resolve).once('close', () => resolve()))
   }
 
   #read(piece: Uint8Array): void {
@@ -207,6 +214,7 @@ class SocketConnection implements Connection {
 
 const SMALL_FRAME_BYTES = 16 * 1024 // below this one copy is cheaper than a list of buffers
 const LINGER_MS = 300
+const DRAIN_MS = 5000
 
 export function splitEndpoint(endpoint: string): { readonly host: string; readonly port: number } {
   const at = endpoint.lastIndexOf(':')

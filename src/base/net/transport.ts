@@ -50,6 +50,8 @@ export interface Connection {
   /** Whether this connection keeps the process alive, as it does at first. Transports that never do lack this. */
   hold?(alive: boolean): void
   close(): void
+  /** After `close`: resolves when the system has taken all that was sent. A thread that is ended before takes it along. */
+  drained(): Promise<void>
 }
 
 export interface Listener {

@@ -96,6 +96,8 @@ export async function openMesh(plan: RingPlan, events: MeshEvents): Promise<Mesh
         if (reason) peer.abort(reason)
         else peer.leave()
       }
+      // This thread ends when the mesh is closed, and what an encrypted socket still holds with it.
+      await Promise.all([...peers.values()].map((peer) => peer.drained()))
       await closeListeners()
     },
   }
