@@ -141,6 +141,8 @@ test('ranks: a host leaves, another comes, and every sample counts once an epoch
   }
   const others: ReturnType<typeof host>[] = []
   let hasLeft = false
+  /** The rank that is left waits until the third host is there: else it may end the job before. */
+  let waits: { readonly pid: number; readonly since: number } | undefined
   const first = await host('one', (all) => {
     if (others.length === 0 && all.includes('Copy the following'))
       others.push(
@@ -150,8 +152,15 @@ test('ranks: a host leaves, another comes, and every sample counts once an epoch
           launcher.kill('SIGTERM')
         }),
       )
-    if (others.length === 1 && /Going on from the last cut with 1 of[\s\S]*epoch: 0, batch_id: \d+,/.test(all))
+    if (others.length === 1 && /Going on from the last cut with 1 of[\s\S]*epoch: 0, batch_id: \d+,/.test(all)) {
+      waits = { pid: pidOf(all, 'worker', 0), since: all.length }
+      process.kill(waits.pid, 'SIGSTOP')
       others.push(host('three'))
+    }
+    if (waits && all.slice(waits.since).includes('has come: 2 of 1:2')) {
+      process.kill(waits.pid, 'SIGCONT')
+      waits = undefined
+    }
   })
   const ended = [first, ...(await Promise.all(others))]
   const text = ended.map(({ out, err }) => out + err).join('\n')

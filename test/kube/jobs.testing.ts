@@ -87,7 +87,7 @@ export function jobTests(bed: () => Bed): void {
       const namespace = await bed().testbed.namespace('crash')
       const client = pretending(namespace, 'trainer', {
         'testbed/outcome': 'crash',
-        'testbed/after': '300ms',
+        'testbed/after': '2s', // long enough to be seen before Volcano takes it away
         'testbed/exit-code': '7',
       })
       const { outcome, lines, status: last } = await bed().run(client, jobOf('crash', {}, { maxRetry: 2 }))

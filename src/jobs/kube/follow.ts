@@ -74,6 +74,7 @@ export async function followJob(options: FollowOptions): Promise<KubeOutcome | u
     if (status !== DELETED) {
       podLogs.follow(pods)
       report.changes({ jobs: [], pods, events: [] }, status)
+      options.onStatus?.({ ...status, restarts: report.restarts() })
     }
     if (job.framework === 'job') await endOthers(client, job)
     await podLogs.settled(LOGS_MS)
