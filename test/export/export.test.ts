@@ -105,6 +105,14 @@ describe('oarfish export and predict', () => {
     expect(file.err).toContain('strange.txt')
   })
 
+  test('predict says which file is not there', async () => {
+    const { code, err } = await run('predict', '--model', made.out, 'nofile.txt')
+    expect([code, err]).toEqual([
+      2,
+      expect.stringMatching(/^nofile\.txt there is no such file or folder\n {2}name a file/),
+    ])
+  })
+
   test('predict names the line that is wrong', async () => {
     const { code, err } = await capture(['predict', '--model', made.out, '-'], {
       input: 'user:1 tags:2 history:3 x:0.1 x:0.2\nuser:x\n',

@@ -197,6 +197,10 @@ describe('settings', () => {
     await server.served.close()
   })
 
+  test.each([{ at: '20190720/7' }, { followersDir: 'notes' }])('%o without --follow is refused', async (options) => {
+    await expect(startServer(made.out, options)).rejects.toMatchObject({ code: 'CLI_OPTION' })
+  })
+
   test('a folder without an export is refused', async () => {
     await expect(startServer(join(made.folder, 'data'))).rejects.toMatchObject({ code: 'EXPORT_MISSING' })
   })

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { isUserError } from '../util/index.ts'
+import { isUserError, packageFile } from '../util/index.ts'
 import { loadConfig } from './load.ts'
 
 const SMALL = 'runner:\n  train_data_dir: data/train\n  train_batch_size: 512\n'
@@ -112,6 +112,11 @@ describe('what a config means', () => {
     expect(named('paddlerec.models.rank.dnn/config_bigdata.yaml').runner.model_save_path).toMatch(/dnn_all$/)
     expect(() => named('paddlerec.models.rank.no_such_model')).toThrow(/no such file/)
     expect(() => named('paddlerec.models.rank.dnn/no_such.yaml')).toThrow(/no such file/)
+  })
+
+  test('the model in its place is no config, and the yaml beside it is named', () => {
+    const named = () => loadConfig({ path: 'model.ts', cwd: packageFile('models/rank/dnn') })
+    expect(named).toThrow(/model\.ts: this is a program, expected a config\.yaml - did you mean "config\.yaml"\?/)
   })
 })
 

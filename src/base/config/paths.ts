@@ -105,10 +105,14 @@ function pathProblem(
   }
 }
 
+/** A model, a reader, a script: a config.yaml stands beside it. */
+const PROGRAM = /\.([cm]?[jt]s|py|sh)$/
+
 function whatIsThere(path: string): string {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (!stats) return 'no such file'
-  return `this is ${stats.isDirectory() ? 'a folder' : 'no plain file'}, expected a config.yaml`
+  const what = stats.isDirectory() ? 'a folder' : stats.isFile() ? 'a program' : 'no plain file'
+  return `this is ${what}, expected a config.yaml`
 }
 
 /** The absolute path of the config. `paddlerec.models.rank.dnn` is the folder of that name in this package, and `/config_bigdata.yaml` behind it another file of it. */
@@ -116,8 +120,8 @@ export function locateConfig(path: string, cwd: string): string {
   const shipped = /^paddlerec((?:\.\w+)+)(?:\/([\w-]+\.yaml))?$/.exec(path)
   const [, folders = '', file = 'config.yaml'] = shipped ?? []
   const absolute = shipped ? packageFile(join(...folders.split('.').slice(1), file)) : resolve(cwd, path)
-  if (existsSync(absolute) && statSync(absolute).isFile()) return absolute
-  const near = nearest(absolute)
+  if (existsSync(absolute) && statSync(absolute).isFile() && !PROGRAM.test(absolute)) return absolute
+  const near = nearest(PROGRAM.test(absolute) ? dirname(absolute) : absolute)
   const to = near === undefined ? undefined : shipped ? near : displayPath(near, path, cwd)
   throw new ConfigError(
     [

@@ -37,6 +37,15 @@ export function randomOutputs(): UserError {
   })
 }
 
+/** Of a file to predict or to find items for. */
+export function noInput(file: string): UserError {
+  return new UserError('there is no such file or folder', {
+    code: 'DATA_FILE',
+    where: { file },
+    hint: 'name a file of text, plain or .gz, a folder of such, or - for standard input',
+  })
+}
+
 export function notAnExport(file: string, reason: string): UserError {
   return new UserError(`this is not an export that can be read: ${reason}`, {
     code: 'EXPORT_FOREIGN',

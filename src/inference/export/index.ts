@@ -2,6 +2,7 @@
  * @file Models for inference: planned, written, opened, and samples scored with them.
  * Knows nothing of training loops or HTTP: takes weights of this process, and columns of samples.
  */
+export { noInput } from './errors.ts'
 export { type Field, fieldsOf, rawColumns } from './fields.ts'
 export { type ExportManifest, type ExportSlot, type FileMark, hexOf, MANIFEST } from './manifest.ts'
 export {

@@ -20,6 +20,7 @@ import {
   releaseBatch,
   textSlots,
 } from '../../data/index.ts'
+import { noInput } from './errors.ts'
 import type { ExportSlot } from './manifest.ts'
 import { openExport } from './open.ts'
 import { type Scored, Scorer } from './scorer.ts'
@@ -85,6 +86,7 @@ async function* fileColumns(
 ) {
   const slots = withRequired(all)
   const found = isRemotePath(path) ? undefined : statSync(path, { throwIfNoEntry: false })
+  if (!found && !isRemotePath(path)) throw noInput(path)
   if (found?.isFile() && found.size === 0) return
   const files = found?.isDirectory() || isRemotePath(path) ? await listDataFiles(path, 'the folder to predict') : [path]
   const head = inputKind(options) === 'text' ? await readHead(files) : undefined

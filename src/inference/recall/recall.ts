@@ -1,9 +1,9 @@
 /** @file Finds items for whole files: those of the users in text, and those like the items of a list. */
-import { createReadStream } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import type { Columns } from '../../data/index.ts'
-import { Scorer, scoreText, shortNumber, type TextOptions } from '../export/index.ts'
+import { noInput, Scorer, scoreText, shortNumber, type TextOptions } from '../export/index.ts'
 import { badItem, itemsAlone } from './errors.ts'
 import { openIndex } from './open.ts'
 import { type Found, leftOut, Searcher, unknownSlots } from './search.ts'
@@ -66,6 +66,7 @@ export const foundText = ({ ids, scores }: Found): string =>
 const LINES = 512
 
 async function* idLines(input: TextOptions['input']): AsyncGenerator<bigint[]> {
+  if (typeof input === 'string' && !existsSync(input)) throw noInput(input)
   const stream = typeof input === 'string' ? createReadStream(input) : Readable.from(input)
   let [ids, line]: [bigint[], number] = [[], 0]
   for await (const text of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {

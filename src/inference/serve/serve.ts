@@ -81,6 +81,7 @@ const FOLLOW_MS = 250
 
 export async function serve(options: ServeOptions): Promise<Served> {
   const { port, host = '127.0.0.1', batchWindowMs = 0, maxBatch = 256, emit } = options
+  refuseUnfollowed(options)
   const tls = readServerKeys(options.tlsCert, options.tlsKey)
   const metrics = await Metrics.open()
   const notice = (message: string) => emit({ kind: 'notice', message })
@@ -163,6 +164,14 @@ async function openServed(options: ServeOptions, open: OpenPool): Promise<Opened
     },
     close: () => pool.close(),
   }
+}
+
+function refuseUnfollowed({ follow, at, followersDir }: ServingOptions): void {
+  if (follow !== undefined || (at ?? followersDir) === undefined) return
+  throw new UserError(`${at === undefined ? '--followers-dir' : '--at'} is for a server with --follow`, {
+    code: 'CLI_OPTION',
+    hint: 'oarfish serve --follow output_model, or leave it out',
+  })
 }
 
 function eitherModel(): UserError {

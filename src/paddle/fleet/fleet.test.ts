@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Cluster } from '../../base/env/index.ts'
 import type { Event } from '../../base/event/index.ts'
 import type { Feeds } from '../../index.ts'
 import { traceModel } from '../../model/index.ts'
@@ -9,6 +10,7 @@ import { Fleet } from './fleet.ts'
 import { PaddleCloudRoleMaker, Role, UserDefinedRoleMaker } from './role-maker.ts'
 import { StrategyFactory } from './strategy.ts'
 import type { FleetRegistry } from './training-program.ts'
+import { FleetUtil } from './util.ts'
 
 const SERVERS = ['10.0.0.1:7000', '10.0.0.2:7000']
 const JOB = {
@@ -86,6 +88,18 @@ test('a job of one process has nothing to connect, and says so', async () => {
   )
   expect(await fleet.util.allReduce([1, 2])).toEqual([1, 2])
   expect(await fleet.util.allGather('x')).toEqual(['x'])
+})
+
+test.each([
+  ['no base64 of numbers', 'AAAA'],
+  ['no text', 7],
+])('what another worker brings to allReduce as %s is refused', async (_, text) => {
+  const util = new FleetUtil(() => ({
+    cluster: { role: 'worker' } as Cluster,
+    allGatherJson: async (_call, own) => [own, text as typeof own],
+    warn: () => undefined,
+  }))
+  await expect(util.allReduce(1)).rejects.toThrow('allReduce: worker[1] brought no numbers')
 })
 
 test('a plain optimizer is wrapped as what a model may return', () => {

@@ -53,7 +53,7 @@ export class FleetUtil {
     if (!this.#isWorkers(commWorld)) return input
     const flat = flatten(input)
     const all = await this.#host().allGatherJson('allReduce', encode(flat))
-    const sums = all.map(decode)
+    const sums = all.map((text, rank) => decode(text, rank))
     const other = sums.findIndex(({ length }) => length !== flat.length)
     if (other >= 0)
       throw argumentError(
@@ -103,7 +103,12 @@ function encode(values: Float64Array): string {
   return Buffer.from(values.buffer, values.byteOffset, values.byteLength).toString('base64')
 }
 
-function decode(text: string): Float64Array {
-  const bytes = Uint8Array.from(Buffer.from(text, 'base64'))
-  return new Float64Array(bytes.buffer)
+/** It comes from another process: whatever that may be, it becomes numbers or is refused. */
+function decode(text: unknown, rank: number): Float64Array {
+  const bytes = Uint8Array.from(Buffer.from(typeof text === 'string' ? text : '', 'base64'))
+  if (typeof text === 'string' && bytes.length % 8 === 0) return new Float64Array(bytes.buffer)
+  throw argumentError(
+    `allReduce: worker[${rank}] brought no numbers`,
+    'run the same version of the program on every worker',
+  )
 }
