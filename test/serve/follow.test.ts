@@ -20,6 +20,7 @@ let folder: string
 let root: string
 let served: Served
 const events: Event[] = []
+const trained: Event[] = []
 
 const trainTo = (day: string) =>
   trainOnline({
@@ -32,7 +33,7 @@ const trainTo = (day: string) =>
         ...['runner.delta_format=oarfish', 'runner.evaluate=none'],
       ],
     }),
-    emit: () => undefined,
+    emit: (event) => void trained.push(event),
   })
 
 beforeAll(async () => {
@@ -78,6 +79,20 @@ const roll = (at: string | null, token = TOKEN) =>
     headers: { authorization: `Bearer ${token}` },
     body: JSON.stringify({ at }),
   })
+
+test('training says each version that it publishes, in order', () => {
+  const published = trained.flatMap((event) => (event.kind === 'published' ? [event] : []))
+  expect(published).toMatchObject([
+    { version: 'base', sequence: 1, day: '20190720', pass: 1, gone: 0 },
+    { version: 'delta', sequence: 2, day: '20190720', pass: 2, gone: 0 },
+    { version: 'delta', sequence: 3, day: '20190721', pass: 0, rows: 0 },
+    { version: 'base', sequence: 4, day: '20190721', pass: 0, gone: 0 },
+  ])
+  for (const { version, bytes, rows, gone } of published) {
+    expect(bytes).toBeGreaterThan(0)
+    expect(rows + gone, version).toBeGreaterThan(0)
+  }
+})
 
 describe('a server that follows', () => {
   test('begins with the newest version and scores as its export does', async () => {

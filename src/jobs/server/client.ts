@@ -96,6 +96,7 @@ export function cloudClient(server: string, keys: Keys): CloudClient {
         onSent(sent)
       }
       try {
+        // `send` pipes at once, so nothing flows before the request takes it too.
         body.on('data', report)
         const put = { server, keys, method: 'PUT', path: `${path}?from=${from}`, hash: sha256, body, bytes: rest }
         return void (await readText(await send(put)))
