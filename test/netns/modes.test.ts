@@ -81,6 +81,7 @@ describe.skipIf(lacking !== undefined)('netns: modes over a bad network', () => 
       `runner.sync_mode=${mode}`,
       'runner.geo_step=1',
       'runner.geo_dense_step=1',
+      'hyper_parameters.dim=16', // values, and not the rest of what is sent, are most of it
       'runner.model_save_path=',
     ]
     const bytes: number[] = []
