@@ -4,6 +4,8 @@ import type { JobConfig } from '../../base/config/index.ts'
 import type { PassResult, PassStart } from '../threads/index.ts'
 import type { JobCuts } from './job.ts'
 
+export type CutInterval = JobConfig['runner']['snapshot_interval']
+
 export interface CutSchedule {
   /** An epoch begins, or goes on from inside. */
   begin(from: PassStart): void
@@ -15,7 +17,7 @@ export interface CutSchedule {
 
 /** By runner.snapshot_interval. Undefined: there are no cuts. */
 export function cutSchedule(
-  set: JobConfig['runner']['snapshot_interval'],
+  set: CutInterval,
   { inStep, threads = 1, byDefault }: Pick<JobCuts, 'inStep' | 'threads' | 'byDefault'>,
 ): CutSchedule | undefined {
   const interval = set ?? byDefault

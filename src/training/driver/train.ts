@@ -15,8 +15,8 @@ import {
   type PassStart,
 } from '../threads/index.ts'
 import { alone } from './alone.ts'
-import { cutSchedule } from './cuts.ts'
-import { watchForHangs } from './hang-watch.ts'
+import { type CutInterval, type CutSchedule, cutSchedule } from './cuts.ts'
+import { type HangWatch, watchForHangs } from './hang-watch.ts'
 import { History } from './history.ts'
 import type { EpochSchedule, SavedInside, TrainingContext, TrainingJob, TrainingRules } from './job.ts'
 import { goesOnByItself } from './own-job.ts'
@@ -60,25 +60,17 @@ export async function train(
   openJob: (context: TrainingContext) => TrainingJob = alone,
 ): Promise<TrainResult> {
   const started = performance.now()
-  const { config: loaded, engine = 'ort', mode = 'static', rules = {} } = options
   const hangs = watchForHangs({ emit: options.emit, waitingFor: () => job.waitingFor?.() ?? [] })
-  const { emit } = hangs
-  const { config } = loaded
-  const { schedule } = rules
-  const { epochs } = schedule ?? config.runner
-  const notice = (message: string) => emit({ kind: 'notice', message })
-  for (const message of loaded.notices) notice(message)
-  const isFurther = !options.resume && (await goesOnByItself(config))
-  if (isFurther)
-    notice(`This job was started before: it goes on from what it has saved in ${config.runner.model_save_path}.`)
-  const resume = options.resume === true || isFurther
-  const job = openJob({ config: loaded, emit, stop: stopOf(options.signal), engine, mode, resume, rules })
+  const context = await contextOf(options, hangs.emit)
+  const job = openJob(context)
   try {
     hangs.begin('start')
     // The model and its data: what is wrong with them is found before anything is compiled.
     await job.prepare()
-    const settings = rules.settings ?? explain(config)
-    emit({ kind: 'start', command: 'train', model: config.model ?? config.dir, settings, job: job.role })
+    const { config, emit, rules } = context
+    const settings = rules.settings ?? explain(config.config)
+    const model = config.config.model ?? config.config.dir
+    emit({ kind: 'start', command: 'train', model, settings, job: job.role })
 
     // The other processes of the job, and this one's part of the data.
     await job.join?.()
@@ -88,72 +80,8 @@ export async function train(
     await job.open()
     emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
 
-    const { epoch: first } = start.position
-    if (first >= epochs) notice(`All ${epochs} epochs are trained already; raise runner.epochs to train on.`)
-    let result: TrainResult = { samples: 0, seconds: 0, metrics: {}, interrupted: false, breakdown: {} }
-    const history = new History(loaded, job, start.history)
-    const { snapshot_interval } = config.runner
-    const cuts = job.cuts && cutSchedule(snapshot_interval, job.cuts)
-    if (snapshot_interval && !cuts)
-      notice('runner.snapshot_interval has no effect here: this job is saved after each epoch alone.')
-    if (cuts) noteForLauncher(processEnv()['OARFISH_LOG_FILE'], 'begun')
-    // Killed between an epoch and its evaluation: the record misses it.
-    if (!isInside(start) && history.lacks(first - 1)) {
-      const { metrics: test, interrupted } = await job.pass('infer', first - 1)
-      result = { ...result, evaluation: test, interrupted }
-      if (!interrupted) await history.add({ epoch: first - 1, train: {}, test })
-    }
-    for (let epoch = first; epoch < epochs && !result.interrupted && !history.isOver; epoch++) {
-      // Data that come in while the job runs are waited for, and judge the model before it trains on them.
-      if (schedule) hangs.begin(undefined) // what is waited for comes when it comes
-      const begun = schedule ? await beginEpoch(job, schedule, epoch) : 'train'
-      if (begun === 'done') break
-      if (begun === 'end') {
-        result = { ...result, interrupted: true }
-        break
-      }
-      if (begun === 'skip') {
-        await job.save(epoch, nothingTrained(epoch))
-        continue
-      }
-
-      // Every batch of the data: pull rows and weights, compute, push gradients; now and then a cut, to go on from if a process dies.
-      const from = epoch === first ? start : undefined
-      cuts?.begin(from ?? beginningOf(epoch))
-      hangs.begin('steps')
-      let trained = await job.pass('train', epoch, from, cuts?.pauses)
-      while (cuts && trained.paused && !trained.interrupted) {
-        result = added(result, trained)
-        if (cuts.isDue(trained)) {
-          hangs.begin('save')
-          await job.cuts?.save(trained)
-        }
-        hangs.begin('steps')
-        trained = await job.pass('train', epoch, goOn(trained), cuts.pauses)
-      }
-      result = added(result, trained)
-      if (!trained.interrupted) await schedule?.onTrained?.(epoch, trained)
-
-      hangs.begin('save')
-      // A checkpoint; stopped inside the epoch, one that --resume goes on from.
-      const saved: SavedInside = trained.interrupted
-        ? await job.saveInterrupted(trained)
-        : { path: await job.save(epoch, trained) }
-
-      // The test data.
-      hangs.begin('evaluation')
-      if (!trained.interrupted && job.evaluates && !schedule) {
-        const { metrics: evaluation, interrupted } = await job.pass('infer', epoch)
-        result = { ...result, evaluation, interrupted }
-        if (!interrupted) await history.add({ epoch, train: trained.metrics, test: evaluation })
-      }
-
-      if (result.interrupted) {
-        const { lastBatch: batch, meter } = trained
-        emit({ kind: 'interrupted', epoch, batch, samples: meter.samples, ...defined({ path: saved.path }) })
-        if (saved.notice !== undefined) notice(saved.notice)
-      }
-    }
+    const history = new History(config, job, start.history)
+    let result = await trainEpochs(job, start, history, hangs, context)
 
     hangs.begin(undefined)
     for (const event of history.end()) emit(event)
@@ -171,6 +99,116 @@ export async function train(
     hangs.close()
     await job.close()
   }
+}
+
+/** What every job is opened with; a job of a launcher that was started before goes on by itself. */
+async function contextOf(options: TrainOptions, emit: EventSink): Promise<TrainingContext> {
+  const { config: loaded, engine = 'ort', mode = 'static', rules = {} } = options
+  const { config } = loaded
+  for (const message of loaded.notices) emit({ kind: 'notice', message })
+  const isFurther = !options.resume && (await goesOnByItself(config))
+  if (isFurther) {
+    const message = `This job was started before: it goes on from what it has saved in ${config.runner.model_save_path}.`
+    emit({ kind: 'notice', message })
+  }
+  const resume = options.resume === true || isFurther
+  return { config: loaded, emit, stop: stopOf(options.signal), engine, mode, resume, rules }
+}
+
+/** All epochs from `start` on: train, save, evaluate, until they are trained, training is stopped, or no epoch gets better. */
+async function trainEpochs(
+  job: TrainingJob,
+  start: PassStart,
+  history: History,
+  hangs: HangWatch,
+  { config: { config }, emit, rules: { schedule } }: TrainingContext,
+): Promise<TrainResult> {
+  const notice = (message: string) => emit({ kind: 'notice', message })
+  const { epochs } = schedule ?? config.runner
+  const { epoch: first } = start.position
+  if (first >= epochs) notice(`All ${epochs} epochs are trained already; raise runner.epochs to train on.`)
+  const cuts = cutsOf(job, config.runner.snapshot_interval, notice)
+  let result: TrainResult = { samples: 0, seconds: 0, metrics: {}, interrupted: false, breakdown: {} }
+
+  // Killed between an epoch and its evaluation: the record misses it.
+  if (!isInside(start) && history.lacks(first - 1)) {
+    const { metrics: test, interrupted } = await job.pass('infer', first - 1)
+    result = { ...result, evaluation: test, interrupted }
+    if (!interrupted) await history.add({ epoch: first - 1, train: {}, test })
+  }
+
+  for (let epoch = first; epoch < epochs && !result.interrupted && !history.isOver; epoch++) {
+    // Data that come in while the job runs are waited for, and judge the model before it trains on them.
+    if (schedule) hangs.begin(undefined) // what is waited for comes when it comes
+    const begun = schedule ? await beginEpoch(job, schedule, epoch) : 'train'
+    if (begun === 'done') break
+    if (begun === 'end') return { ...result, interrupted: true }
+    if (begun === 'skip') {
+      await job.save(epoch, nothingTrained(epoch))
+      continue
+    }
+
+    // Every batch of the data: pull rows and weights, compute, push gradients; now and then a cut, to go on from if a process dies.
+    const trained = await trainEpoch(job, epoch, epoch === first ? start : undefined, cuts, hangs, (part) => {
+      result = added(result, part)
+    })
+    if (!trained.interrupted) await schedule?.onTrained?.(epoch, trained)
+
+    // A checkpoint; stopped inside the epoch, one that --resume goes on from.
+    hangs.begin('save')
+    const saved: SavedInside = trained.interrupted
+      ? await job.saveInterrupted(trained)
+      : { path: await job.save(epoch, trained) }
+
+    // The test data.
+    hangs.begin('evaluation')
+    if (!trained.interrupted && job.evaluates && !schedule) {
+      const { metrics: evaluation, interrupted } = await job.pass('infer', epoch)
+      result = { ...result, evaluation, interrupted }
+      if (!interrupted) await history.add({ epoch, train: trained.metrics, test: evaluation })
+    }
+
+    if (result.interrupted) {
+      const { lastBatch: batch, meter } = trained
+      emit({ kind: 'interrupted', epoch, batch, samples: meter.samples, ...defined({ path: saved.path }) })
+      if (saved.notice !== undefined) notice(saved.notice)
+    }
+  }
+  return result
+}
+
+/** When cuts are due, where this job can make any. */
+function cutsOf(job: TrainingJob, interval: CutInterval, notice: (message: string) => void): CutSchedule | undefined {
+  const cuts = job.cuts && cutSchedule(interval, job.cuts)
+  if (interval && !cuts)
+    notice('runner.snapshot_interval has no effect here: this job is saved after each epoch alone.')
+  if (cuts) noteForLauncher(processEnv()['OARFISH_LOG_FILE'], 'begun')
+  return cuts
+}
+
+/** The batches of an epoch, in as many parts as cuts divide it into; a cut is made before the next part begins. Returns the last part. */
+async function trainEpoch(
+  job: TrainingJob,
+  epoch: number,
+  from: PassStart | undefined,
+  cuts: CutSchedule | undefined,
+  hangs: HangWatch,
+  onPart: (part: PassResult) => void,
+): Promise<PassResult> {
+  cuts?.begin(from ?? beginningOf(epoch))
+  hangs.begin('steps')
+  let part = await job.pass('train', epoch, from, cuts?.pauses)
+  onPart(part)
+  while (cuts && part.paused && !part.interrupted) {
+    if (cuts.isDue(part)) {
+      hangs.begin('save')
+      await job.cuts?.save(part)
+    }
+    hangs.begin('steps')
+    part = await job.pass('train', epoch, goOn(part), cuts.pauses)
+    onPart(part)
+  }
+  return part
 }
 
 /** Waits for an epoch's data and judges the model by them; the data of the next one are loaded from here on. */

@@ -99,36 +99,16 @@ export function goOn({ position, own, meter }: PassResult): PassStart {
 
 /** Runs every batch through the trainers. An abort ends it after the steps under way; a pause, so that it can go on. */
 export async function runPass(phase: Phase, epoch: number, options: PassOptions): Promise<PassResult> {
-  const { batches, totalBytes, trainers, emit, signal, pauses, hooks = {}, watch, tiers } = options
-  const { metrics: specs, optimizer } = options.model
-  const { print_interval } = options.config.runner
+  const { batches, trainers, signal, pauses, hooks = {} } = options
   const from: PassStart = options.from ?? beginningOf(epoch)
   const meter = new Meter(phase, epoch, from.meter)
   let { position } = from
-  const begun = { batches: position.batch, samples: from.meter?.samples ?? 0 }
-  const before = begun.batches > 0 ? { before: begun } : {}
-  watch?.begin(from.meter)
-  let last = Number.POSITIVE_INFINITY
-  const wanted = (index: number) => index % print_interval === 0
-  trainers.onStep = (report) => {
-    const whole = meter.add(report)
-    if (whole) tiers?.done(report.index)
-    // By then every rank may have handed out that many more, but none of them more than that.
-    if (hooks.inStep && report.stopping) last = Math.min(last, report.index + AHEAD)
-    hooks.onReport?.(report)
-    if (report.result.rowRms !== undefined) watch?.rows(report.result.rowRms)
-    if (!whole || !wanted(report.index)) return
-    if (hooks.links) meter.travelled(hooks.links())
-    const rate = optimizer && meter.step > 0 ? { learningRate: stepFactors(optimizer, meter.step).baseRate } : {}
-    emit({ ...meter.batchEvent(report, specs), ...rate, ...before })
-    if (phase === 'train') options.tables?.look(emit)
-    watch?.look(meter.reported)
-  }
+  const steps = watchSteps(phase, meter, from, options)
 
   const takeBatch = async (batch: Batch): Promise<boolean> => {
     await hooks.beforeBatch?.()
-    if (hooks.inStep ? batch.index > last : signal.aborted) return false
-    await trainers.submit(phase, batch, wanted(batch.index), hooks.inStep && signal.aborted)
+    if (hooks.inStep ? batch.index > steps.last : signal.aborted) return false
+    await trainers.submit(phase, batch, steps.isReported(batch.index), hooks.inStep && signal.aborted)
     position = { epoch, batch: batch.index + 1, ...batch.cursor }
     const whenApplied = hooks.afterBatch?.(batch.index)
     if (whenApplied) {
@@ -158,29 +138,15 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
   await hooks.settle?.()
   const sum = (await hooks.sumUp?.(own, paused)) ?? { meter: own, interrupted: signal.aborted, paused }
   const { samples, seconds } = sum.meter
-  const metrics = metricsOf(sum.meter)
-  if (samples === 0 && totalBytes > 0 && !signal.aborted && !from.meter) throw noSamples(phase)
+  if (samples === 0 && options.totalBytes > 0 && !signal.aborted && !from.meter) throw noSamples(phase)
   if (!signal.aborted && !sum.paused) {
-    const rates = { samples, seconds, samplesPerSecond: samples / seconds }
-    for (const message of groupNotices(sum.meter)) emit({ kind: 'notice', message })
-    emit({
-      kind: 'epoch',
-      phase,
-      epoch,
-      ...rates,
-      own: { batches: position.batch, samples: own.samples },
-      ...before,
-      metrics,
-      ...reportFields(specs, sum.meter),
-      ...sliceFields(sum.meter),
-      ...calibrationFields(sum.meter),
-    })
+    reportEpoch(phase, epoch, { batches: position.batch, samples: own.samples }, sum.meter, from, options)
   }
   const earlier = from.before ?? from.meter
   return {
     samples: samples - (earlier?.samples ?? 0),
     seconds: seconds - (earlier?.seconds ?? 0),
-    metrics,
+    metrics: metricsOf(sum.meter),
     breakdown,
     readerSeconds: meter.readerSeconds,
     lastBatch: meter.lastBatch,
@@ -188,6 +154,63 @@ export async function runPass(phase: Phase, epoch: number, options: PassOptions)
     own,
     ...sum,
   }
+}
+
+/** Measures every step as it is done, and reports each of `print_interval`. `last` is the batch after which processes in step have agreed to end. */
+function watchSteps(phase: Phase, meter: Meter, from: PassStart, options: PassOptions) {
+  const { trainers, emit, hooks = {}, watch, tiers, config } = options
+  const { metrics: specs, optimizer } = options.model
+  const steps = {
+    last: Number.POSITIVE_INFINITY,
+    isReported: (index: number) => index % config.runner.print_interval === 0,
+  }
+  watch?.begin(from.meter)
+  trainers.onStep = (report) => {
+    const whole = meter.add(report)
+    if (whole) tiers?.done(report.index)
+    // By then every rank may have handed out that many more, but none of them more than that.
+    if (hooks.inStep && report.stopping) steps.last = Math.min(steps.last, report.index + AHEAD)
+    hooks.onReport?.(report)
+    if (report.result.rowRms !== undefined) watch?.rows(report.result.rowRms)
+    if (!whole || !steps.isReported(report.index)) return
+    if (hooks.links) meter.travelled(hooks.links())
+    const rate = optimizer && meter.step > 0 ? { learningRate: stepFactors(optimizer, meter.step).baseRate } : {}
+    emit({ ...meter.batchEvent(report, specs), ...rate, ...trainedBefore(from) })
+    if (phase === 'train') options.tables?.look(emit)
+    watch?.look(meter.reported)
+  }
+  return steps
+}
+
+function reportEpoch(
+  phase: Phase,
+  epoch: number,
+  own: { readonly batches: number; readonly samples: number },
+  all: MeterState,
+  from: PassStart,
+  { emit, model }: PassOptions,
+): void {
+  const { samples, seconds } = all
+  for (const message of groupNotices(all)) emit({ kind: 'notice', message })
+  emit({
+    kind: 'epoch',
+    phase,
+    epoch,
+    samples,
+    seconds,
+    samplesPerSecond: samples / seconds,
+    own,
+    ...trainedBefore(from),
+    metrics: metricsOf(all),
+    ...reportFields(model.metrics, all),
+    ...sliceFields(all),
+    ...calibrationFields(all),
+  })
+}
+
+/** What a pass that goes on inside its epoch finds done, as events have it. */
+function trainedBefore({ position: { batch: batches }, meter }: PassStart) {
+  return batches > 0 ? { before: { batches, samples: meter?.samples ?? 0 } } : {}
 }
 
 /** A reader that gives nothing of what it reads would end in an untrained model and exit 0. */
