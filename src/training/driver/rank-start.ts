@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { BadMessage } from '../../base/net/index.ts'
+import { checkMessage, readBrought } from '../../base/net/index.ts'
 import type { Rows } from '../../weights/snapshot/index.ts'
 import { allGatherJson, type Group } from '../collective/index.ts'
 import { beginningOf } from '../threads/index.ts'
@@ -69,8 +69,10 @@ async function takeStart(group: Group, options: CheckpointOptions): Promise<Trai
     await group.broadcast(head)
     const [number, count] = [head[0]!, head[1]!]
     if (number === NO_MORE) break
-    const table = params.tables[number]
-    if (!table || count < 0 || count > MOST_ROWS) throw new BadMessage(`rank 0: ${count} rows of table ${number}`)
+    const table = params.tables[number]!
+    readBrought('rank 0', () =>
+      checkMessage(table !== undefined && count >= 0 && count <= MOST_ROWS, `${count} rows of table ${number}`),
+    )
     const [signs, rows] = [new BigUint64Array(count), new Uint8Array(count * table.rowBytes)]
     await group.broadcast(bytesOf(signs))
     await group.broadcast(rows)
