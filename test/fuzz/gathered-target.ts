@@ -1,5 +1,5 @@
 /** @file What processes that train together bring when they meet, damaged. */
-import { BadMessage, type Reader, readJson } from '../../src/base/net/index.ts'
+import { anything, BadMessage, type Reader, readJson } from '../../src/base/net/index.ts'
 import {
   readBroughtPlace,
   readCount,
@@ -79,9 +79,16 @@ export const GATHERED: readonly unknown[] = [
 
 /** How many readers take it. */
 export function takersOf(input: Uint8Array): number {
+  let value: unknown
+  try {
+    value = readJson(input, 'it', anything)
+  } catch (error) {
+    if (error instanceof BadMessage) return 0
+    throw error
+  }
   return READERS.filter((read) => {
     try {
-      readJson(input, 'it', read)
+      read(value, 'it')
       return true
     } catch (error) {
       if (error instanceof BadMessage) return false

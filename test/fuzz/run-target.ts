@@ -15,7 +15,7 @@ const GROWN_BYTES = 512 * 1024 * 1024
 const MEMORY_EVERY = 25
 const EVERY = 500
 /** Each so many-th case is run whole; so is a kept one. */
-const WHOLE_EVERY = 8
+const WHOLE_EVERY = 32
 /** Most cases end in an error, most of whose cost is its stack: it is taken down only where a case is tried again because of it. */
 const STACK_LINES = Error.stackTraceLimit
 

@@ -42,7 +42,7 @@ export interface Target {
 
 export interface Work {
   readonly corpus: readonly Uint8Array[]
-  /** `whole` with all that follows, where most of a case's time would go to one part of it: every eighth case, and those that were kept. */
+  /** `whole` with all that follows, where most of a case's time would go to one part of it: one of 32 cases, and those that were kept. */
   run(input: Buffer<ArrayBuffer>, whole: boolean): void | Promise<void>
 }
 

@@ -87,17 +87,27 @@ export function checkedConfig(source: ConfigSource, { absolute, cwd, problems: b
 function salvage(data: unknown): UserConfig {
   const root = loosen(userConfigSchema, data) as Partial<Record<keyof UserConfig, unknown>>
   const runner = isRecord(root.runner) ? root.runner : {}
-  const sound = Object.entries(runnerSchema.shape).map(([key, schema]) => {
+  const sound = Object.entries(runnerSchema.shape).flatMap(([key, schema]) => {
+    if (runner[key] === undefined) return []
     const result = (schema as z.ZodType).safeParse(runner[key])
-    return [key, result.success ? result.data : defaultOf(schema as z.ZodType)]
+    return result.success ? [[key, result.data]] : []
   })
   const { data: last_epoch } = userConfigSchema.shape.last_epoch.safeParse(root.last_epoch)
   return {
-    runner: Object.fromEntries(sound),
+    runner: { ...runnerDefaults(), ...Object.fromEntries(sound) },
     hyper_parameters: {},
     table_parameters: {},
     last_epoch,
   }
+}
+
+let defaults: UserConfig['runner'] | undefined
+
+function runnerDefaults(): UserConfig['runner'] {
+  defaults ??= Object.fromEntries(
+    Object.entries(runnerSchema.shape).map(([key, schema]) => [key, defaultOf(schema as z.ZodType)]),
+  ) as UserConfig['runner']
+  return defaults
 }
 
 const READER_KEYS = ['train_reader_path', 'infer_reader_path'] as const
