@@ -99,7 +99,9 @@ export class ConnectedWorker implements FleetWorker {
   }
 
   /** Meets all workers at a call that each of them makes: brings something, gets what each has brought, by rank. */
-  allGatherJson<T>(call: string, what: T, read?: Reader<T>): Promise<readonly T[]> {
+  allGatherJson<T>(call: string, what: T, read: Reader<T>): Promise<readonly T[]>
+  allGatherJson(call: string, what: unknown): Promise<readonly unknown[]>
+  allGatherJson(call: string, what: unknown, read?: Reader<unknown>): Promise<readonly unknown[]> {
     const count = (this.#met.get(call) ?? 0) + 1
     this.#met.set(call, count)
     return this.#servers.allGatherJson(count === 1 ? call : `${call} number ${count}`, what, { blocking: true, read })

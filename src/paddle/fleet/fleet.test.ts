@@ -96,7 +96,7 @@ test.each([
 ])('what another worker brings to allReduce as %s is refused', async (_, text) => {
   const util = new FleetUtil(() => ({
     cluster: { role: 'worker' } as Cluster,
-    allGatherJson: async (_call, own) => [own, text as typeof own],
+    allGatherJson: async (_call, own) => [own, text],
     warn: () => undefined,
   }))
   await expect(util.allReduce(1)).rejects.toThrow('allReduce: worker[1] brought no numbers')

@@ -285,7 +285,8 @@ export class Fleet {
     return { worker: this.#connected(call), rank: this.workerIndex(), program, strategy, emit: this.#emit }
   }
 
-  async #allGatherJson<T>(call: string, what: T): Promise<readonly T[]> {
+  /** What workers bring is the program's own: whoever calls this looks at it. */
+  async #allGatherJson(call: string, what: unknown): Promise<readonly unknown[]> {
     if (this.#ready(call).role === 'local') return [what]
     return this.#connected(call).allGatherJson(call, what)
   }

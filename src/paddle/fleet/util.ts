@@ -20,7 +20,7 @@ export type Numbers = number | readonly Numbers[] | Float32Array | Float64Array
 export interface UtilHost {
   readonly cluster: Cluster
   /** Meets all workers at a call of this name; just this process in a job of one. */
-  allGatherJson<T>(call: string, what: T): Promise<readonly T[]>
+  allGatherJson(call: string, what: unknown): Promise<readonly unknown[]>
   warn(message: string): void
 }
 
@@ -66,7 +66,8 @@ export class FleetUtil {
 
   /** What each worker brings, by rank. It travels as JSON. */
   async allGather<T>(input: T, commWorld: CommWorld = 'worker'): Promise<readonly T[]> {
-    return this.#isWorkers(commWorld) ? this.#host().allGatherJson('allGather', input) : [input]
+    if (!this.#isWorkers(commWorld)) return [input]
+    return (await this.#host().allGatherJson('allGather', input)) as readonly T[]
   }
 
   /** Returns when every worker has called it. */

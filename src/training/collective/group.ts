@@ -1,6 +1,6 @@
 /** @file A group of processes that compute together: the interface, which does not know what carries the numbers. */
 import type { MessagePort } from 'node:worker_threads'
-import { type Reader, readBrought, readJson } from '../../base/net/index.ts'
+import { type Reader, readBrought, readJson, whole } from '../../base/net/index.ts'
 import type { DirectHandle } from './backend.ts'
 
 /** Sums and means add in the order of ranks or of the ring: the same on every rank, and in every run. */
@@ -85,4 +85,13 @@ export async function allGatherJson<T>(group: Group, own: T, read: Reader<T>): P
     const text = Buffer.from(values.slice(at - count, at))
     return readBrought(`rank ${rank}`, () => readJson(text, 'what it brought', read))
   })
+}
+
+/** Of one rank in one call: more than any has memory for, and few enough that room for them can be asked for. */
+const MOST_NUMBERS = 2 ** 31
+const readNumberOf = whole(0, MOST_NUMBERS)
+
+/** How many of something each rank says that it brings, in the order of ranks: looked at before room is made for them. */
+export function readCounts(counts: Iterable<number>, what: string): readonly number[] {
+  return Array.from(counts, (count, rank) => readBrought(`rank ${rank}`, () => readNumberOf(count, what)))
 }

@@ -2,7 +2,14 @@
 import type { CallHead } from './backend.ts'
 import type { CallAnswer, CommThreadCaller } from './comm-thread-caller.ts'
 import type { CallName } from './control.ts'
-import type { BlockingGroup, Gathered, Numbers, Operations, Reduction } from './group.ts'
+import {
+  type BlockingGroup,
+  type Gathered,
+  type Numbers,
+  type Operations,
+  type Reduction,
+  readCounts,
+} from './group.ts'
 import { divide, evenCounts, offsetsOf, type Pairwise, type TypeName, typeOf } from './numbers.ts'
 
 /** What makes the calls of a thread: by itself, or by asking the communication thread. */
@@ -130,7 +137,7 @@ function* allCounts(caller: Caller, count: number): Steps<readonly number[]> {
   counts[caller.rank] = count
   begin(caller, 'allGather', { counts: Array<number>(caller.size).fill(1) }, counts)
   yield
-  return [...counts]
+  return readCounts(counts, 'how much it gathers')
 }
 
 function* allToAll<T extends Numbers>(
@@ -155,7 +162,7 @@ function* countsFromAll(caller: Caller, counts: readonly number[]): Steps<readon
   const ones = Array<number>(caller.size).fill(1)
   begin(caller, 'allToAll', { counts: ones, targetCounts: ones }, send, receive)
   yield
-  return [...receive]
+  return readCounts(receive, 'how much it sends')
 }
 
 function* barrier(caller: Caller): Steps<void> {

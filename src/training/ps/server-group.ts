@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks'
 import { processEnv, startTimeoutOf } from '../../base/env/index.ts'
 import {
   agreedSilence,
+  anything,
   type Connection,
   checkMessage,
   clientHandshake,
@@ -57,7 +58,7 @@ export interface ServerGroupOptions {
 }
 
 export interface AllGatherOptions<T> {
-  /** What each may bring. @default anything: content that is the caller's own */
+  /** What each may bring. @default anything, of which nothing is known then */
   readonly read?: Reader<T> | undefined
   /** This worker does nothing else meanwhile: where all workers wait so, at different places, nobody would ever come. @default false */
   readonly blocking?: boolean | undefined
@@ -147,11 +148,17 @@ export class ServerGroup {
   }
 
   /** Gathers a value of every worker (at server 0); returns them by rank. Each worker must call it with the same name. */
-  async allGatherJson<T>(
+  allGatherJson<T>(
     name: string,
     what: T,
-    { blocking = false, read = (value) => value as T }: AllGatherOptions<T> = {},
-  ): Promise<readonly T[]> {
+    options: AllGatherOptions<T> & { readonly read: Reader<T> },
+  ): Promise<readonly T[]>
+  allGatherJson(name: string, what: unknown, options?: AllGatherOptions<unknown>): Promise<readonly unknown[]>
+  async allGatherJson(
+    name: string,
+    what: unknown,
+    { blocking = false, read = anything }: AllGatherOptions<unknown> = {},
+  ): Promise<readonly unknown[]> {
     const { onNotice } = this.#options
     const body = Buffer.from(JSON.stringify({ name, what, blocking }))
     const started = performance.now()

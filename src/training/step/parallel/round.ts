@@ -1,4 +1,5 @@
 /** @file A round: one step of all ranks together. Its head says how many samples each rank brings, and signs of whom. */
+import { checkMessage, readBrought } from '../../../base/net/index.ts'
 import type { Ranks } from './ranks.ts'
 
 /** What a rank brings. */
@@ -48,6 +49,10 @@ export class Round {
   }
 }
 
+/** More samples or signs than one batch has: a weight that is no number would end in every weight of every rank. */
+const MOST_OF_A_BATCH = 2 ** 31
+const isCount = (value: number) => Number.isInteger(value) && value >= 0 && value <= MOST_OF_A_BATCH
+
 /** Gathers what every rank brings. */
 export async function gatherRound({ rank, size, begin }: Ranks, own: RankPart, owners: number): Promise<Round> {
   const { samples, stopping, counts } = own
@@ -55,7 +60,9 @@ export async function gatherRound({ rank, size, begin }: Ranks, own: RankPart, o
   const finish = begin.allGather(head, Array<number>(size).fill(head.length))
   const { values } = await finish()
   const parts = Array.from({ length: size }, (_, r): RankPart => {
-    const [samples = 0, stopping = 0, ...counts] = values.subarray(r * head.length, (r + 1) * head.length)
+    const brought = values.subarray(r * head.length, (r + 1) * head.length)
+    readBrought(`rank ${r}`, () => checkMessage(brought.every(isCount), 'samples or signs that cannot be counted'))
+    const [samples = 0, stopping = 0, ...counts] = brought
     return { samples, stopping: stopping === 1, counts }
   })
   return new Round(parts, owners, rank)
