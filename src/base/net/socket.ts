@@ -1,6 +1,7 @@
 /** @file The transport of production: TCP, encrypted where there are keys, and unix sockets for endpoints that are paths. */
 import { chmodSync } from 'node:fs'
 import { connect as connectSocket, createServer, type Socket } from 'node:net'
+import { Crowd } from './crowd.ts'
 import { byteLengthOf, encodeHead, FrameReader, HEAD_BYTES } from './frame.ts'
 import { PieceWriter } from './piece-writer.ts'
 import { bindingOf, connectTls, Inlet, readDirectly, tlsAcceptor, tlsProblem } from './tls-socket.ts'
@@ -20,16 +21,12 @@ export const socketTransport: Transport = {
   listen(endpoint, onConnection, { descriptor, tls, door }: ListenOptions = {}): Promise<Listener> {
     const opened = (socket: Socket) => onConnection(new SocketConnection(socket, remoteOf(socket), bindingOf(socket)))
     const accept = tls && !isPath(endpoint) ? tlsAcceptor({ keys: tls, door, opened, remoteOf }) : opened
-    const crowd = new Crowd((most) => {
-      server.maxConnections = most
-    })
     const server = createServer({ noDelay: true }, (socket) => {
       if (!door || door.isWanted(remoteOf(socket))) return accept(socket)
       socket.resetAndDestroy()
-      door.dropped()
-      crowd.turnedAway()
+      crowd?.turnedAway()
     })
-    if (door) server.on('drop', door.dropped)
+    const crowd = door && new Crowd(server, door.dropped)
     return new Promise((resolve, reject) => {
       server.once('error', reject)
       server.listen(descriptor === undefined ? address(endpoint) : { fd: descriptor }, () => {
@@ -40,7 +37,10 @@ export const socketTransport: Transport = {
         server.on('error', () => undefined)
         resolve({
           endpoint: endpointOf(endpoint, server.address()),
-          close: () => new Promise((done) => server.close(() => done())),
+          close: () => {
+            crowd?.close()
+            return new Promise((done) => server.close(() => done()))
+          },
         })
       })
     })
@@ -68,30 +68,6 @@ export const socketTransport: Transport = {
       })
     })
   },
-}
-
-/** Unwanted connections of a second, beyond which all that come are dropped until it is over: that costs least. Processes of the job try again. */
-const CROWD = 30
-
-class Crowd {
-  readonly #setMost: (most: number) => void
-  #count = 0
-  #timer: NodeJS.Timeout | undefined
-
-  constructor(setMost: (most: number) => void) {
-    this.#setMost = setMost
-  }
-
-  turnedAway(): void {
-    this.#timer ??= setTimeout(() => this.#over(), 1000).unref()
-    if (++this.#count === CROWD) this.#setMost(-1) // fewer than none: the next is dropped as it comes
-  }
-
-  #over(): void {
-    this.#timer = undefined
-    this.#count = 0
-    this.#setMost(Number.POSITIVE_INFINITY)
-  }
 }
 
 class SocketConnection implements Connection {
