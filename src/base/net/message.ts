@@ -131,6 +131,13 @@ function plainObject(value: unknown, at: string): Readonly<Record<string, unknow
 const MOST_SHOWN = 80
 
 function wrong(at: string, expected: string, value: unknown): BadMessage {
-  const shown = (JSON.stringify(value) ?? 'nothing').slice(0, MOST_SHOWN)
-  return new BadMessage(`${at}: expected ${expected}, got ${shown}`)
+  return new BadMessage(`${at}: expected ${expected}, got ${shown(value)}`)
+}
+
+/** Of a large value its size: written out, a message of many wrong parts would be written out for each of them. */
+function shown(value: unknown): string {
+  if (Array.isArray(value)) return value.length === 0 ? '[]' : `a list of ${value.length}`
+  if (typeof value === 'object' && value !== null) return 'an object'
+  if (typeof value === 'string') return JSON.stringify(value.slice(0, MOST_SHOWN)).slice(0, MOST_SHOWN)
+  return JSON.stringify(value) ?? 'nothing'
 }
