@@ -12,7 +12,7 @@ import {
 } from 'yaml'
 import type { Override } from './override.ts'
 import type { Path } from './walk.ts'
-import { parseYaml } from './yaml-text.ts'
+import { type ParsedYaml, parseYaml } from './yaml-text.ts'
 
 export interface ConfigSource {
   /** The file as the user named it. */
@@ -36,9 +36,13 @@ export interface FoundPair {
 
 export function readSource(file: string, text: string, overrides: readonly Override[] = []): ConfigSource {
   // Repeated keys are reported by duplicateKeys, where PaddleRec silently takes the last.
-  const { document, lines } = parseYaml(text, { uniqueKeys: false, merge: true })
+  if (last?.text !== text) last = { text, ...parseYaml(text, { uniqueKeys: false, merge: true }) }
+  const { document, lines } = last
   return { file, text, document, lines, overrides }
 }
+
+/** Which form a config has is asked before it is read: the same text is not parsed twice, and nobody changes a document. */
+let last: (ParsedYaml & { readonly text: string }) | undefined
 
 /** What the yaml says. How far its aliases may go was looked at before; the parser's own limit is lower, and an error without a place. */
 export const valuesOf = ({ document }: Pick<ConfigSource, 'document'>) => document.toJS({ maxAliasCount: -1 })

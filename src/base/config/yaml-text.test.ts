@@ -6,8 +6,9 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectWithin } from '../../../test/within.testing.ts'
 import { loadConfig } from './load.ts'
+import { openSource } from './open-source.ts'
 import { ConfigError } from './problem.ts'
-import { loadBackend, loadRunConfig } from './v1/index.ts'
+import { isRunConfigFile, loadBackend, loadRunConfig } from './v1/index.ts'
 import { parseYaml, YAML_LIMITS } from './yaml-text.ts'
 
 let folder: string
@@ -150,4 +151,18 @@ test('what real configs do stays as it was: anchors, merge keys, 60 levels', () 
   })
   expect(document.toJS()).toMatchObject({ a: { x: 1 }, b: { x: 1, y: 2 } })
   expect(YAML_LIMITS.levels).toBeGreaterThan(levels)
+})
+
+test('the form of a config is asked, and then it is read: its text is parsed once', () => {
+  const path = join(folder, 'once.yaml')
+  writeFileSync(path, 'runner:\n  epochs: 1\n  train_data_dir: "."\n')
+  const [first, again] = [openSource(path, path), openSource(path, path)]
+  expect(again.document).toBe(first.document)
+  expect(isRunConfigFile(path)).toBe(false)
+  expect(openSource(path, path, [{ path: ['runner', 'epochs'], value: 2 } as never])).toMatchObject({
+    document: first.document,
+    overrides: [{ value: 2 }],
+  })
+  writeFileSync(path, 'runner:\n  epochs: 3\n')
+  expect(openSource(path, path).document.toJS()).toEqual({ runner: { epochs: 3 } })
 })
