@@ -6,7 +6,7 @@ import type { Server } from 'node:net'
 import { loadKoffi } from '../util/index.ts'
 
 /** Unwanted connections of a second, beyond which all that come are dropped until it is over: that costs least. Processes of the job try again. */
-const MOST_TURNED_AWAY = 30
+const MOST_TURNED_AWAY = 10
 const SECOND_MS = 1000
 /** The system queues some hundred connections meanwhile. */
 const EMPTY_EVERY_MS = 100
