@@ -1,5 +1,6 @@
 /** @file The whole model off its servers and onto them: what saving, loading and digests need. No worker may train meanwhile. */
 import { createHash } from 'node:crypto'
+import { checkMessage, readBrought } from '../../base/net/index.ts'
 import type { LocalParams, Slice } from '../../weights/params/index.ts'
 import { type Placement, RowsDigest, serverOf } from '../../weights/table/index.ts'
 import { METHODS } from './protocol.ts'
@@ -21,7 +22,8 @@ export async function* serverRows(
 ): AsyncGenerator<RowBlock> {
   const ask = async (begin: 0 | 1 | 2) => {
     const asked = new Uint8Array(Uint32Array.of(table, begin).buffer)
-    return decodeRows(await servers.request(server, METHODS.scan, [asked], `scan(table ${table})`))
+    const body = await servers.request(server, METHODS.scan, [asked], `scan(table ${table})`)
+    return readBrought(nameOf(server), () => decodeRows(body))
   }
   let coming = ask(changed ? 2 : 1)
   for (;;) {
@@ -36,8 +38,16 @@ export async function* serverRows(
 /** Rows of each table on a server. */
 export async function countsOf(servers: ServerGroup, server: number): Promise<Float64Array> {
   const { buffer, byteOffset, byteLength } = await servers.request(server, METHODS.counts, [], 'counts()')
-  return new Float64Array(buffer, byteOffset, byteLength / 8)
+  return readBrought(nameOf(server), () => {
+    checkMessage(byteLength % 8 === 0, `counts in ${byteLength} bytes`)
+    const counts = new Float64Array(buffer, byteOffset, byteLength / 8)
+    checkMessage(counts.every(isCount), 'rows that cannot be counted')
+    return counts
+  })
 }
+
+const nameOf = (server: number) => `server[${server}]`
+const isCount = (value: number) => Number.isSafeInteger(value) && value >= 0
 
 /** Rows of each table on all servers. */
 export async function gatherCounts(servers: ServerGroup): Promise<readonly number[]> {
@@ -53,6 +63,13 @@ export async function gatherDense(servers: ServerGroup, slices: readonly Slice[]
   const floats = slices.at(-1)!.to
   const held = slices.findIndex(({ from, to }) => to > from)
   const runs = held < 0 ? 1 : parts[held]!.bytes.byteLength / (4 * (slices[held]!.to - slices[held]!.from))
+  // Of the first that holds any, and all others must have as many: before room is made for them.
+  for (const [server, { from, to }] of slices.entries())
+    readBrought(nameOf(server), () => {
+      const { byteLength } = parts[server]!.bytes
+      const fits = Number.isInteger(runs) && byteLength === 4 * runs * (to - from)
+      checkMessage(fits, `${byteLength} bytes of ${to - from} dense values`)
+    })
   const bytes = new Uint8Array(4 * floats * runs)
   for (const [server, { from, to }] of slices.entries()) {
     for (let run = 0; run < runs; run++) {

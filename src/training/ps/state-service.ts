@@ -38,8 +38,7 @@ export class StateService {
     const { table, signs, rows } = decodeRows(body)
     checkMessage(table < this.#store.dims.length, `table ${table} of ${this.#store.dims.length}`)
     const least = 4 * this.#store.dims[table]! * signs.length
-    const isWhole = signs.length === 0 ? rows.byteLength === 0 : rows.byteLength % signs.length === 0
-    checkMessage(isWhole && rows.byteLength >= least, `${signs.length} rows in ${rows.byteLength} bytes`)
+    checkMessage(rows.byteLength >= least, `${signs.length} rows in ${rows.byteLength} bytes`)
     this.#store.load(table, { signs, rows })
     return []
   }
@@ -76,11 +75,10 @@ export function decodeRows(body: Uint8Array<ArrayBuffer>): RowBlock & { readonly
   checkMessage(body.byteLength >= 8, 'rows without their number')
   const [table = 0, count = 0] = new Uint32Array(body.buffer, body.byteOffset, 2)
   checkMessage(8 + 8 * count <= body.byteLength, `${count} rows in ${body.byteLength} bytes`)
-  return {
-    table,
-    signs: new BigUint64Array(body.buffer, body.byteOffset + 8, count),
-    rows: body.subarray(8 + 8 * count),
-  }
+  const rows = body.subarray(8 + 8 * count)
+  const isWhole = count === 0 ? rows.byteLength === 0 : rows.byteLength % count === 0
+  checkMessage(isWhole, `${count} rows in ${rows.byteLength} bytes`)
+  return { table, signs: new BigUint64Array(body.buffer, body.byteOffset + 8, count), rows }
 }
 
 export function decodeDense(body: Uint8Array<ArrayBuffer>): { readonly bytes: Uint8Array; readonly steps: number } {
