@@ -1,8 +1,10 @@
 /** @file One chart: lines over an axis, zoomed by dragging or by keys, with the number of points it shows. */
 import uPlot from 'uplot'
 import type { Axis, Mark, Series } from '../src/jobs/dashboard/api.ts'
+import { tip } from './chart-tip.ts'
 import { h } from './dom.ts'
-import { csvCell, saveChart, saveText } from './save-file.ts'
+import { saveChart, saveCsv } from './save-file.ts'
+import { saveButton } from './save-tools.ts'
 import { number } from './text.ts'
 import { t } from './words.ts'
 
@@ -45,19 +47,17 @@ export function chart(options: ChartOptions): Chart {
   const canvas = h('div', { class: 'plot', tabindex: 0, role: 'img', 'aria-label': title })
   const count = h('span', { class: 'muted' })
   const legend = h('div', { class: 'legend' })
-  const button = (label: string, name: string, onclick: () => void) =>
-    h('button', { type: 'button', class: 'small', 'aria-label': name, onclick }, label)
   let shown: readonly Series[] = []
   let plot: uPlot | undefined
   let full: readonly [number, number] = [0, 1]
-  const csv = () => saveText(`${title}.csv`, csvOf(shown, options))
-  const png = () => plot && saveChart(`${title}.png`, plot, title)
+  const csv = () => saveCsv(title, csvRows(shown, options))
+  const png = () => plot && saveChart(title, plot, keysOf(shown, options))
   const tools = h(
     'span',
     { class: 'tools' },
     count,
-    button(t('csv'), t('saveCsv', { name: title }), csv),
-    button(t('png'), t('savePng', { name: title }), png),
+    saveButton(t('csv'), t('saveCsv', { name: title }), csv),
+    saveButton(t('png'), t('savePng', { name: title }), () => void png()),
   )
   const element = h(
     'section',
@@ -214,7 +214,7 @@ function plotOptions(
       ],
       draw: axis === 'time' ? [(plot) => drawMarks(plot, marks)] : [],
       ready: [(plot) => plot.over.addEventListener('dblclick', () => move(...fullRange(series)))],
-      setCursor: [(plot) => tip(plot, series, nameOf)],
+      setCursor: [(plot) => tip(plot, named(series, nameOf), axis === 'time' ? marks : [])],
     },
   }
 }
@@ -248,49 +248,14 @@ function drawMarks(plot: uPlot, marks: readonly Mark[]): void {
   ctx.restore()
 }
 
-/** What lies under the pointer, in words. */
-function tip(plot: uPlot, series: readonly Series[], nameOf: (one: Series) => string): void {
-  let box = plot.over.querySelector<HTMLElement>('.tip')
-  if (!box) {
-    box = h('div', { class: 'tip' })
-    plot.over.append(box)
-  }
-  const { idx, left = -1, top = -1 } = plot.cursor
-  if (idx === null || idx === undefined || left < 0) {
-    box.hidden = true
-    return
-  }
-  const rows = series.flatMap((one, i) => {
-    const value = nearest(plot.data[i + 1] as (number | null | undefined)[], idx)
-    return value === undefined ? [] : [{ name: nameOf(one), value, color: colorOf(i) }]
-  })
-  box.hidden = false
-  box.replaceChildren(
-    h(
-      'b',
-      {},
-      plot.scales['x']!.time ? new Date(plot.data[0]![idx]! * 1000).toLocaleTimeString() : number(plot.data[0]![idx]),
-    ),
-    ...rows
-      .slice(0, 12)
-      .map(({ name, value, color }) =>
-        h('span', {}, h('i', { style: { background: color } }), series.length > 1 ? `${name} ` : '', number(value)),
-      ),
-  )
-  box.style.left = `${left > plot.over.clientWidth / 2 ? left - box.offsetWidth - 12 : left + 12}px`
-  box.style.top = `${Math.max(0, Math.min(top, plot.over.clientHeight - box.offsetHeight))}px`
+function csvRows(series: readonly Series[], { axis, title, nameOf }: ChartOptions) {
+  const rows = series.flatMap((one) => one.x.map((x, i) => [nameOf(one), x, one.y[i]]))
+  return [['line', axis, title], ...rows]
 }
 
-/** Lines are joined on one axis, where most have no value of their own at most places. */
-function nearest(values: readonly (number | null | undefined)[], at: number): number | undefined {
-  for (let d = 0; d < 200; d++) {
-    const found = values[at - d] ?? values[at + d]
-    if (typeof found === 'number') return found
-  }
-  return undefined
-}
+const named = (series: readonly Series[], nameOf: ChartOptions['nameOf']) =>
+  series.map((one, i) => ({ name: nameOf(one), color: colorOf(i) }))
 
-function csvOf(series: readonly Series[], { axis, title, nameOf }: ChartOptions): string {
-  const rows = series.flatMap((one) => one.x.map((x, i) => [csvCell(nameOf(one)), x, one.y[i] ?? ''].join(',')))
-  return [['line', axis, csvCell(title)].join(','), ...rows, ''].join('\n')
-}
+/** One line needs no name. */
+const keysOf = (series: readonly Series[], { nameOf }: ChartOptions) =>
+  series.length > 1 && series.length <= MOST_LISTED ? named(series, nameOf) : []

@@ -32,4 +32,5 @@ export {
 } from './run-paths.ts'
 export { type RunSummary, readRun, readTags, type SeenProcess, stateOf, writeTags } from './run-summary.ts'
 export { readJson } from './status-file.ts'
+export { readSweep, type SweepPlan, type SweepRung, sweepFile, sweepFolderOf, sweepName } from './sweep-file.ts'
 export { addressOf } from './watchers.ts'

@@ -70,7 +70,15 @@ const NEWEST = 50
 function processRow(process: SeenProcess, curves: Curves | undefined): ProcessRow {
   const { name, role, rank, host, pid, now, starts, updatedAt, step, samplesPerSecond, waiting, memory, log, error } =
     process
-  const numbers = { step, samplesPerSecond, waiting: curves ? newestWaiting(curves, waiting) : waiting, memory }
+  // What a process says at its end is the rate of the whole job.
+  const own = now === 'done' && curves ? newestMean(curves, 'samplesPerSecond') : Number.NaN
+  const rate = Number.isFinite(own) ? own : samplesPerSecond
+  const numbers = {
+    step,
+    samplesPerSecond: rate,
+    waiting: curves ? newestWaiting(curves, waiting) : waiting,
+    memory,
+  }
   const parts = curves ? partsOf(curves) : {}
   return {
     name,
