@@ -2,7 +2,7 @@
 import type uPlot from 'uplot'
 import type { Mark } from '../src/jobs/dashboard/api.ts'
 import { h } from './dom.ts'
-import { number } from './text.ts'
+import { number, timeText } from './text.ts'
 
 export interface TipLine {
   readonly name: string
@@ -31,7 +31,7 @@ export function tip(plot: uPlot, lines: readonly TipLine[], marks: readonly Mark
   const at = plot.data[0]![idx]!
   box.hidden = false
   box.replaceChildren(
-    h('b', {}, plot.scales['x']!.time ? new Date(at * 1000).toLocaleTimeString() : number(at)),
+    h('b', {}, plot.scales['x']!.time ? timeText(at, 1) : number(at)),
     ...near.slice(0, MOST_LINES).map(({ text }) => h('span', { class: 'mark' }, text)),
     ...rows
       .slice(0, MOST_LINES)

@@ -5,7 +5,7 @@ import { tip } from './chart-tip.ts'
 import { h } from './dom.ts'
 import { saveChart, saveCsv } from './save-file.ts'
 import { saveButton } from './save-tools.ts'
-import { number } from './text.ts'
+import { number, timeText } from './text.ts'
 import { t } from './words.ts'
 
 export const COLORS = [
@@ -43,7 +43,7 @@ const HEIGHT = 220
 const SETTLE_MS = 150
 
 export function chart(options: ChartOptions): Chart {
-  const { title, onRange } = options
+  const { title, axis, marks, onRange } = options
   const canvas = h('div', { class: 'plot', tabindex: 0, role: 'img', 'aria-label': title })
   const count = h('span', { class: 'muted' })
   const legend = h('div', { class: 'legend' })
@@ -108,14 +108,18 @@ export function chart(options: ChartOptions): Chart {
   const show: Chart['show'] = (series, range) => {
     shown = series
     count.textContent = countText(series)
-    full = range ? full : fullRange(series)
+    full = range ? full : fullRange(series, axis === 'time' ? marks : [])
     const data = joined(series)
     if (plot && plot.series.length === series.length + 1) {
       plot.setData(data, false)
       plot.setScale('x', { min: range?.[0] ?? full[0], max: range?.[1] ?? full[1] })
     } else {
       plot?.destroy()
-      plot = new uPlot(plotOptions(options, series, canvas.clientWidth || 600, range ?? full, move), data, canvas)
+      plot = new uPlot(
+        plotOptions(options, series, canvas.clientWidth || 600, range ?? full, move, () => move(...full)),
+        data,
+        canvas,
+      )
     }
     const listed = series.length > 1 && series.length <= MOST_LISTED
     legend.replaceChildren(...(listed ? series.map((one, i) => legendItem(options.nameOf(one), colorOf(i))) : []))
@@ -141,9 +145,11 @@ function legendItem(name: string, color: string): HTMLElement {
 
 const isAll = (from: number, to: number, [first, last]: readonly [number, number]) => from <= first && to >= last
 
-function fullRange(series: readonly Series[]): readonly [number, number] {
-  const firsts = series.flatMap(({ x }) => x[0] ?? [])
-  const lasts = series.flatMap(({ x }) => x.at(-1) ?? [])
+/** The last checkpoint comes after the last point. */
+function fullRange(series: readonly Series[], marks: readonly Mark[]): readonly [number, number] {
+  const times = marks.map(({ at }) => at / 1000)
+  const firsts = [...series.flatMap(({ x }) => x[0] ?? []), ...times]
+  const lasts = [...series.flatMap(({ x }) => x.at(-1) ?? []), ...times]
   const [from, to] = [Math.min(...firsts), Math.max(...lasts)]
   return from < to ? [from, to] : [from - 1, to + 1]
 }
@@ -168,6 +174,7 @@ function plotOptions(
   width: number,
   range: readonly [number, number],
   move: (from: number, to: number) => void,
+  reset: () => void,
 ): uPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const [text, line] = [style.getPropertyValue('--muted'), style.getPropertyValue('--line')]
@@ -190,7 +197,7 @@ function plotOptions(
     },
     scales: { x: { time: axis === 'time', min: range[0], max: range[1] }, y: isLog ? { distr: 3 } : {} },
     axes: [
-      { ...look, size: axis === 'time' ? 44 : 30, ...(axis === 'time' ? {} : { values: numbers }) },
+      { ...look, size: axis === 'time' ? 44 : 30, values: axis === 'time' ? times : numbers },
       { ...look, size: 58, values: numbers },
     ],
     series: [
@@ -201,7 +208,7 @@ function plotOptions(
         width: isMany ? 1 : 1.75,
         alpha: isMany ? 0.6 : 1,
         spanGaps: true,
-        points: { show: own.x.length < 30 },
+        points: { show: own.x.length < 30, fill: style.getPropertyValue('--card') },
       })),
     ],
     hooks: {
@@ -213,13 +220,17 @@ function plotOptions(
         },
       ],
       draw: axis === 'time' ? [(plot) => drawMarks(plot, marks)] : [],
-      ready: [(plot) => plot.over.addEventListener('dblclick', () => move(...fullRange(series)))],
+      ready: [(plot) => plot.over.addEventListener('dblclick', reset)],
       setCursor: [(plot) => tip(plot, named(series, nameOf), axis === 'time' ? marks : [])],
     },
   }
 }
 
 const numbers = (_: uPlot, splits: readonly (number | null)[]) => splits.map((value) => number(value))
+
+/** `step` is the seconds from one to the next. */
+const times = (_: uPlot, splits: readonly number[], __: number, ___: number, step: number) =>
+  splits.map((seconds) => timeText(seconds, step))
 
 const MARK_COLORS: Readonly<Record<Mark['kind'], string>> = {
   start: '#868e96',

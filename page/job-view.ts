@@ -4,7 +4,7 @@ import { h } from './dom.ts'
 import { jobPicture, waitLines } from './job-picture.ts'
 import { badge } from './runs-table.ts'
 import { saveTools } from './save-tools.ts'
-import { bytes, duration, number } from './text.ts'
+import { bytes, duration, number, timeText } from './text.ts'
 import { t, type Word } from './words.ts'
 
 const PARTS: Readonly<Record<string, string>> = {
@@ -106,13 +106,13 @@ function processesTable(processes: readonly ProcessRow[]): HTMLTableElement {
     ...texts.map((word) => h('th', { scope: 'col' }, t(word))),
     ...numbers.map((word) => h('th', { scope: 'col', class: 'number' }, t(word))),
   ]
-  return h('table', {}, h('thead', {}, h('tr', {}, ...heads)), h('tbody', {}, ...processes.map(row)))
+  return h('table', { class: 'times' }, h('thead', {}, h('tr', {}, ...heads)), h('tbody', {}, ...processes.map(row)))
 }
 
 /** The newest first. */
 function messagesOf(messages: RunDetail['messages']): HTMLElement {
   const line = ({ at, process, kind, text }: RunDetail['messages'][number]) =>
-    h('li', { class: kind }, h('time', {}, new Date(at).toLocaleTimeString()), h('b', {}, process), h('span', {}, text))
+    h('li', { class: kind }, h('time', {}, timeText(at / 1000, 1)), h('b', {}, process), h('span', {}, text))
   return h(
     'section',
     { class: 'card' },
@@ -141,7 +141,7 @@ function levels(processes: readonly ProcessRow[]): HTMLTableElement | undefined 
     )
   return h(
     'table',
-    {},
+    { class: 'times' },
     h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, t('role')), ...heads)),
     h('tbody', {}, ...rows.map(row)),
   )
