@@ -260,8 +260,8 @@ const WORDS = {
   exitCode: ['Exit code', '退出码'],
   restarted: ['Started again {when}: {reason}', '{when} 重新启动：{reason}'],
   noRunsOfJob: [
-    'This job has recorded no run that the server can see: it trains without a model_save_path, or its nodes share no disk with the server.',
-    '该作业没有服务器可见的运行记录：未设置 model_save_path，或节点与服务器没有共享磁盘。',
+    'This job has recorded no run that the server can see, and no trainer has printed a batch yet.',
+    '该作业没有服务器可见的运行记录，训练进程也尚未输出批次。',
   ],
   permission: ['Seen by', '可见范围'],
   wallTime: ['Wall time', '时限'],
@@ -300,6 +300,10 @@ const WORDS = {
   'hint.newer': [
     'This run was written by a newer oarfish; what this one does not know is not shown.',
     '该运行由更新版本的 oarfish 写入；无法识别的内容不显示。',
+  ],
+  'hint.fromLogs': [
+    'The record of this run is on hosts that share no disk with the server: what you see is read from the logs of its trainers.',
+    '该运行的记录位于未与服务器共享磁盘的主机上：此处内容读取自训练进程的日志。',
   ],
   'hint.restarts': ['Processes were started again {count} times.', '进程重新启动了 {count} 次。'],
 } as const

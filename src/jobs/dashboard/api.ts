@@ -143,6 +143,7 @@ export interface Hint {
     | 'damaged'
     | 'newer'
     | 'restarts'
+    | 'fromLogs'
   readonly values: Readonly<Record<string, string | number>>
 }
 

@@ -40,7 +40,7 @@ export function detailOf(run: RunSummary, cache: CurveCache, read?: ReadFile): R
     marks: files
       .flatMap(({ name, events }) => events.flatMap((event) => markOf(name, event)))
       .sort((a, b) => a.at - b.at),
-    hints: hintsOf(seen),
+    hints: [...(meta.isFromLogs ? [{ kind: 'fromLogs', values: {} } as const] : []), ...hintsOf(seen)],
     messages: messages.sort((a, b) => a.at - b.at).slice(-MOST_MESSAGES),
     columns: columns.filter((name) => !HIDDEN.has(name)),
     importance: readImportance(folder, read),
