@@ -56,7 +56,7 @@ export function columnsOf(runs: readonly RunRow[], chosen: readonly string[] | u
 const isOfModel = (key: string) => key.startsWith('hyper_parameters.')
 
 /** Two thousand is 2000 in a config, not 2,000. */
-const cellText = (value: unknown) =>
+export const cellText = (value: unknown) =>
   typeof value === 'number' && !Number.isInteger(value) ? String(Number(value.toPrecision(4))) : setting(value)
 
 const lasted = (run: RunRow) => (run.state === 'running' ? Date.now() : run.updatedAt) - run.createdAt

@@ -2,9 +2,9 @@
 import type { RunRow, SweepRow } from '../src/jobs/dashboard/api.ts'
 import { h } from './dom.ts'
 import { linkTo } from './route.ts'
-import { badge } from './runs-table.ts'
+import { badge, cellText } from './runs-table.ts'
 import { saveTools } from './save-tools.ts'
-import { isSmallBetter, metric, setting, shortKey } from './text.ts'
+import { isSmallBetter, metric, shortKey } from './text.ts'
 import { t } from './words.ts'
 
 const MOST_ROWS = 30
@@ -51,7 +51,7 @@ function cardOf(sweep: SweepRow, runs: readonly RunRow[]): HTMLElement {
   )
 }
 
-const textOf = ({ settings }: RunRow, key: string) => `${shortKey(key)} ${setting(settings[key])}`
+const textOf = ({ settings }: RunRow, key: string) => `${shortKey(key)} ${cellText(settings[key])}`
 const hasPassed = ({ state, epochs = 0 }: RunRow, wanted: number) =>
   epochs > wanted || (epochs === wanted && state === 'done')
 
@@ -67,7 +67,7 @@ function inOrder(runs: readonly RunRow[], by: string): readonly RunRow[] {
 
 /** A row a run, a column a rung: the tree that halving cuts down. */
 function treeOf({ keys, rungs }: SweepRow, ranked: readonly RunRow[], by: string, title: string): HTMLTableElement {
-  const head = (text: string) => h('th', { scope: 'col' }, text)
+  const head = (text: string, kind = '') => h('th', { scope: 'col', class: kind }, text)
   const cell = (run: RunRow, epochs: number) =>
     hasPassed(run, epochs)
       ? h('td', { class: 'rung passed' }, h('span', { 'aria-label': t('done') }, '●'))
@@ -79,7 +79,7 @@ function treeOf({ keys, rungs }: SweepRow, ranked: readonly RunRow[], by: string
       h('th', { scope: 'row' }, h('a', { href: linkTo(run.id) }, run.name)),
       ...rungs.map(({ epochs }) => cell(run, epochs)),
       h('td', { class: 'number' }, metric(resultOf(run, by))),
-      ...keys.map((key) => h('td', { class: 'number' }, setting(run.settings[key]))),
+      ...keys.map((key) => h('td', { class: 'number' }, cellText(run.settings[key]))),
     )
   return h(
     'table',
@@ -91,9 +91,9 @@ function treeOf({ keys, rungs }: SweepRow, ranked: readonly RunRow[], by: string
         'tr',
         {},
         head(t('name')),
-        ...rungs.map(({ epochs, runs }) => head(t('rung', { epochs, runs }))),
-        h('th', { scope: 'col', class: 'number' }, by),
-        ...keys.map((key) => h('th', { scope: 'col', class: 'number' }, shortKey(key))),
+        ...rungs.map(({ epochs, runs }) => head(t('rung', { epochs, runs }), 'rung')),
+        head(by, 'number'),
+        ...keys.map((key) => head(shortKey(key), 'number')),
       ),
     ),
     h('tbody', {}, ...ranked.slice(0, MOST_ROWS).map(row)),

@@ -114,7 +114,9 @@ export function rowOf(run: RunSummary, differing: ReadonlySet<string>): RunRow {
   const shown = Object.entries(meta.settings ?? {}).filter(
     ([key]) => !NOT_SHOWN.test(key) && (differing.has(key) || ALWAYS.test(key)),
   )
-  const { epoch, epochs, fraction, step } = lead ?? {}
+  const { epoch, fraction, step } = lead ?? {}
+  // Passes of online training go on beyond any number of epochs.
+  const epochs = lead?.epochs !== undefined && (epoch ?? 0) >= lead.epochs ? undefined : lead?.epochs
   const isOver = state === 'done'
   const done = epoch === undefined ? undefined : epoch + (lead?.phase === 'infer' ? 1 : (fraction ?? 0))
   const progress = isOver ? 1 : done === undefined || !epochs ? undefined : Math.min(1, done / epochs)

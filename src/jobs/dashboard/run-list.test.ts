@@ -60,6 +60,15 @@ test('a job trains as fast as its workers together while it runs, each process a
   expect(processes.find(({ name }) => name === 'worker-0')!.samplesPerSecond).toBe(150_000)
 })
 
+test('online training has passes, of how many it does not know', () => {
+  const own = join(folder, 'runs/online')
+  writeRun(own, { rows: 20, state: 'running' })
+  const path = runPaths(own).status('local')
+  writeFileSync(path, JSON.stringify({ ...(JSON.parse(readFileSync(path, 'utf8')) as object), epoch: 6, epochs: 1 }))
+  const [row] = answers().index.list().runs
+  expect([row!.epoch, row!.epochs, row!.progress]).toEqual([6, undefined, undefined])
+})
+
 test('who does not take gzip gets plain text', async () => {
   mkdirSync(join(folder, 'runs'))
   const page = join(folder, 'index.html')
