@@ -17,7 +17,7 @@ export function readPaddleLine(line: string): { readonly at: number; readonly ev
   const at = Date.parse(`${day}T${time}.${milliseconds}`)
   if (!Number.isFinite(at)) return undefined
   if (level === 'WARNING') return { at, event: { kind: 'warning', message: text } }
-  if (level === 'ERROR') return { at, event: { kind: 'error', code: 'LOG', message: text } }
+  if (level === 'ERROR') return { at, event: { kind: 'error', code: level, message: text } }
   const event = batchOf(text) ?? epochOf(text) ?? savedOf(text) ?? doneOf(text)
   return event && { at, event }
 }
