@@ -60,7 +60,6 @@ export function grid(options: GridOptions): Grid {
     const axis = params.get('x') ?? 'step'
     const points = Math.round(Math.max(150, Math.min(1200, 6000 / Math.max(1, lines))))
     const query = {
-      y: metrics.join(','),
       x: axis,
       phase: params.get('phase') ?? 'train',
       smooth: params.get('smooth') ?? '0',
@@ -68,7 +67,7 @@ export function grid(options: GridOptions): Grid {
       from: range?.[0],
       to: range?.[1],
     }
-    const { charts: found } = await askCharts(runs, query)
+    const found = await askCharts(runs, metrics, query)
     if (own !== asked || isGone) return
     lines = Math.max(1, ...Object.values(found).map(({ length }) => length))
     body.dataset['ready'] = 'true'

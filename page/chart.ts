@@ -1,9 +1,11 @@
 /** @file One chart: lines over an axis, zoomed by dragging or by keys, with the number of points it shows. */
 import uPlot from 'uplot'
 import type { Axis, Mark, Series } from '../src/jobs/dashboard/api.ts'
+import { tip } from './chart-tip.ts'
 import { h } from './dom.ts'
-import { csvCell, saveChart, saveText } from './save-file.ts'
-import { number } from './text.ts'
+import { saveChart, saveCsv } from './save-file.ts'
+import { saveButton } from './save-tools.ts'
+import { number, timeText } from './text.ts'
 import { t } from './words.ts'
 
 export const COLORS = [
@@ -41,23 +43,21 @@ const HEIGHT = 220
 const SETTLE_MS = 150
 
 export function chart(options: ChartOptions): Chart {
-  const { title, onRange } = options
+  const { title, axis, marks, onRange } = options
   const canvas = h('div', { class: 'plot', tabindex: 0, role: 'img', 'aria-label': title })
   const count = h('span', { class: 'muted' })
   const legend = h('div', { class: 'legend' })
-  const button = (label: string, name: string, onclick: () => void) =>
-    h('button', { type: 'button', class: 'small', 'aria-label': name, onclick }, label)
   let shown: readonly Series[] = []
   let plot: uPlot | undefined
   let full: readonly [number, number] = [0, 1]
-  const csv = () => saveText(`${title}.csv`, csvOf(shown, options))
-  const png = () => plot && saveChart(`${title}.png`, plot, title)
+  const csv = () => saveCsv(title, csvRows(shown, options))
+  const png = () => plot && saveChart(title, plot, keysOf(shown, options))
   const tools = h(
     'span',
     { class: 'tools' },
     count,
-    button(t('csv'), t('saveCsv', { name: title }), csv),
-    button(t('png'), t('savePng', { name: title }), png),
+    saveButton(t('csv'), t('saveCsv', { name: title }), csv),
+    saveButton(t('png'), t('savePng', { name: title }), () => void png()),
   )
   const element = h(
     'section',
@@ -108,14 +108,18 @@ export function chart(options: ChartOptions): Chart {
   const show: Chart['show'] = (series, range) => {
     shown = series
     count.textContent = countText(series)
-    full = range ? full : fullRange(series)
+    full = range ? full : fullRange(series, axis === 'time' ? marks : [])
     const data = joined(series)
     if (plot && plot.series.length === series.length + 1) {
       plot.setData(data, false)
       plot.setScale('x', { min: range?.[0] ?? full[0], max: range?.[1] ?? full[1] })
     } else {
       plot?.destroy()
-      plot = new uPlot(plotOptions(options, series, canvas.clientWidth || 600, range ?? full, move), data, canvas)
+      plot = new uPlot(
+        plotOptions(options, series, canvas.clientWidth || 600, range ?? full, move, () => move(...full)),
+        data,
+        canvas,
+      )
     }
     const listed = series.length > 1 && series.length <= MOST_LISTED
     legend.replaceChildren(...(listed ? series.map((one, i) => legendItem(options.nameOf(one), colorOf(i))) : []))
@@ -141,9 +145,11 @@ function legendItem(name: string, color: string): HTMLElement {
 
 const isAll = (from: number, to: number, [first, last]: readonly [number, number]) => from <= first && to >= last
 
-function fullRange(series: readonly Series[]): readonly [number, number] {
-  const firsts = series.flatMap(({ x }) => x[0] ?? [])
-  const lasts = series.flatMap(({ x }) => x.at(-1) ?? [])
+/** The last checkpoint comes after the last point. */
+function fullRange(series: readonly Series[], marks: readonly Mark[]): readonly [number, number] {
+  const times = marks.map(({ at }) => at / 1000)
+  const firsts = [...series.flatMap(({ x }) => x[0] ?? []), ...times]
+  const lasts = [...series.flatMap(({ x }) => x.at(-1) ?? []), ...times]
   const [from, to] = [Math.min(...firsts), Math.max(...lasts)]
   return from < to ? [from, to] : [from - 1, to + 1]
 }
@@ -168,6 +174,7 @@ function plotOptions(
   width: number,
   range: readonly [number, number],
   move: (from: number, to: number) => void,
+  reset: () => void,
 ): uPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const [text, line] = [style.getPropertyValue('--muted'), style.getPropertyValue('--line')]
@@ -190,7 +197,7 @@ function plotOptions(
     },
     scales: { x: { time: axis === 'time', min: range[0], max: range[1] }, y: isLog ? { distr: 3 } : {} },
     axes: [
-      { ...look, size: axis === 'time' ? 44 : 30, ...(axis === 'time' ? {} : { values: numbers }) },
+      { ...look, size: axis === 'time' ? 44 : 30, values: axis === 'time' ? times : numbers },
       { ...look, size: 58, values: numbers },
     ],
     series: [
@@ -201,7 +208,7 @@ function plotOptions(
         width: isMany ? 1 : 1.75,
         alpha: isMany ? 0.6 : 1,
         spanGaps: true,
-        points: { show: own.x.length < 30 },
+        points: { show: own.x.length < 30, fill: style.getPropertyValue('--card') },
       })),
     ],
     hooks: {
@@ -213,13 +220,17 @@ function plotOptions(
         },
       ],
       draw: axis === 'time' ? [(plot) => drawMarks(plot, marks)] : [],
-      ready: [(plot) => plot.over.addEventListener('dblclick', () => move(...fullRange(series)))],
-      setCursor: [(plot) => tip(plot, series, nameOf)],
+      ready: [(plot) => plot.over.addEventListener('dblclick', reset)],
+      setCursor: [(plot) => tip(plot, named(series, nameOf), axis === 'time' ? marks : [])],
     },
   }
 }
 
 const numbers = (_: uPlot, splits: readonly (number | null)[]) => splits.map((value) => number(value))
+
+/** `step` is the seconds from one to the next. */
+const times = (_: uPlot, splits: readonly number[], __: number, ___: number, step: number) =>
+  splits.map((seconds) => timeText(seconds, step))
 
 const MARK_COLORS: Readonly<Record<Mark['kind'], string>> = {
   start: '#868e96',
@@ -248,49 +259,14 @@ function drawMarks(plot: uPlot, marks: readonly Mark[]): void {
   ctx.restore()
 }
 
-/** What lies under the pointer, in words. */
-function tip(plot: uPlot, series: readonly Series[], nameOf: (one: Series) => string): void {
-  let box = plot.over.querySelector<HTMLElement>('.tip')
-  if (!box) {
-    box = h('div', { class: 'tip' })
-    plot.over.append(box)
-  }
-  const { idx, left = -1, top = -1 } = plot.cursor
-  if (idx === null || idx === undefined || left < 0) {
-    box.hidden = true
-    return
-  }
-  const rows = series.flatMap((one, i) => {
-    const value = nearest(plot.data[i + 1] as (number | null | undefined)[], idx)
-    return value === undefined ? [] : [{ name: nameOf(one), value, color: colorOf(i) }]
-  })
-  box.hidden = false
-  box.replaceChildren(
-    h(
-      'b',
-      {},
-      plot.scales['x']!.time ? new Date(plot.data[0]![idx]! * 1000).toLocaleTimeString() : number(plot.data[0]![idx]),
-    ),
-    ...rows
-      .slice(0, 12)
-      .map(({ name, value, color }) =>
-        h('span', {}, h('i', { style: { background: color } }), series.length > 1 ? `${name} ` : '', number(value)),
-      ),
-  )
-  box.style.left = `${left > plot.over.clientWidth / 2 ? left - box.offsetWidth - 12 : left + 12}px`
-  box.style.top = `${Math.max(0, Math.min(top, plot.over.clientHeight - box.offsetHeight))}px`
+function csvRows(series: readonly Series[], { axis, title, nameOf }: ChartOptions) {
+  const rows = series.flatMap((one) => one.x.map((x, i) => [nameOf(one), x, one.y[i]]))
+  return [['line', axis, title], ...rows]
 }
 
-/** Lines are joined on one axis, where most have no value of their own at most places. */
-function nearest(values: readonly (number | null | undefined)[], at: number): number | undefined {
-  for (let d = 0; d < 200; d++) {
-    const found = values[at - d] ?? values[at + d]
-    if (typeof found === 'number') return found
-  }
-  return undefined
-}
+const named = (series: readonly Series[], nameOf: ChartOptions['nameOf']) =>
+  series.map((one, i) => ({ name: nameOf(one), color: colorOf(i) }))
 
-function csvOf(series: readonly Series[], { axis, title, nameOf }: ChartOptions): string {
-  const rows = series.flatMap((one) => one.x.map((x, i) => [csvCell(nameOf(one)), x, one.y[i] ?? ''].join(',')))
-  return [['line', axis, csvCell(title)].join(','), ...rows, ''].join('\n')
-}
+/** One line needs no name. */
+const keysOf = (series: readonly Series[], { nameOf }: ChartOptions) =>
+  series.length > 1 && series.length <= MOST_LISTED ? named(series, nameOf) : []

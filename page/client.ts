@@ -27,8 +27,24 @@ export async function ask<T>(path: string, init?: RequestInit): Promise<T | unde
 
 export const askRuns = async () => (await ask<RunList>(`${base}/api/runs`))!
 export const askRun = (id: string) => ask<RunDetail>(`${base}/api/runs/${id}`)
-export const askCharts = async (ids: readonly string[], query: Readonly<Record<string, string | number | undefined>>) =>
-  (await ask<Charts>(`${base}/api/charts/${ids.join(',')}?${params(query)}`)) ?? { charts: {}, damaged: 0 }
+
+/** As many metrics as are answered at once. */
+const MOST_METRICS = 20
+
+export async function askCharts(
+  ids: readonly string[],
+  metrics: readonly string[],
+  query: Readonly<Record<string, string | number | undefined>>,
+): Promise<Charts['charts']> {
+  const parts = Array.from({ length: Math.ceil(metrics.length / MOST_METRICS) }, (_, i) =>
+    metrics.slice(i * MOST_METRICS, (i + 1) * MOST_METRICS),
+  )
+  const found = await Promise.all(
+    parts.map((y) => ask<Charts>(`${base}/api/charts/${ids.join(',')}?${params({ ...query, y: y.join(',') })}`)),
+  )
+  return Object.assign({}, ...found.map((one) => one?.charts)) as Charts['charts']
+}
+
 export const askLog = (id: string, process: string, query: Readonly<Record<string, string>>) =>
   ask<LogLines>(`${base}/api/runs/${id}/logs/${encodeURIComponent(process)}?${params(query)}`)
 

@@ -1,6 +1,7 @@
 /** @file What every epoch measured and left behind, and its slices and reports. */
-import type { CalibrationPart, EpochRow, RunDetail, SlotsImportance } from '../src/jobs/dashboard/api.ts'
+import type { CalibrationPart, EpochRow, RunDetail, Slice, SlotsImportance } from '../src/jobs/dashboard/api.ts'
 import { h, svg } from './dom.ts'
+import { saveTools } from './save-tools.ts'
 import { bytes, duration, metric, number } from './text.ts'
 import { t } from './words.ts'
 
@@ -45,7 +46,12 @@ export function epochsView({ epochs, importance }: RunDetail): HTMLElement {
   return h(
     'div',
     { class: 'stack' },
-    h('section', { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('epochs') }, table),
+    h(
+      'section',
+      { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('epochs') },
+      h('header', {}, h('h3', {}, t('epochs')), saveTools(t('epochs'), { table })),
+      table,
+    ),
     ...calibrationsOf(epochs),
     importance && importanceOf(importance),
     ...(last ? [...slicesOf(last), ...reportsOf(last)] : []),
@@ -61,16 +67,23 @@ function calibrationsOf(epochs: readonly EpochRow[]): HTMLElement[] {
     .filter(([, parts]) => parts.length > 1)
     .map(([name, parts]) => {
       const title = t('calibration', { name, epoch: last!.epoch })
+      const picture = calibrationPicture(parts, title)
       return h(
         'section',
         { class: 'card' },
-        h('header', {}, h('h3', {}, title), h('span', { class: 'muted' }, t('calibrationHint'))),
-        calibrationPicture(parts, title),
+        h(
+          'header',
+          {},
+          h('h3', {}, title),
+          h('span', { class: 'muted' }, t('calibrationHint')),
+          saveTools(title, { picture }),
+        ),
+        picture,
       )
     })
 }
 
-function calibrationPicture(parts: readonly CalibrationPart[], title: string): Node {
+function calibrationPicture(parts: readonly CalibrationPart[], title: string): SVGElement {
   const most = Math.max(...parts.flatMap(({ predicted, happened }) => [predicted, happened])) || 1
   const x = (value: number) => EDGE + (value / most) * (SIZE - EDGE - 10)
   const y = (value: number) => SIZE - EDGE - (value / most) * (SIZE - EDGE - 10)
@@ -124,6 +137,7 @@ function importanceOf({ epoch, samples, metric: name, auc, slots }: SlotsImporta
       h('td', { class: 'number' }, lost.toFixed(5)),
       h('td', { class: 'number' }, `± ${spread.toFixed(5)}`),
     )
+  const table = h('table', {}, h('tbody', {}, ...slots.map(row)))
   return h(
     'section',
     { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('importance') },
@@ -132,47 +146,29 @@ function importanceOf({ epoch, samples, metric: name, auc, slots }: SlotsImporta
       {},
       h('h3', {}, t('importance')),
       h('span', { class: 'muted' }, t('importanceHint', { name, auc: metric(auc), epoch, samples: number(samples) })),
+      saveTools(t('importance'), { table }),
     ),
-    h('table', {}, h('tbody', {}, ...slots.map(row))),
+    table,
   )
 }
 
 function slicesOf({ epoch, slices = {} }: EpochRow): HTMLElement[] {
-  return Object.entries(slices).map(([name, values]) =>
+  const head = (text: string, isNumber = true) => h('th', { scope: 'col', class: isNumber ? 'number' : '' }, text)
+  const row = ({ value, samples, auc }: Slice) =>
     h(
-      'section',
-      { class: 'card scroll' },
-      h('header', {}, h('h3', {}, name), h('span', { class: 'muted' }, t('slices', { epoch }))),
-      h(
-        'table',
-        {},
-        h(
-          'thead',
-          {},
-          h(
-            'tr',
-            {},
-            h('th', { scope: 'col' }, t('value')),
-            h('th', { scope: 'col', class: 'number' }, t('samples')),
-            h('th', { scope: 'col', class: 'number' }, 'AUC'),
-          ),
-        ),
-        h(
-          'tbody',
-          {},
-          ...values.map(({ value, samples, auc }) =>
-            h(
-              'tr',
-              {},
-              h('th', { scope: 'row' }, value),
-              h('td', { class: 'number' }, number(samples)),
-              h('td', { class: 'number' }, metric(auc)),
-            ),
-          ),
-        ),
-      ),
-    ),
-  )
+      'tr',
+      {},
+      h('th', { scope: 'row' }, value),
+      h('td', { class: 'number' }, number(samples)),
+      h('td', { class: 'number' }, metric(auc)),
+    )
+  return Object.entries(slices).map(([name, values]) => {
+    const heads = h('thead', {}, h('tr', {}, head(t('value'), false), head(t('samples')), head('AUC')))
+    const table = h('table', {}, heads, h('tbody', {}, ...values.map(row)))
+    const hint = h('span', { class: 'muted' }, t('slices', { epoch }))
+    const title = h('header', {}, h('h3', {}, name), hint, saveTools(name, { table }))
+    return h('section', { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': name }, title, table)
+  })
 }
 
 const reportsOf = ({ reports = {} }: EpochRow) =>

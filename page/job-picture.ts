@@ -25,7 +25,7 @@ interface Ends {
 }
 
 /** Trainers above, servers below, a line from each to each; ranks in a row. */
-export function jobPicture(processes: readonly ProcessRow[]): Node {
+export function jobPicture(processes: readonly ProcessRow[]): SVGElement {
   const servers = processes.filter(({ role }) => role === 'server')
   const trainers = processes.filter(({ role }) => role !== 'server' && role !== 'launcher')
   const width = Math.max(280, Math.max(servers.length, trainers.length) * CELL + 24)

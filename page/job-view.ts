@@ -3,7 +3,8 @@ import type { ProcessRow, RunDetail } from '../src/jobs/dashboard/api.ts'
 import { h } from './dom.ts'
 import { jobPicture, waitLines } from './job-picture.ts'
 import { badge } from './runs-table.ts'
-import { bytes, duration, number } from './text.ts'
+import { saveTools } from './save-tools.ts'
+import { bytes, duration, number, timeText } from './text.ts'
 import { t, type Word } from './words.ts'
 
 const PARTS: Readonly<Record<string, string>> = {
@@ -37,159 +38,111 @@ export function timeView({ processes }: RunDetail): HTMLElement {
   const heads = Object.entries(PARTS).map(([part, color]) =>
     h('th', { scope: 'col', class: 'number' }, h('i', { class: 'dot', style: { background: color } }), t(part as Word)),
   )
+  const row = (process: ProcessRow) =>
+    h('tr', {}, h('th', { scope: 'row' }, process.name), h('td', {}, bar(process)), ...cells(process))
+  const first = [h('th', { scope: 'col' }, t('role')), h('th', { scope: 'col', class: 'wide' }, t('time'))]
+  const table = h(
+    'table',
+    { class: 'times' },
+    h('thead', {}, h('tr', {}, ...first, ...heads)),
+    h('tbody', {}, ...own.map(row)),
+  )
   return h(
     'section',
     { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('timeTitle') },
-    h('header', {}, h('h3', {}, t('timeTitle')), h('span', { class: 'muted' }, t('timeHint'))),
     h(
-      'table',
-      { class: 'times' },
-      h(
-        'thead',
-        {},
-        h(
-          'tr',
-          {},
-          h('th', { scope: 'col' }, t('role')),
-          h('th', { scope: 'col', class: 'wide' }, t('time')),
-          ...heads,
-        ),
-      ),
-      h(
-        'tbody',
-        {},
-        ...own.map((process) =>
-          h('tr', {}, h('th', { scope: 'row' }, process.name), h('td', {}, bar(process)), ...cells(process)),
-        ),
-      ),
+      'header',
+      {},
+      h('h3', {}, t('timeTitle')),
+      h('span', { class: 'muted' }, t('timeHint')),
+      saveTools(t('timeTitle'), { table }),
     ),
+    table,
   )
 }
 
 const sum = (parts: Readonly<Record<string, number>>) => Object.values(parts).reduce((all, one) => all + one, 0)
 
 export function jobView({ processes, messages }: RunDetail): HTMLElement {
-  const head = (word: Word, isNumber = false) => h('th', { scope: 'col', class: isNumber ? 'number' : '' }, t(word))
-  const row = (process: ProcessRow) =>
+  const region = (title: string, content: readonly Node[], tools: HTMLElement) =>
     h(
-      'tr',
-      {},
-      h('th', { scope: 'row' }, process.name),
-      h('td', {}, badge(process.state)),
-      h('td', {}, process.host),
-      h('td', { class: 'number' }, number(process.step)),
-      h('td', { class: 'number' }, number(process.samplesPerSecond && Math.round(process.samplesPerSecond))),
-      h('td', { class: 'number' }, process.waiting === undefined ? '' : `${Math.round(100 * process.waiting)} %`),
-      h('td', { class: 'number' }, process.staleness === undefined ? '' : number(Number(process.staleness.toFixed(1)))),
-      h('td', { class: 'number' }, bytes(process.memory)),
-      h('td', { class: 'number' }, String(process.starts)),
-      h('td', { class: 'number' }, t('ago', { text: duration(Date.now() - process.updatedAt) })),
+      'section',
+      { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': title },
+      h('header', {}, h('h3', {}, title), tools),
+      ...content,
     )
+  const picture = processes.length > 1 ? jobPicture(processes) : undefined
+  const waits = waitLines(processes).map((line) => h('p', { class: 'muted waits' }, line))
+  const table = processesTable(processes)
+  const tables = levels(processes)
   return h(
     'div',
     { class: 'stack' },
-    processes.length > 1
-      ? h(
-          'section',
-          { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('jobTitle') },
-          h('header', {}, h('h3', {}, t('jobTitle'))),
-          jobPicture(processes),
-          ...waitLines(processes).map((line) => h('p', { class: 'muted waits' }, line)),
-        )
-      : undefined,
-    h(
-      'section',
-      { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('processes') },
-      h(
-        'table',
-        {},
-        h(
-          'thead',
-          {},
-          h(
-            'tr',
-            {},
-            head('role'),
-            head('state'),
-            head('host'),
-            head('step', true),
-            head('rate', true),
-            head('waiting', true),
-            head('stale', true),
-            head('memory', true),
-            head('starts', true),
-            head('seen', true),
-          ),
-        ),
-        h('tbody', {}, ...processes.map(row)),
-      ),
-    ),
-    levels(processes),
-    messages.length === 0
-      ? undefined
-      : h(
-          'section',
-          { class: 'card' },
-          h('header', {}, h('h3', {}, t('messages'))),
-          h(
-            'ul',
-            { class: 'messages' },
-            ...messages
-              .slice(-100)
-              .toReversed()
-              .map(({ at, process, kind, text }) =>
-                h(
-                  'li',
-                  { class: kind },
-                  h('time', {}, new Date(at).toLocaleTimeString()),
-                  h('b', {}, process),
-                  h('span', {}, text),
-                ),
-              ),
-          ),
-        ),
+    picture && region(t('jobTitle'), [picture, ...waits], saveTools(t('jobTitle'), { picture })),
+    region(t('processes'), [table], saveTools(t('processes'), { table })),
+    tables && region(t('tables'), [tables], saveTools(t('tables'), { table: tables })),
+    messages.length === 0 ? undefined : messagesOf(messages),
+  )
+}
+
+function processesTable(processes: readonly ProcessRow[]): HTMLTableElement {
+  const row = (process: ProcessRow) => {
+    const { name, state, host, step, samplesPerSecond, waiting, staleness, memory, starts, updatedAt } = process
+    const numbers = [
+      number(step),
+      number(samplesPerSecond && Math.round(samplesPerSecond)),
+      waiting === undefined ? '' : `${Math.round(100 * waiting)} %`,
+      staleness === undefined ? '' : number(Number(staleness.toFixed(1))),
+      bytes(memory),
+      String(starts),
+      t('ago', { text: duration(Date.now() - updatedAt) }),
+    ]
+    const cells = numbers.map((text) => h('td', { class: 'number' }, text))
+    return h('tr', {}, h('th', { scope: 'row' }, name), h('td', {}, badge(state)), h('td', {}, host), ...cells)
+  }
+  const texts = ['role', 'state', 'host'] as const
+  const numbers = ['step', 'rate', 'waiting', 'stale', 'memory', 'starts', 'seen'] as const
+  const heads = [
+    ...texts.map((word) => h('th', { scope: 'col' }, t(word))),
+    ...numbers.map((word) => h('th', { scope: 'col', class: 'number' }, t(word))),
+  ]
+  return h('table', { class: 'times' }, h('thead', {}, h('tr', {}, ...heads)), h('tbody', {}, ...processes.map(row)))
+}
+
+/** The newest first. */
+function messagesOf(messages: RunDetail['messages']): HTMLElement {
+  const line = ({ at, process, kind, text }: RunDetail['messages'][number]) =>
+    h('li', { class: kind }, h('time', {}, timeText(at / 1000, 1)), h('b', {}, process), h('span', {}, text))
+  return h(
+    'section',
+    { class: 'card' },
+    h('header', {}, h('h3', {}, t('messages'))),
+    h('ul', { class: 'messages' }, ...messages.slice(-100).toReversed().map(line)),
   )
 }
 
 /** How large each table is where, now; how it grew is among the curves. */
-function levels(processes: readonly ProcessRow[]): HTMLElement | undefined {
+function levels(processes: readonly ProcessRow[]): HTMLTableElement | undefined {
   const rows = processes.flatMap(({ name, tables }) => tables.map((table) => ({ name, ...table })))
   if (rows.length === 0) return undefined
   const cell = (text: string) => h('td', { class: 'number' }, text)
   const titles = ['tableName', 'rowsInMemory', 'memory', 'rowsOnDisk', 'diskSize'] as const
-  return h(
-    'section',
-    { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('tables') },
-    h('header', {}, h('h3', {}, t('tables'))),
+  const heads = titles.map((word, i) => h('th', { scope: 'col', class: i > 0 ? 'number' : '' }, t(word)))
+  const row = ({ name, table, memoryRows, memoryBytes, diskRows, diskBytes }: (typeof rows)[number]) =>
     h(
-      'table',
+      'tr',
       {},
-      h(
-        'thead',
-        {},
-        h(
-          'tr',
-          {},
-          h('th', { scope: 'col' }, t('role')),
-          ...titles.map((word, i) => h('th', { scope: 'col', class: i > 0 ? 'number' : '' }, t(word))),
-        ),
-      ),
-      h(
-        'tbody',
-        {},
-        ...rows.map(({ name, table, memoryRows, memoryBytes, diskRows, diskBytes }) =>
-          h(
-            'tr',
-            {},
-            h('th', { scope: 'row' }, name),
-            h('td', {}, table),
-            cell(number(memoryRows)),
-            cell(bytes(memoryBytes)),
-            cell(diskBytes > 0 ? number(diskRows) : ''),
-            cell(diskBytes > 0 ? bytes(diskBytes) : ''),
-          ),
-        ),
-      ),
-    ),
+      h('th', { scope: 'row' }, name),
+      h('td', {}, table),
+      cell(number(memoryRows)),
+      cell(bytes(memoryBytes)),
+      cell(diskBytes > 0 ? number(diskRows) : ''),
+      cell(diskBytes > 0 ? bytes(diskBytes) : ''),
+    )
+  return h(
+    'table',
+    { class: 'times' },
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, t('role')), ...heads)),
+    h('tbody', {}, ...rows.map(row)),
   )
 }

@@ -1,6 +1,7 @@
 /** @file Online training: bases and deltas on a line of time, when each server that follows took them up, and how long after. */
 import type { FollowerRow, Online, PublishedVersion, RunDetail } from '../src/jobs/dashboard/api.ts'
 import { h, svg } from './dom.ts'
+import { saveTools } from './save-tools.ts'
 import { bytes, duration, number, when } from './text.ts'
 import { languageTag, t } from './words.ts'
 
@@ -39,13 +40,19 @@ export function onlineView({ online }: RunDetail): HTMLElement {
 }
 
 /** Wider than a phone: it is scrolled, by keys too. */
-const card = (title: string, hint: string, content: Node) =>
+const card = (title: string, hint: string, content: Element) =>
   h(
     'section',
     { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': title },
-    h('header', {}, h('h3', {}, title), h('span', { class: 'muted' }, hint)),
+    h('header', {}, h('h3', {}, title), h('span', { class: 'muted' }, hint), toolsOf(title, content)),
     content,
   )
+
+function toolsOf(title: string, content: Element): HTMLElement | undefined {
+  if (content instanceof SVGElement) return saveTools(title, { picture: content })
+  const table = content instanceof HTMLTableElement ? content : content.querySelector('table')
+  return table ? saveTools(title, { table }) : undefined
+}
 
 const nameOf = ({ day, pass }: PublishedVersion) => `${day}/${pass}`
 const seconds = (value: number) => `${number(Number(value.toPrecision(3)))} s`
@@ -56,7 +63,7 @@ function spanOf(times: readonly number[]): readonly [number, number] {
   return [from, to > from ? to : from + 1000]
 }
 
-function timeLine(versions: readonly PublishedVersion[], followers: readonly FollowerRow[]): Node {
+function timeLine(versions: readonly PublishedVersion[], followers: readonly FollowerRow[]): SVGElement {
   const shown = new Map(versions.map((version) => [version.sequence, version]))
   const takenOf = ({ taken }: FollowerRow) => taken.filter(({ sequence }) => shown.has(sequence))
   const [from, to] = spanOf([
@@ -108,7 +115,7 @@ function versionMark(version: PublishedVersion, x: number, y: number): Node {
 }
 
 /** A line for each server that follows, over the numbers of versions: pauses of a trainer take no room. */
-function lagPicture(versions: readonly PublishedVersion[], followers: readonly FollowerRow[]): Node {
+function lagPicture(versions: readonly PublishedVersion[], followers: readonly FollowerRow[]): SVGElement {
   const [first, last] = [versions[0]!.sequence, versions.at(-1)!.sequence]
   const lags = followers.map(({ taken }) => taken.filter(({ sequence }) => sequence >= first && sequence <= last))
   const most = Math.max(0.1, ...lags.flat().map(({ lagSeconds }) => lagSeconds))

@@ -2,6 +2,7 @@
 import type { RunRow } from '../src/jobs/dashboard/api.ts'
 import { h, put, svg } from './dom.ts'
 import { route, setParams } from './route.ts'
+import { saveTools } from './save-tools.ts'
 import { isSmallBetter, metric, number, setting, shortKey } from './text.ts'
 import { t } from './words.ts'
 
@@ -30,7 +31,12 @@ export function parallel(runs: readonly RunRow[]): HTMLElement {
   const select = h('select', { 'aria-label': t('curves') })
   const draw = () => {
     setParams({ metric: select.value })
-    put(box, picture(runs, keys, select.value))
+    show(select.value)
+  }
+  const show = (name: string) => {
+    const drawn = picture(runs, keys, name)
+    const title = `${t('parallel')}, ${name.replace('metrics.', '')}`
+    put(box, h('header', {}, h('h3', {}, title), saveTools(title, { picture: drawn })), drawn)
   }
   const wanted = route().params.get('metric') ?? metrics.find((name) => name === 'test.auc') ?? metrics[0] ?? ''
   put(
@@ -39,11 +45,11 @@ export function parallel(runs: readonly RunRow[]): HTMLElement {
   )
   if (metrics.length === 0 || keys.length === 0) return h('p', { class: 'muted' }, t('noCurves'))
   select.addEventListener('change', draw)
-  put(box, picture(runs, keys, wanted))
+  show(wanted)
   return h('div', {}, h('div', { class: 'toolbar' }, select), box)
 }
 
-function picture(runs: readonly RunRow[], keys: readonly string[], wanted: string): Node {
+function picture(runs: readonly RunRow[], keys: readonly string[], wanted: string): SVGElement {
   const [group, name] = [wanted.slice(0, wanted.indexOf('.')), wanted.slice(wanted.indexOf('.') + 1)]
   const readValue = (run: RunRow) => (group === 'test' ? run.test : run.metrics)[name]
   const scales = [

@@ -34,12 +34,15 @@ export function columnsOf(runs: readonly RunRow[], chosen: readonly string[] | u
     const isNumber = runs.every((run) => ['number', 'undefined'].includes(typeof run.settings[key]))
     return { key, label: shortKey(key), isNumber, value, text: (run) => cellText(value(run)) }
   })
-  const all = [...BASE(), ...measured('test'), ...measured('metrics'), ...parameters]
+  // What a model is made with, before how it is run.
+  parameters.sort((a, b) => Number(isOfModel(b.key)) - Number(isOfModel(a.key)))
+  const own = runs.some(({ sweep }) => sweep !== undefined) ? [SWEEP()] : []
+  const all = [...BASE(), ...own, ...measured('test'), ...measured('metrics'), ...parameters]
   if (chosen === undefined) return all
   if (chosen.length > 0) return all.filter(({ key }) => chosen.includes(key))
   const differing = parameters.filter(({ value }) => new Set(runs.map((run) => setting(value(run)))).size > 1)
   const usual = new Set([
-    ...['state', 'started', 'duration', 'epoch', 'rate', 'tags'],
+    ...['state', 'started', 'duration', 'epoch', 'rate', 'tags', 'sweep'],
     ...names((run) => run.test)
       .slice(0, 3)
       .map((name) => `test.${name}`),
@@ -50,8 +53,10 @@ export function columnsOf(runs: readonly RunRow[], chosen: readonly string[] | u
   return all.filter(({ key }) => usual.has(key))
 }
 
+const isOfModel = (key: string) => key.startsWith('hyper_parameters.')
+
 /** Two thousand is 2000 in a config, not 2,000. */
-const cellText = (value: unknown) =>
+export const cellText = (value: unknown) =>
   typeof value === 'number' && !Number.isInteger(value) ? String(Number(value.toPrecision(4))) : setting(value)
 
 const lasted = (run: RunRow) => (run.state === 'running' ? Date.now() : run.updatedAt) - run.createdAt
@@ -102,6 +107,27 @@ const BASE = (): readonly Column[] => [
   },
 ]
 
+const SWEEP = (): Column => ({
+  key: 'sweep',
+  label: t('sweep'),
+  isNumber: false,
+  value: (run) => run.sweep,
+  text: (run) => run.sweep ?? '',
+})
+
+/** With all digits, and times that programs read. */
+export function runsCsv(runs: readonly RunRow[], columns: readonly Column[]): (string | number | undefined)[][] {
+  const value = (run: RunRow, { key, value: read }: Column) => {
+    const found = read(run)
+    if (key === 'started') return new Date(Number(found)).toISOString()
+    return typeof found === 'number' ? found : setting(found)
+  }
+  return [
+    ['name', ...columns.map(({ key }) => key)],
+    ...runs.map((run) => [run.name, ...columns.map((one) => value(run, one))]),
+  ]
+}
+
 export function badge(state: State, progress?: number): HTMLElement {
   const share = state === 'running' && progress !== undefined ? ` ${Math.floor(100 * progress)} %` : ''
   return h('span', { class: `badge ${state}` }, t(state), share)
@@ -132,7 +158,7 @@ export function inGroups(runs: readonly RunRow[], key: string): readonly Group[]
   if (key === '') return [{ name: undefined, runs }]
   const groups = new Map<string, RunRow[]>()
   for (const run of runs) {
-    const name = setting(key === 'state' ? run.state : key === 'model' ? run.model : run.settings[key])
+    const name = setting(key === 'state' || key === 'model' || key === 'sweep' ? run[key] : run.settings[key])
     groups.set(name, [...(groups.get(name) ?? []), run])
   }
   return [...groups].map(([name, own]) => ({ name: `${shortKey(key)} = ${name || t('none')}`, runs: own }))

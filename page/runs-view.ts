@@ -6,8 +6,10 @@ import { askRuns, listen } from './client.ts'
 import { h, menu, put, tabs } from './dom.ts'
 import { parallel } from './parallel.ts'
 import { linkTo, remember, remembered, route, setParams } from './route.ts'
-import { type Column, columnsOf, inGroups, runsTable, sorted } from './runs-table.ts'
+import { type Column, columnsOf, inGroups, runsCsv, runsTable, sorted } from './runs-table.ts'
+import { saveCsv } from './save-file.ts'
 import { settingsTable } from './settings.ts'
+import { sweepCards } from './sweeps.ts'
 import { setting, shortKey } from './text.ts'
 import { t } from './words.ts'
 
@@ -20,13 +22,17 @@ const TABS = { table: 'table', curves: 'curves', parallel: 'parallel', compare: 
 
 export function runsView(onState: (isThere: boolean) => void): View {
   const { params } = route()
-  let list: RunList = { version: '', folders: [], runs: [], unreadable: 0 }
+  let list: RunList = { version: '', folders: [], runs: [], sweeps: [], unreadable: 0 }
   let isLoaded = false
   const selected = new Set((params.get('runs') ?? '').split(',').filter(Boolean))
-  let shownColumns = remembered<string[]>('columns', [])
+  const linked = (params.get('columns') ?? '').split(',').filter(Boolean)
+  let shownColumns = linked.length > 0 ? linked : remembered<string[]>('columns', [])
+  // A link shows the columns of who copied it.
+  if (shownColumns.length > 0) setParams({ columns: shownColumns.join(',') })
   let charts: Grid | undefined
   const panel = h('div', { id: 'panel', role: 'tabpanel', class: 'panel' })
   const head = h('div')
+  const sweeps = h('div', { class: 'stack' })
   const note = h('p', { class: 'muted', role: 'status' })
 
   const visible = () => {
@@ -37,6 +43,8 @@ export function runsView(onState: (isThere: boolean) => void): View {
   const columns = (): readonly Column[] => columnsOf(list.runs, shownColumns)
   const chosen = () => list.runs.filter(({ id }) => selected.has(id))
   const shownRuns = () => (selected.size > 0 ? chosen() : visible().slice(0, 10))
+  const drawnRuns = () => shownRuns().slice(0, MOST_DRAWN)
+  let drawn = ''
 
   const draw = () => {
     charts?.destroy()
@@ -47,6 +55,7 @@ export function runsView(onState: (isThere: boolean) => void): View {
       tabs(t('runs'), Object.fromEntries(Object.entries(TABS).map(([name, word]) => [name, t(word)])), tab, choose),
     )
     panel.setAttribute('aria-labelledby', `tab-${tab}`)
+    put(sweeps, ...(tab === 'table' || tab === 'parallel' ? sweepCards(list.sweeps, visible()) : []))
     if (isLoaded) put(panel, PANELS[tab as keyof typeof PANELS]?.() ?? PANELS.table())
     const found = visible()
     note.textContent = !isLoaded
@@ -87,17 +96,20 @@ export function runsView(onState: (isThere: boolean) => void): View {
       })
     },
     curves: () => {
-      const runs = shownRuns()
-      const metrics = [...new Set(runs.flatMap((run) => Object.keys({ ...run.metrics, ...run.test })))]
+      const runs = drawnRuns()
+      const metrics = metricsOf(runs)
+      drawn = drawnKey(runs)
       const names = new Map(runs.map(({ id, name }) => [id, name]))
       charts = grid({
         runs: runs.map(({ id }) => id),
-        metrics: [...metrics, 'samplesPerSecond'],
+        metrics,
         marks: [],
         lines: runs.length,
         nameOf: ({ run }) => names.get(run) ?? run,
       })
-      return h('div', {}, selected.size === 0 ? h('p', { class: 'muted' }, t('selectHint')) : undefined, charts.element)
+      const [shown, total] = [runs.length, shownRuns().length]
+      const hint = selected.size === 0 ? t('selectHint') : shown < total ? t('runsDrawn', { shown, total }) : undefined
+      return h('div', {}, hint && h('p', { class: 'muted' }, hint), charts.element)
     },
     parallel: () => parallel(selected.size > 0 ? chosen() : visible()),
     compare: () =>
@@ -125,6 +137,7 @@ export function runsView(onState: (isThere: boolean) => void): View {
         const now = columns().map((column) => column.key)
         shownColumns = box.checked ? [...now, key] : now.filter((one) => one !== key)
         remember('columns', shownColumns)
+        setParams({ columns: shownColumns.join(',') })
         draw()
       })
       return h('label', {}, box, label)
@@ -145,7 +158,12 @@ export function runsView(onState: (isThere: boolean) => void): View {
     list = await askRuns()
     const isFirst = !isLoaded
     isLoaded = true
-    const keys = ['state', 'model', ...new Set(list.runs.flatMap(({ settings }) => Object.keys(settings)))]
+    const keys = [
+      ...(list.sweeps.length > 0 ? ['sweep'] : []),
+      'state',
+      'model',
+      ...new Set(list.runs.flatMap(({ settings }) => Object.keys(settings))),
+    ]
     put(
       groups,
       ...['', ...keys].map((key) =>
@@ -157,7 +175,8 @@ export function runsView(onState: (isThere: boolean) => void): View {
       ),
     )
     const focus = document.activeElement?.getAttribute('data-focus')
-    if (charts && !isFirst) charts.refresh()
+    // Runs of a sweep come in as they are made.
+    if (charts && !isFirst && drawn === drawnKey(drawnRuns())) charts.refresh()
     else draw()
     if (focus) document.querySelector<HTMLElement>(`[data-focus="${CSS.escape(focus)}"]`)?.focus()
     document.body.dataset['ready'] = 'true'
@@ -165,14 +184,33 @@ export function runsView(onState: (isThere: boolean) => void): View {
   void load()
   const stop = listen('', () => void load(), onState)
   draw()
-  const toolbar = h('div', { class: 'toolbar' }, search, groups, columnMenu, clear)
-  const element = h('main', { id: 'main' }, h('h1', { class: 'title' }, t('runs')), toolbar, note, head, panel)
+  const csv = h(
+    'button',
+    {
+      type: 'button',
+      class: 'button',
+      'aria-label': t('saveCsv', { name: t('runs') }),
+      onclick: () => saveCsv(t('runs'), runsCsv(visible(), columns())),
+    },
+    t('csv'),
+  )
+  const toolbar = h('div', { class: 'toolbar' }, search, groups, columnMenu, clear, csv)
+  const element = h('main', { id: 'main' }, h('h1', { class: 'title' }, t('runs')), toolbar, note, sweeps, head, panel)
   const destroy = () => {
     stop()
     charts?.destroy()
   }
   return { element, destroy }
 }
+
+/** As many runs as are answered at once. */
+const MOST_DRAWN = 50
+
+const metricsOf = (runs: readonly RunRow[]) => [
+  ...new Set(runs.flatMap((run) => Object.keys({ ...run.metrics, ...run.test }))),
+  'samplesPerSecond',
+]
+const drawnKey = (runs: readonly RunRow[]) => [...runs.map(({ id }) => id), ...metricsOf(runs)].join(' ')
 
 const textOf = (run: RunRow) =>
   [
@@ -181,6 +219,7 @@ const textOf = (run: RunRow) =>
     run.state,
     t(run.state),
     ...run.tags,
+    ...(run.sweep === undefined ? [] : [`sweep=${run.sweep}`]),
     ...Object.entries(run.settings).map(([key, value]) => `${key}=${setting(value)}`),
   ]
     .join('\n')

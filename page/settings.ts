@@ -1,5 +1,6 @@
 /** @file Settings of runs side by side; of several, what differs first. */
 import { h } from './dom.ts'
+import { saveTools } from './save-tools.ts'
 import { setting } from './text.ts'
 import { t } from './words.ts'
 
@@ -17,36 +18,26 @@ export function settingsTable(runs: readonly Settings[]): HTMLElement {
   const inOrder = [...rows.filter(differs), ...rows.filter((row) => !differs(row))]
   const dot = (color: string | undefined) =>
     color === undefined ? undefined : h('i', { class: 'dot', style: { background: color } })
+  const heads = runs.map(({ name, color, link }) =>
+    h('th', { scope: 'col' }, dot(color), link === undefined ? name : h('a', { href: link }, name)),
+  )
+  const row = (own: (typeof rows)[number]) =>
+    h(
+      'tr',
+      { class: differs(own) ? 'differs' : '' },
+      h('th', { scope: 'row' }, own.key),
+      ...own.values.map((value) => h('td', {}, value)),
+    )
+  const table = h(
+    'table',
+    { class: 'settings' },
+    h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, t('setting')), ...heads)),
+    h('tbody', {}, ...inOrder.map(row)),
+  )
   return h(
     'div',
     { class: 'card scroll', tabindex: 0, role: 'region', 'aria-label': t('config') },
-    h(
-      'table',
-      { class: 'settings' },
-      h(
-        'thead',
-        {},
-        h(
-          'tr',
-          {},
-          h('th', { scope: 'col' }, t('setting')),
-          ...runs.map(({ name, color, link }) =>
-            h('th', { scope: 'col' }, dot(color), link === undefined ? name : h('a', { href: link }, name)),
-          ),
-        ),
-      ),
-      h(
-        'tbody',
-        {},
-        ...inOrder.map((row) =>
-          h(
-            'tr',
-            { class: differs(row) ? 'differs' : '' },
-            h('th', { scope: 'row' }, row.key),
-            ...row.values.map((value) => h('td', {}, value)),
-          ),
-        ),
-      ),
-    ),
+    h('header', {}, h('h3', {}, t('config')), saveTools(t('config'), { table })),
+    table,
   )
 }

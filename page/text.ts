@@ -1,4 +1,5 @@
 /** @file Numbers and times as people read them. */
+import { languageTag, t } from './words.ts'
 
 /** Four digits that matter: 0.7041, 12.35, 1,204, 1.2M. */
 export function number(value: number | undefined | null): string {
@@ -15,11 +16,11 @@ export const metric = (value: number | undefined) =>
 
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1000))
-  if (seconds < 60) return `${seconds} s`
+  if (seconds < 60) return t('seconds', { seconds })
   const minutes = Math.floor(seconds / 60)
-  if (minutes < 60) return `${minutes} min`
+  if (minutes < 60) return t('minutes', { minutes })
   const hours = Math.floor(minutes / 60)
-  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d`
+  return hours < 48 ? t('hours', { hours, minutes: minutes % 60 }) : t('days', { days: Math.floor(hours / 24) })
 }
 
 export function bytes(value: number | undefined): string {
@@ -27,6 +28,15 @@ export function bytes(value: number | undefined): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB']
   const power = value < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log10(value) / 3))
   return `${Number((value / 1000 ** power).toPrecision(3))} ${units[power]}`
+}
+
+/** A place on an axis of time whose places are `step` seconds apart. */
+export function timeText(seconds: number, step: number): string {
+  const day = 24 * 3600
+  const parts: Intl.DateTimeFormatOptions =
+    step >= day ? { month: 'short', day: 'numeric' } : { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }
+  const more: Intl.DateTimeFormatOptions = step < 60 ? { second: '2-digit' } : {}
+  return new Date(seconds * 1000).toLocaleString(languageTag(), { ...parts, ...more })
 }
 
 export const when = (ms: number, tag: string) =>

@@ -1,5 +1,5 @@
 /** @file `oarfish dashboard`: a page that shows runs, and what `--dashboard` of other commands opens. */
-import { existsSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Command } from 'commander'
 import type { EventSink } from '../base/event/index.ts'
@@ -35,7 +35,7 @@ async function runDashboard(folders: readonly string[], typed: DashboardCliOptio
   const { readServerKeys } = await import('../base/net/index.ts')
   const tls = readServerKeys(tlsCert, tlsKey)
   const shown = (folders.length === 0 ? ['.'] : folders).map((folder) => resolve(folder))
-  const missing = shown.find((folder) => !existsSync(folder))
+  const missing = shown.find((folder) => !statSync(folder, { throwIfNoEntry: false })?.isDirectory())
   if (missing !== undefined)
     throw new UserError(`There is no folder ${missing}.`, {
       code: 'RUN_NAME',

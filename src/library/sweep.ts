@@ -4,6 +4,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import type { ConfigProblem, LoadedConfig } from '../base/config/index.ts'
 import type { EventOf } from '../base/event/index.ts'
+import { type SweepRung, sweepFile } from '../base/runs/index.ts'
 import { isUserError, packageFile, shown, UserError } from '../base/util/index.ts'
 import { gridTrials, parseSearch, randomTrial, type Trial } from './search-space.ts'
 import { forgetChild, formerChildGone, noteChild } from './sweep-child.ts'
@@ -68,7 +69,7 @@ export async function sweep(options: SweepOptions): Promise<SweepResult> {
   const hint = 'Wait for its end, stop it, or give another folder: --out sweep-2'
   const lock = await holdFolder(options.out, { kind: 'log', key: '--out', command: 'oarfish sweep', hint })
   try {
-    await sameSweep(options)
+    await sameSweep(options, rungsOf(options, trials.length))
     return await runTrials(options, trials)
   } finally {
     lock.release()
@@ -76,10 +77,10 @@ export async function sweep(options: SweepOptions): Promise<SweepResult> {
 }
 
 async function runTrials(options: SweepOptions, trials: readonly Trial[]): Promise<SweepResult> {
-  const { config, strategy, signal } = options
+  const { config, signal } = options
   let left = trials.map((_, run) => run)
   const results = new Map<number, RunResult>()
-  for (const epochs of rungs(strategy, trials.length, config.config.runner.epochs)) {
+  for (const { epochs } of rungsOf(options, trials.length)) {
     await inParallel(left, options.parallel, signal, async (run) => {
       const result = await runOne(options, run, trials[run]!, epochs)
       if (!result) return
@@ -93,7 +94,7 @@ async function runTrials(options: SweepOptions, trials: readonly Trial[]): Promi
     )
     left = ranked
       .filter(({ value }) => value !== undefined)
-      .slice(0, Math.max(1, Math.ceil(left.length / ETA)))
+      .slice(0, goingOn(left.length))
       .map(({ run }) => run)
   }
   return { runs: await byValue([...results.values()], config), interrupted: signal.aborted }
@@ -135,12 +136,19 @@ function unknownKey(error: UserError, set: readonly string[]): UserError | undef
 
 const changesOf = (trial: Trial) => Object.entries(trial).map(([key, value]) => `${key}=${value}`)
 
+const goingOn = (runs: number) => Math.max(1, Math.ceil(runs / ETA))
+
 /** Epochs that the runs of each rung have in all; alike for all runs where none is given up. */
-function rungs(strategy: Strategy, runs: number, epochs: number): readonly number[] {
-  if (strategy !== 'halving') return [epochs]
+function rungsOf({ strategy, config }: SweepOptions, runs: number): readonly SweepRung[] {
+  const { epochs } = config.config.runner
+  if (strategy !== 'halving') return [{ epochs, runs }]
   const count =
     Math.min(Math.floor(Math.log(Math.max(1, runs)) / Math.log(ETA)), Math.floor(Math.log(epochs) / Math.log(ETA))) + 1
-  return Array.from({ length: count }, (_, i) => Math.max(1, Math.round(epochs / ETA ** (count - 1 - i))))
+  let left = runs
+  return Array.from({ length: count }, (_, i) => {
+    if (i > 0) left = goingOn(left)
+    return { epochs: Math.max(1, Math.round(epochs / ETA ** (count - 1 - i))), runs: left }
+  })
 }
 
 async function byValue(runs: readonly RunResult[], { config }: LoadedConfig): Promise<readonly RunResult[]> {
@@ -234,16 +242,19 @@ async function inParallel(
 }
 
 /** A folder holds one sweep: results of other settings would be mixed in. */
-async function sameSweep({ out, path, overrides, set, strategy, seed }: SweepOptions): Promise<void> {
-  const file = join(out, 'sweep.json')
+async function sameSweep(
+  { out, path, overrides, set, strategy, seed, metric }: SweepOptions,
+  rungs: readonly SweepRung[],
+): Promise<void> {
+  const file = sweepFile(out)
   const own = { path, overrides, set, strategy, seed }
   const known = await readJson<typeof own>(file)
-  if (!known) return writeJson(file, own)
   const differs = Object.keys(own).find(
-    (key) => JSON.stringify(known[key as 'path']) !== JSON.stringify(own[key as 'path']),
+    (key) => known && JSON.stringify(known[key as 'path']) !== JSON.stringify(own[key as 'path']),
   )
-  if (differs === undefined) return
-  const was = JSON.stringify(known[differs as 'path'])
+  // How far it goes may change from one time to the next; the dashboard shows it.
+  if (differs === undefined) return writeJson(file, { ...own, metric, rungs })
+  const was = JSON.stringify(known![differs as 'path'])
   throw new UserError(`${shown(out)} holds a sweep with other settings: ${differs} was ${was}`, {
     code: 'SWEEP_FOLDER',
     hint: 'Repeat its command to go on with it (--runs may grow), or give another folder: --out sweep-2',

@@ -1,10 +1,10 @@
 /** @file The dashboard in a real browser: with a keyboard alone, for axe, in the dark, on a phone, with names that are scripts, with records that are damaged. */
-import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { runPaths } from '../../src/base/runs/index.ts'
+import { runPaths, sweepFile } from '../../src/base/runs/index.ts'
 import { writeFollower, writeRun } from '../../src/jobs/dashboard/example-run.testing.ts'
 import { type Dashboard, openDashboard } from '../../src/jobs/dashboard/index.ts'
 import { hasChromium, serious, startChromium } from './browser.testing.ts'
@@ -162,6 +162,70 @@ describe.skipIf(!hasChromium())('chromium', () => {
     expect(titles).toContain('Norm of dense gradients')
     expect(titles).toContain('Staleness, steps')
     expect(titles).toContain('embedding: rows on disk')
+    await close(page)
+  })
+
+  test('a sweep is live: what is done, the best so far, and which runs went on', async () => {
+    const sweep = join(folder, 'halved')
+    const rungs = [
+      { epochs: 1, runs: 2 },
+      { epochs: 2, runs: 1 },
+    ]
+    const made = (name: string, state: 'running' | 'done') =>
+      writeRun(join(sweep, 'runs', name), { rows: 30, state, learningRate: 0.5 })
+    made('run-000', 'running')
+    const set = ['hyper_parameters.optimizer.learning_rate=0.5,0.1']
+    writeFileSync(sweepFile(sweep), JSON.stringify({ strategy: 'halving', set, rungs }))
+    const page = await open('#/?q=halved')
+    const card = page.locator('.sweep')
+    await card.getByText('1 of 3 trainings done').waitFor()
+    expect(await card.locator('tbody tr').allTextContents()).toEqual(['run-000●running 75 %0.73000.5'])
+    made('run-001', 'done')
+    await card.getByText('3 of 3 trainings done').waitFor()
+    await card.getByRole('link', { name: 'run-001' }).first().waitFor()
+    expect(await serious(page)).toEqual([])
+    await page.getByLabel('Group by').selectOption('sweep')
+    await page.locator('.group', { hasText: '/halved (2)' }).waitFor()
+    await close(page)
+    rmSync(sweep, { recursive: true })
+  })
+
+  test('what is seen is saved: the table and a curve as CSV, a picture as PNG with its lines', async () => {
+    const saved = async (page: Page, name: string) => {
+      const [download] = await Promise.all([page.waitForEvent('download'), page.getByLabel(name).first().click()])
+      return { file: download.suggestedFilename(), bytes: readFileSync(await download.path()) }
+    }
+    const list = await open('#/?q=sweep-&columns=state,hyper_parameters.optimizer.learning_rate')
+    expect(await list.locator('thead th').allTextContents()).toEqual(['', 'Name', 'State', 'learning_rate'])
+    const { file, bytes } = await saved(list, 'Save Runs as CSV')
+    expect([file, String(bytes).split('\n').sort()]).toEqual([
+      'Runs.csv',
+      [
+        '',
+        'name,state,hyper_parameters.optimizer.learning_rate',
+        ...[1, 0.1, 0.01].map((rate, i) => `sweep-${i},done,${rate}`),
+      ],
+    ])
+    await close(list)
+    const page = await openRun('job')
+    const curve = await saved(page, 'Save loss as CSV')
+    expect(String(curve.bytes).split('\n')[1]).toMatch(/^worker-0,10,0\.6/)
+    expect((await saved(page, 'Save loss as PNG')).bytes.subarray(1, 4).toString()).toBe('PNG')
+    await page.locator('#tab-job').click()
+    const picture = await saved(page, 'Save Who works with whom as PNG')
+    // Drawn, not an empty sheet: as many colours as boxes, links and words have.
+    const colours = await page.evaluate(`(async () => {
+      const image = new Image()
+      image.src = 'data:image/png;base64,${picture.bytes.toString('base64')}'
+      await image.decode()
+      const canvas = document.createElement('canvas')
+      canvas.width = image.width
+      canvas.height = image.height
+      const context = canvas.getContext('2d')
+      context.drawImage(image, 0, 0)
+      return new Set(new Uint32Array(context.getImageData(0, 50, image.width, image.height - 50).data.buffer)).size
+    })()`)
+    expect(colours).toBeGreaterThan(20)
     await close(page)
   })
 

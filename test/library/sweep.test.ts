@@ -145,6 +145,11 @@ test('halving trains many runs for few epochs and the best of them for all', asy
     .filter((name) => name.startsWith('run-'))
     .map((_, run) => result('halved', run).epochs)
   expect(epochs.sort()).toEqual([1, 1, 3, 3])
+  const { rungs } = JSON.parse(readFileSync(join(folder, 'halved/sweep.json'), 'utf8')) as { rungs: unknown }
+  expect(rungs).toEqual([
+    { epochs: 1, runs: 4 },
+    { epochs: 3, runs: 2 },
+  ])
 })
 
 test('a run that fails is told, and a sweep without test data is refused', async () => {

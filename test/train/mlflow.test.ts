@@ -1,5 +1,6 @@
 /** @file Runs on an MLflow server: a real one from PyPI where there is one, and one that is away. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
@@ -113,6 +114,57 @@ test('a server that is away is said once, what it missed comes when it is back, 
   expect(losses.map(({ step }) => step)).toEqual(Array.from({ length: 3000 }, (_, i) => i + 1))
   expect(asked.at(-1)!.body.status).toBe('FAILED') // no word of its end came
   expect([said.length, asked[0]!.token]).toEqual([1, 'Bearer word'])
+})
+
+test('a slow server is asked for the run once, and has all of it when it answers', async () => {
+  const said: string[] = []
+  const asked: string[] = []
+  const steps: number[] = []
+  let answer = () => {}
+  const server = createServer(async (request, response) => {
+    let text = ''
+    for await (const piece of request) text += piece
+    asked.push(request.url!.split('/').at(-1)!)
+    const { metrics = [] } = JSON.parse(text || '{}') as { metrics?: { step: number }[] }
+    steps.push(...metrics.map(({ step }) => step))
+    const send = () =>
+      void response.end(JSON.stringify({ experiment: { experiment_id: '7' }, run: { info: { run_id: 'r' } } }))
+    if (request.url!.endsWith('runs/create')) answer = send
+    else send()
+  })
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as { port: number }
+  const run = new MlflowRun({
+    ...{ server: `http://127.0.0.1:${port}`, experiment: 'e', name: 'n', env: {} },
+    warn: (message) => said.push(message),
+    waits: { sendMs: 5, timeoutMs: 30, lastMs: 60_000 },
+  })
+  run.add(batch({ batch: 0, samples: 1, metrics: { loss: 1 } }))
+  await expect.poll(() => said.length).toBe(1)
+  await expect.poll(() => asked).toContain('create')
+  answer()
+  await run.close()
+  server.close()
+  expect(asked.filter((path) => path === 'create')).toHaveLength(1)
+  expect([steps.length > 0, asked.at(-1)]).toEqual([true, 'update'])
+})
+
+test('a server that takes requests and never answers does not hold up the end of a run', async () => {
+  const said: string[] = []
+  const server = createServer(() => undefined)
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as { port: number }
+  const run = new MlflowRun({
+    ...{ server: `http://127.0.0.1:${port}`, experiment: 'e', name: 'n', env: {} },
+    warn: (message) => said.push(message),
+    waits: { sendMs: 5, timeoutMs: 3_600_000, lastMs: 50 },
+  })
+  run.add(batch({ batch: 0, samples: 1, metrics: { loss: 1 } }))
+  await once(server, 'request')
+  await run.close()
+  server.closeAllConnections()
+  server.close()
+  expect(said).toEqual(['2 values did not reach the MLflow server; the run folder has them all.'])
 })
 
 test('a run beside a server that never comes ends as it would without, and says what was lost', async () => {

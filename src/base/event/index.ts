@@ -17,6 +17,7 @@ export { forgetNotes, noteForLauncher, notesOf, readNotes, sumOfNotes } from './
 export type { CalibrationPart, Link, Norms, TableSize } from './measured.ts'
 export { type PaceUnit, paceLine, paceOn } from './pace.ts'
 export { paddleSink } from './paddle.ts'
+export { readPaddleLine } from './paddle-line.ts'
 export { type PsSeen, psLines, psStart, trainResultDict } from './paddle-ps.ts'
 export { paddleTrainerSink } from './paddle-trainer.ts'
 export { paddleV1Sink } from './paddle-v1.ts'

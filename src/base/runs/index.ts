@@ -16,6 +16,7 @@ export {
 export { readGitCommit } from './git-commit.ts'
 export { noteImportance, readImportance, type SlotsImportance } from './importance-file.ts'
 export { noteOf, noteRun, removeRunNote, runOfLog } from './log-note.ts'
+export { type LogOf, LogRun } from './log-run.ts'
 export { openCurves } from './long-curves.ts'
 export { serveMetrics } from './metrics-port.ts'
 export { openWithin, type ReadFile, readPlain, readWithin } from './read-plain.ts'
@@ -27,9 +28,11 @@ export {
   processName,
   RUN_VERSION,
   type RunMeta,
+  type RunRole,
   type RunState,
   runPaths,
 } from './run-paths.ts'
 export { type RunSummary, readRun, readTags, type SeenProcess, stateOf, writeTags } from './run-summary.ts'
 export { readJson } from './status-file.ts'
+export { readSweep, type SweepPlan, type SweepRung, sweepFile, sweepFolderOf, sweepName } from './sweep-file.ts'
 export { addressOf } from './watchers.ts'

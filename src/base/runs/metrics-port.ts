@@ -18,6 +18,8 @@ export interface MetricsOptions {
 
 const KEPT_MS = 500
 const MOST_CONNECTIONS = 64
+/** Gauges that promtool takes for counters by their names; those without `_total` have the same by type. */
+const MISNAMED = ['handles', 'requests', 'resources'].map((what) => `nodejs_active_${what}_total`)
 
 export async function openMetrics(options: MetricsOptions): Promise<MetricsPort> {
   const prom = await import('prom-client')
@@ -34,6 +36,7 @@ export async function serveMetrics(
   const { collectDefaultMetrics } = await import('prom-client')
   registry.setDefaultLabels({ ...labels })
   collectDefaultMetrics({ register: registry })
+  for (const name of MISNAMED) registry.removeSingleMetric(name)
   // Whoever asks all the time gets the same text again: making it takes time from the batches.
   let made: { readonly at: number; readonly text: Promise<string> } | undefined
   const text = () => {

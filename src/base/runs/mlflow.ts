@@ -11,6 +11,8 @@ export interface MlflowOptions {
   /** MLFLOW_TRACKING_TOKEN, or MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD. */
   readonly env: Env
   readonly warn: (message: string) => void
+  /** @default WAITS */
+  readonly waits?: typeof WAITS | undefined
 }
 
 interface Point {
@@ -25,10 +27,10 @@ interface Text {
   readonly value: string
 }
 
-const SEND_MS = 2000
-const TIMEOUT_MS = 10_000
-/** At the end of a run nobody waits longer for a server that is away. */
-const LAST_MS = 5000
+/** How often is sent, how long an answer may take, and how long the end of a run waits for a server that is away. */
+const WAITS = { sendMs: 2000, timeoutMs: 10_000, lastMs: 5000 }
+/** Of the request that makes the run: asked a second time, a server that is only slow would make a second run. */
+const CREATE_MS = 120_000
 const MOST_WAITING = 100_000
 // Of one request, as the server allows.
 const [MOST_METRICS, MOST_PARAMS] = [1000, 100]
@@ -41,14 +43,19 @@ export class MlflowRun {
   #points: Point[] = []
   #params: Text[] = []
   #id: string | undefined
-  #sending: Promise<void> = Promise.resolve()
+  #creating: Promise<string> | undefined
+  #sending: Promise<void> | undefined
+  readonly #waits: typeof WAITS
+  /** Ends every request. */
+  readonly #over = new AbortController()
   #isAway = false
   #lost = 0
   #status: 'FINISHED' | 'FAILED' | 'KILLED' = 'FAILED'
 
   constructor(options: MlflowOptions) {
     this.#options = options
-    this.#timer = setInterval(() => void this.#send(TIMEOUT_MS), SEND_MS).unref()
+    this.#waits = options.waits ?? WAITS
+    this.#timer = setInterval(() => void this.#send(), this.#waits.sendMs).unref()
   }
 
   readonly add = (event: Event): void => {
@@ -75,57 +82,59 @@ export class MlflowRun {
     }
   }
 
-  /** One request after the other: points of a metric keep their order. */
-  #send(timeoutMs: number): Promise<void> {
-    this.#sending = this.#sending.then(() => this.#sendAll(timeoutMs)).catch((error: Error) => this.#away(error))
+  /** One request after the other: points of a metric keep their order, and a slow server is not asked for more. */
+  #send(): Promise<void> {
+    this.#sending ??= this.#sendAll()
+      .catch((error: Error) => this.#away(error))
+      .finally(() => {
+        this.#sending = undefined
+      })
     return this.#sending
   }
 
-  async #sendAll(timeoutMs: number): Promise<void> {
-    const until = Date.now() + timeoutMs
-    this.#id ??= await this.#create(until)
+  async #sendAll(): Promise<void> {
+    const { timeoutMs } = this.#waits
+    this.#creating ??= this.#create().catch((error: Error) => {
+      this.#creating = undefined
+      throw error
+    })
+    this.#id ??= await answered(this.#creating, timeoutMs)
     while (this.#points.length > 0 || this.#params.length > 0) {
       const [metrics, params] = [this.#points.slice(0, MOST_METRICS), this.#params.slice(0, MOST_PARAMS)]
-      await this.#post('runs/log-batch', { run_id: this.#id, metrics, params }, until)
+      await this.#post('runs/log-batch', { run_id: this.#id, metrics, params }, timeoutMs)
       this.#points = this.#points.slice(metrics.length)
       this.#params = this.#params.slice(params.length)
     }
     this.#isAway = false
   }
 
-  async #create(until: number): Promise<string> {
+  async #create(): Promise<string> {
     const { experiment, name } = this.#options
-    const run = await this.#post(
-      'runs/create',
-      { experiment_id: await this.#experimentId(experiment, until), run_name: name, start_time: Date.now() },
-      until,
-    )
+    const started = Date.now()
+    const about = { experiment_id: await this.#experimentId(experiment), run_name: name, start_time: started }
+    const run = await this.#post('runs/create', about, CREATE_MS)
     return (run as { run: { info: { run_id: string } } }).run.info.run_id
   }
 
-  async #experimentId(name: string, until: number): Promise<string> {
-    const found = await this.#ask(
-      'GET',
-      `experiments/get-by-name?experiment_name=${encodeURIComponent(name)}`,
-      undefined,
-      until,
-    )
+  async #experimentId(name: string): Promise<string> {
+    const path = `experiments/get-by-name?experiment_name=${encodeURIComponent(name)}`
+    const found = await this.#ask('GET', path, undefined, this.#waits.timeoutMs)
     if (found !== undefined) return (found as { experiment: { experiment_id: string } }).experiment.experiment_id
-    return ((await this.#post('experiments/create', { name }, until)) as { experiment_id: string }).experiment_id
+    return ((await this.#post('experiments/create', { name }, CREATE_MS)) as { experiment_id: string }).experiment_id
   }
 
-  async #post(path: string, body: unknown, until: number): Promise<unknown> {
-    return await this.#ask('POST', path, body, until)
+  async #post(path: string, body: unknown, timeoutMs: number): Promise<unknown> {
+    return await this.#ask('POST', path, body, timeoutMs)
   }
 
   /** Undefined: there is no such thing. */
-  async #ask(method: string, path: string, body: unknown, until: number): Promise<unknown> {
+  async #ask(method: string, path: string, body: unknown, timeoutMs: number): Promise<unknown> {
     const url = new URL(`api/2.0/mlflow/${path}`, this.#options.server.replace(/\/*$/, '/'))
     const response = await fetch(url, {
       method,
       headers: { 'content-type': 'application/json', ...credentials(this.#options.env) },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.timeout(Math.max(1, until - Date.now())),
+      signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), this.#over.signal]),
     })
     if (method === 'GET' && response.status === 404) return undefined
     if (!response.ok) throw new Error(`${response.status} ${(await response.text()).slice(0, 200)}`)
@@ -135,7 +144,7 @@ export class MlflowRun {
   #away(error: Error): void {
     const { server, warn } = this.#options
     const cause = (error.cause as Error | undefined)?.message
-    if (!this.#isAway)
+    if (!this.#isAway && !this.#over.signal.aborted)
       warn(`The MLflow server ${server} does not take this run: ${cause ?? error.message}. Trying again.`)
     this.#isAway = true
   }
@@ -143,13 +152,27 @@ export class MlflowRun {
   /** Resolves when all is sent, or after some seconds. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
-    await this.#send(LAST_MS)
+    const last = setTimeout(() => this.#over.abort(), this.#waits.lastMs)
+    await this.#sending
+    if (!this.#over.signal.aborted) await this.#send()
     const lost = this.#lost + this.#points.length
     if (lost > 0) this.#options.warn(`${lost} values did not reach the MLflow server; the run folder has them all.`)
-    if (this.#id === undefined || this.#isAway) return
-    const ended = { run_id: this.#id, status: this.#status, end_time: Date.now() }
-    await this.#post('runs/update', ended, Date.now() + LAST_MS).catch((error: Error) => this.#away(error))
+    if (this.#id !== undefined && !this.#isAway) {
+      const ended = { run_id: this.#id, status: this.#status, end_time: Date.now() }
+      await this.#post('runs/update', ended, this.#waits.lastMs).catch((error: Error) => this.#away(error))
+    }
+    clearTimeout(last)
+    this.#over.abort()
   }
+}
+
+/** What was asked goes on; only the waiting for it ends. */
+async function answered<T>(answer: Promise<T>, timeoutMs: number): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer in ${timeoutMs / 1000} s`)), timeoutMs)
+  })
+  return await Promise.race([answer, late]).finally(() => clearTimeout(timer))
 }
 
 /** Names that MLflow takes: letters, digits, _ - . / and spaces. */

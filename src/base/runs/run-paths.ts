@@ -19,6 +19,8 @@ export interface RunMeta {
   /** Of the folder of the config, where that is in a git repository. */
   readonly commit?: string | undefined
   readonly model: string
+  /** Made of the logs of a job: what they do not say is missing. */
+  readonly isFromLogs?: true | undefined
   /** The resolved configuration by dotted key, and where it came from; secrets are masked. */
   readonly settings: Readonly<Record<string, unknown>>
   readonly source: { readonly file: string; readonly text: string; readonly overrides: readonly string[] }

@@ -18,8 +18,12 @@ const MOST_STAMPS = 1000
 export interface AnswerOptions {
   readonly folders: readonly string[]
   readonly version: string
+  /** How files of runs are read: who shows those of others makes sure that no link leads elsewhere. */
   readonly read?: ReadFile | undefined
+  /** Logs elsewhere are not shown. @default anywhere, where the log says that it is the run's */
   readonly logsWithin?: string | undefined
+  /** Called before it is looked whether something has changed. */
+  readonly refresh?: (() => void) | undefined
 }
 
 export class Answers {
@@ -27,13 +31,15 @@ export class Answers {
   readonly #curves: CurveCache
   readonly #read: ReadFile | undefined
   readonly #logsWithin: string | undefined
+  readonly #refresh: (() => void) | undefined
   readonly #stamps = new Map<string, { readonly at: number; readonly text: string }>()
 
-  constructor({ folders, version, read, logsWithin }: AnswerOptions) {
+  constructor({ folders, version, read, logsWithin, refresh }: AnswerOptions) {
     this.index = new RunIndex(folders, version, read)
     this.#curves = new CurveCache(read)
     this.#read = read
     this.#logsWithin = logsWithin
+    this.#refresh = refresh
   }
 
   /** Changes with the run, or with the list where `topic` is empty; looked up once for all who ask within a moment. */
@@ -47,6 +53,7 @@ export class Answers {
   }
 
   #lookUp(topic: string): string {
+    this.#refresh?.()
     if (topic === LIST_TOPIC) {
       const { runs } = this.index.list()
       return runs.map(({ id, state, updatedAt, tags }) => `${id} ${state} ${updatedAt} ${tags}`).join('\n')

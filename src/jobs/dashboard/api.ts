@@ -24,6 +24,10 @@ export interface RunRow {
   readonly metrics: Values
   /** Of the evaluation. */
   readonly test: Values
+  /** Its best epoch, once it is over. */
+  readonly best?: { readonly metric: string; readonly value: number } | undefined
+  /** Name of the sweep that made it. */
+  readonly sweep?: string | undefined
   readonly error?: string | undefined
   /** Settings in which the listed runs differ. */
   readonly settings: Readonly<Record<string, unknown>>
@@ -35,8 +39,20 @@ export interface RunList {
   readonly version: string
   readonly folders: readonly string[]
   readonly runs: readonly RunRow[]
+  readonly sweeps: readonly SweepRow[]
   /** Folders that look like runs and cannot be read. */
   readonly unreadable: number
+}
+
+export interface SweepRow {
+  readonly name: string
+  readonly strategy: string
+  /** What it changes. */
+  readonly keys: readonly string[]
+  /** What its runs are compared by; unset: auc, else loss. */
+  readonly metric?: string | undefined
+  /** Epochs of the runs of each rung in all, and how many runs come that far; none where it does not say. */
+  readonly rungs: readonly { readonly epochs: number; readonly runs: number }[]
 }
 
 export interface ProcessRow {
@@ -127,6 +143,7 @@ export interface Hint {
     | 'damaged'
     | 'newer'
     | 'restarts'
+    | 'fromLogs'
   readonly values: Readonly<Record<string, string | number>>
 }
 

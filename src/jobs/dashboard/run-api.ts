@@ -1,19 +1,9 @@
 /** @file What the page asks of runs, over HTTP: answers about the runs of some folders, sent zipped and made once for all who look. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { gzipSync } from 'node:zlib'
-import type { ReadFile } from '../../base/runs/index.ts'
-import { Answers } from './answers.ts'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { type AnswerOptions, Answers } from './answers.ts'
 import { LiveFeed } from './live.ts'
-import { SAFE_HEADERS, sendJson } from './send.ts'
-
-export interface RunApiOptions {
-  readonly folders: readonly string[]
-  readonly version: string
-  /** How files of runs are read: who shows those of others makes sure that no link leads elsewhere. */
-  readonly read?: ReadFile | undefined
-  /** Logs elsewhere are not shown. @default anywhere, where the log says that it is the run's */
-  readonly logsWithin?: string | undefined
-}
+import { SAFE_HEADERS, sendJson, takesGzip } from './send.ts'
 
 export interface RunApi {
   /** `path` is what follows `/api/` of the address, in parts. */
@@ -22,7 +12,7 @@ export interface RunApi {
   close(): void
 }
 
-export function openRunApi(options: RunApiOptions): RunApi {
+export function openRunApi(options: AnswerOptions): RunApi {
   const answers = new Answers(options)
   const live = new LiveFeed((topic) => answers.stamp(topic))
   const kept: Kept = new Map()
@@ -78,10 +68,12 @@ function keep(request: IncomingMessage, response: ServerResponse, { answers, kep
   sendZipped(request, response, body)
 }
 
-/** Every browser takes gzip; who does not is no browser. */
-function sendZipped(request: IncomingMessage, response: ServerResponse, body: Buffer): void {
-  response.writeHead(200, { ...SAFE_HEADERS, 'content-type': 'application/json', 'content-encoding': 'gzip' })
-  response.end(request.method === 'HEAD' ? undefined : body)
+/** Every browser takes gzip; curl does when it is asked to. */
+function sendZipped(request: IncomingMessage, response: ServerResponse, zipped: Buffer): void {
+  const isZipped = takesGzip(request)
+  const encoding = isZipped ? { 'content-encoding': 'gzip' } : {}
+  response.writeHead(200, { ...SAFE_HEADERS, 'content-type': 'application/json', ...encoding })
+  response.end(request.method === 'HEAD' ? undefined : isZipped ? zipped : gunzipSync(zipped))
 }
 
 function orNone(request: IncomingMessage, response: ServerResponse, value: unknown): void {

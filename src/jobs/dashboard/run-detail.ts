@@ -40,7 +40,7 @@ export function detailOf(run: RunSummary, cache: CurveCache, read?: ReadFile): R
     marks: files
       .flatMap(({ name, events }) => events.flatMap((event) => markOf(name, event)))
       .sort((a, b) => a.at - b.at),
-    hints: hintsOf(seen),
+    hints: [...(meta.isFromLogs ? [{ kind: 'fromLogs', values: {} } as const] : []), ...hintsOf(seen)],
     messages: messages.sort((a, b) => a.at - b.at).slice(-MOST_MESSAGES),
     columns: columns.filter((name) => !HIDDEN.has(name)),
     importance: readImportance(folder, read),
@@ -70,7 +70,15 @@ const NEWEST = 50
 function processRow(process: SeenProcess, curves: Curves | undefined): ProcessRow {
   const { name, role, rank, host, pid, now, starts, updatedAt, step, samplesPerSecond, waiting, memory, log, error } =
     process
-  const numbers = { step, samplesPerSecond, waiting: curves ? newestWaiting(curves, waiting) : waiting, memory }
+  // What a process says at its end is the rate of the whole job.
+  const own = now === 'done' && curves ? newestMean(curves, 'samplesPerSecond') : Number.NaN
+  const rate = Number.isFinite(own) ? own : samplesPerSecond
+  const numbers = {
+    step,
+    samplesPerSecond: rate,
+    waiting: curves ? newestWaiting(curves, waiting) : waiting,
+    memory,
+  }
   const parts = curves ? partsOf(curves) : {}
   return {
     name,

@@ -9,9 +9,12 @@ import {
   RUN_VERSION,
   type RunSummary,
   readRun,
+  readSweep,
   runPaths,
+  sweepFolderOf,
+  sweepName,
 } from '../../base/runs/index.ts'
-import type { RunList, RunRow } from './api.ts'
+import type { RunList, RunRow, SweepRow } from './api.ts'
 import { stampOf } from './curve-cache.ts'
 
 /** So that a link opens the same run the next day. */
@@ -45,8 +48,12 @@ export class RunIndex {
     const runs = [...this.#ids.values()].map((folder) => this.#read(folder))
     const read = runs.flatMap((run) => run ?? [])
     const differing = differingKeys(read)
-    const rows = read.map((run) => rowOf(run, differing)).sort((a, b) => b.createdAt - a.createdAt)
-    return { version: this.#version, folders: this.#folders, runs: rows, unreadable: runs.length - read.length }
+    const sweeps = sweepsOf(read, this.#readFile)
+    const rows = read
+      .map((run) => ({ ...rowOf(run, differing), sweep: sweeps.get(sweepFolderOf(run.folder))?.name }))
+      .sort((a, b) => b.createdAt - a.createdAt)
+    const known = { version: this.#version, folders: this.#folders, sweeps: [...sweeps.values()] }
+    return { ...known, runs: rows, unreadable: runs.length - read.length }
   }
 
   #find(olderThanMs: number): void {
@@ -64,6 +71,19 @@ export class RunIndex {
     this.#known.set(folder, { stamp, run })
     return run
   }
+}
+
+/** By their folders. */
+function sweepsOf(runs: readonly RunSummary[], read?: ReadFile): ReadonlyMap<string, SweepRow> {
+  const folders = [...new Set(runs.map(({ folder }) => sweepFolderOf(folder)))]
+  const found = folders.flatMap((folder) => {
+    const plan = readSweep(folder, read)
+    if (!plan) return []
+    const { set, strategy, metric, rungs } = plan
+    const keys = set.map((one) => one.slice(0, one.indexOf('=')))
+    return [[folder, { name: sweepName(folder), strategy, keys, metric, rungs }] as const]
+  })
+  return new Map(found)
 }
 
 /** Statuses are replaced, which changes their folder. */
@@ -94,7 +114,9 @@ export function rowOf(run: RunSummary, differing: ReadonlySet<string>): RunRow {
   const shown = Object.entries(meta.settings ?? {}).filter(
     ([key]) => !NOT_SHOWN.test(key) && (differing.has(key) || ALWAYS.test(key)),
   )
-  const { epoch, epochs, fraction, step, samplesPerSecond } = lead ?? {}
+  const { epoch, fraction, step } = lead ?? {}
+  // Passes of online training go on beyond any number of epochs.
+  const epochs = lead?.epochs !== undefined && (epoch ?? 0) >= lead.epochs ? undefined : lead?.epochs
   const isOver = state === 'done'
   const done = epoch === undefined ? undefined : epoch + (lead?.phase === 'infer' ? 1 : (fraction ?? 0))
   const progress = isOver ? 1 : done === undefined || !epochs ? undefined : Math.min(1, done / epochs)
@@ -112,13 +134,21 @@ export function rowOf(run: RunSummary, differing: ReadonlySet<string>): RunRow {
     epochs,
     progress,
     step,
-    samplesPerSecond,
+    samplesPerSecond: rateOf(run),
     metrics: lead?.metrics ?? {},
     test: lead?.evaluation ?? {},
+    best: isOver ? lead?.best : undefined,
     error: processes.find(({ error }) => error !== undefined)?.error,
     settings: Object.fromEntries(shown),
     isNewer: meta.version > RUN_VERSION,
   }
+}
+
+/** Of the whole job: its end tells, until then its workers together. */
+function rateOf({ lead, processes }: RunSummary): number | undefined {
+  if (lead?.now !== 'running' || lead.role !== 'worker') return lead?.samplesPerSecond
+  const workers = processes.filter(({ role, now }) => role === 'worker' && now === 'running')
+  return workers.reduce((sum, { samplesPerSecond = 0 }) => sum + samplesPerSecond, 0)
 }
 
 /** Names of processes that have curves. */

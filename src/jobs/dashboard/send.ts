@@ -8,6 +8,8 @@ export const SAFE_HEADERS = {
   'cache-control': 'no-store',
 }
 
+export const takesGzip = (request: IncomingMessage) => /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))
+
 export function sendJson(request: IncomingMessage, response: ServerResponse, status: number, value: unknown): void {
   response.writeHead(status, { ...SAFE_HEADERS, 'content-type': 'application/json' })
   response.end(request.method === 'HEAD' ? undefined : `${JSON.stringify(value)}\n`)
@@ -19,7 +21,7 @@ export function sendPage(
   page: Page,
   more: Readonly<Record<string, string>> = {},
 ): void {
-  const isZipped = /\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))
+  const isZipped = takesGzip(request)
   response.writeHead(200, {
     ...SAFE_HEADERS,
     ...more,

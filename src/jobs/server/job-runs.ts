@@ -1,10 +1,11 @@
 /** @file Runs that jobs recorded, and logs that they wrote, read by the server for its page: from the folder of the job alone, wherever links in it lead. */
-import { closeSync, fstatSync, lstatSync, readdirSync, realpathSync } from 'node:fs'
-import { join } from 'node:path'
-import { openWithin, readWithin } from '../../base/runs/index.ts'
+import { lstatSync, readdirSync, realpathSync } from 'node:fs'
+import { join, sep } from 'node:path'
+import { type ReadFile, readPlain, readWithin } from '../../base/runs/index.ts'
 import { openRunApi, type RunApi } from '../dashboard/index.ts'
 import { jobFolder } from '../executors/index.ts'
 import type { ServerOptions } from './access.ts'
+import { openLogRuns } from './log-runs.ts'
 import type { JobLog } from './page-api.ts'
 
 export interface JobRuns {
@@ -18,15 +19,21 @@ const MOST_OPEN = 100
 
 export function openJobRuns({ store, version }: Pick<ServerOptions, 'store' | 'version'>): JobRuns {
   const open = new Map<string, RunApi>()
+  const logRuns = openLogRuns(store)
   const of = (job: string) => {
+    logRuns.refresh(job)
     const known = open.get(job)
     if (known) return known
     const folder = realpathSync(store.folderOf(job))
+    const fromLogs = logRuns.folderOf(job)
+    const within = readWithin(folder)
+    const read: ReadFile = (path, ...part) => (path.startsWith(`${fromLogs}${sep}`) ? readPlain : within)(path, ...part)
     const api = openRunApi({
-      folders: [jobFolder(folder).work],
+      folders: [jobFolder(folder).work, fromLogs],
       version,
-      read: readWithin(folder),
+      read,
       logsWithin: jobFolder(folder).logs,
+      refresh: () => logRuns.refresh(job),
     })
     open.set(job, api)
     if (open.size > MOST_OPEN) {
@@ -46,6 +53,7 @@ export function openJobRuns({ store, version }: Pick<ServerOptions, 'store' | 'v
   }
   const close = () => {
     for (const api of open.values()) api.close()
+    logRuns.close()
   }
   return { of, stamp, close }
 }
@@ -68,21 +76,4 @@ function namesIn(folder: string): readonly string[] {
   } catch {
     return []
   }
-}
-
-/** Opened for reading; undefined where it is not there, or leads out of the job's folder. */
-export function openOfJob(folder: string, path: string): { readonly fd: number; readonly bytes: number } | undefined {
-  try {
-    const fd = openWithin(realpathSync(folder), path)
-    return { fd, bytes: fstatSync(fd).size }
-  } catch {
-    return undefined
-  }
-}
-
-/** Whether it is there and the job's own. */
-export function isThere(folder: string, path: string): boolean {
-  const found = openOfJob(folder, path)
-  if (found) closeSync(found.fd)
-  return found !== undefined
 }

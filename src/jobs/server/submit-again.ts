@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import { type JobRequest, jobFolder } from '../executors/index.ts'
 import type { ServerOptions } from './access.ts'
 import { HttpError } from './http-error.ts'
-import { openOfJob } from './job-runs.ts'
+import { openOfJob } from './open-of-job.ts'
 import type { CloudJob } from './store.ts'
 import { hashOfFile } from './upload.ts'
 

@@ -1,0 +1,20 @@
+/** @file Files of a job, opened only within its folder, wherever links in it lead. */
+import { closeSync, fstatSync, realpathSync } from 'node:fs'
+import { openWithin } from '../../base/runs/index.ts'
+
+/** Opened for reading; undefined where it is not there, or leads out of the job's folder. */
+export function openOfJob(folder: string, path: string): { readonly fd: number; readonly bytes: number } | undefined {
+  try {
+    const fd = openWithin(realpathSync(folder), path)
+    return { fd, bytes: fstatSync(fd).size }
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether it is there and the job's own. */
+export function isThere(folder: string, path: string): boolean {
+  const found = openOfJob(folder, path)
+  if (found) closeSync(found.fd)
+  return found !== undefined
+}
