@@ -237,16 +237,15 @@ export const ZOO: Readonly<Record<string, ZooModel>> = {
 export const LEFT_OUT: Readonly<Record<string, string>> = {
   'rank/naml': 'news with titles and texts (MIND)',
   'rank/dmr': "Alibaba's display ads with their user profiles",
-  'rank/slot_dnn':
-    'the days of an online log with 300 slots; docs/reference/accuracy.md has its accuracy on a drawn one',
-  'rank/bert4rec': 'its twin makes five steps alike (test/models/parity.test.ts) and is not trained yet',
-  'recall/tisas': 'its twin makes five steps alike (test/models/parity.test.ts) and is not trained yet',
-  'recall/gru4rec': 'its twin makes five steps alike (test/models/parity.test.ts) and is not trained yet',
+  'rank/slot_dnn': 'the days of an online log with 300 slots; it has no twin',
+  'rank/bert4rec': 'the games or MovieLens could feed it; its twin is not trained yet',
+  'recall/tisas': 'the games or MovieLens could feed it; its twin is not trained yet',
+  'recall/gru4rec': 'the games or MovieLens could feed it; its twin is not trained yet',
   'recall/sr_gnn': 'its twin builds graphs session by session, too slow to train',
   'recall/word2vec': 'a text of a billion words',
   'match/dssm': 'pairs of queries and texts (BQ)',
   'match/multiview-simnet': 'pairs of queries and texts (BQ)',
   'contentunderstanding/tagspace': 'news texts with tags (AG news)',
   'contentunderstanding/textcnn': 'reviews (ChnSentiCorp)',
-  'treebased/tdm': 'a tree of items beside the rows; its twin makes five steps alike (test/models/parity.test.ts)',
+  'treebased/tdm': 'a tree of items beside the rows (UserBehavior)',
 }

@@ -47,7 +47,8 @@ export async function writePage(measured: readonly Measured[], path: string): Pr
     const weights = await parametersOf(model)
     for (const [i, name] of Object.keys(own[0]!.metrics).entries()) {
       const [a, b] = [own, twin].map((runs) => runs.map(({ metrics }) => metrics[name]!)) as [number[], number[]]
-      const figure = (values: readonly number[]) => `${mean(values).toFixed(4)} ± ${spread(values).toFixed(4)}`
+      const figure = (values: readonly number[]) =>
+        mean(values).toFixed(4) + (values.length > 1 ? ` ± ${spread(values).toFixed(4)}` : '')
       const rates =
         i > 0
           ? ['', '', '']
@@ -112,7 +113,7 @@ ${rows.length > 0 ? missingText(rows) : ''}Rates: ${geometric.toFixed(2)} times 
 
 ## Not in the table
 
-What their data need, which the sets above do not have, or why no twin was trained; five steps of each agree with PyTorch's (\`test/models/parity.test.ts\`).
+What their data need, which the sets above do not have, or why no twin was trained; five steps of each but slot_dnn agree with PyTorch's (\`test/models/parity.test.ts\`).
 
 ${markdown(['model', 'reason'], Object.entries(LEFT_OUT) as [string, string][])}
 `

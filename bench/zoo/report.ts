@@ -64,8 +64,7 @@ async function tried(model: string, side: Measured['side']): Promise<void> {
 }
 
 async function measure(model: string, side: Measured['side']): Promise<void> {
-  const has = (seed: number) =>
-    measured.some((run) => run.model === model && run.side === side && run.seed === seed)
+  const has = (seed: number) => measured.some((run) => run.model === model && run.side === side && run.seed === seed)
   const missing = seeds.filter((seed) => !has(seed))
   if (missing.length === 0) return
   const spec = ZOO[model]!
