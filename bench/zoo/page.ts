@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { arch, cpus } from 'node:os'
 import { markdown } from '../markdown.ts'
 import { at, jsonLines, thousands } from '../tools.ts'
-import { SETS, ZOO } from './models.ts'
+import { LEFT_OUT, RATE, SETS, ZOO } from './models.ts'
 import type { Run } from './runs.ts'
 
 export interface Measured extends Run {
@@ -47,7 +47,8 @@ export async function writePage(measured: readonly Measured[], path: string): Pr
     const weights = await parametersOf(model)
     for (const [i, name] of Object.keys(own[0]!.metrics).entries()) {
       const [a, b] = [own, twin].map((runs) => runs.map(({ metrics }) => metrics[name]!)) as [number[], number[]]
-      const figure = (values: readonly number[]) => `${mean(values).toFixed(4)} ± ${spread(values).toFixed(4)}`
+      const figure = (values: readonly number[]) =>
+        mean(values).toFixed(4) + (values.length > 1 ? ` ± ${spread(values).toFixed(4)}` : '')
       const rates =
         i > 0
           ? ['', '', '']
@@ -89,22 +90,40 @@ async function parametersOf(model: string): Promise<string> {
 }
 
 function text(rows: readonly string[][], geometric: number, slow: readonly string[]): string {
-  const sets = Object.entries(SETS).map(
-    ([name, { batch, epochs }]) => `\`${name}\`: batches of ${batch}, ${epochs} epochs`,
-  )
+  const sets = Object.entries(SETS).map(([name, { about, batch, epochs }]) => [
+    `\`${name}\``,
+    about,
+    String(batch),
+    String(epochs),
+  ])
   return `<!-- Written by npm run zoo -- --report. -->
 # Models on real data
 
-Each model beside its PyTorch twin (\`test/python/twins\`, written from the paper or the upstream net) on the same rows in the same order, with the same sizes, rate and number of epochs: ${sets.join('; ')};
-Adam at 0.001. Metrics are those of the test rows, mean and standard deviation over the seeds. *Agrees* is: not below the twin by more than 0.003 or two standard errors, whichever is more; *open* is: farther off, with one seed.
+Each model beside its PyTorch twin (\`test/python/twins\`, written from the paper or the upstream net) on the same rows in the same order, with the same sizes, optimizer, rate and number of epochs: Adam
+at ${RATE}${otherRates()}. Metrics are those of the test rows, mean and standard deviation over the seeds. *Agrees* is: not below the twin by more than 0.003 or two standard errors, whichever is more; *open* is: farther off, with one seed.
 Rates are training samples for each second of processor time, one thread each, eager PyTorch; ours include reading the text, the twin's do not.
 Measured ${new Date().toISOString().slice(0, 10)} on ${cpus().length} cores (${arch()}) that other programs used too. The sets are small and nothing was tuned: the table says whether both sides learn the same, not
-what a model can reach.
+what a model can reach. What SASRec reaches with the recipe of its paper is in [its own README](../../models/recall/sasrec/README.md#figures).
+
+${markdown(['set', 'rows', 'batch', 'epochs'], sets)}
 
 ${markdown(['model', 'set', 'metric', 'Oarfish', 'PyTorch', 'agrees', 'seeds', 'samples/s', 'PyTorch', 'times', 'dense parameters'], rows)}
 
-${rows.length > 0 ? missingText(rows) : ''}Rates: ${geometric.toFixed(2)} times PyTorch's (geometric mean).${slow.length > 0 ? ` Below 1.2 times: ${slow.join(', ')}.` : ''}
+${rows.length > 0 ? missingText(rows) : ''}Rates: ${geometric.toFixed(2)} times PyTorch's (geometric mean)${slow.length > 0 ? `; below 1.2 times: ${slow.join(', ')}` : '; none below 1.2 times'}.
+
+## Not in the table
+
+What their data need, which the sets above do not have, or why no twin was trained; five steps of each but slot_dnn agree with PyTorch's (\`test/models/parity.test.ts\`).
+
+${markdown(['model', 'reason'], Object.entries(LEFT_OUT) as [string, string][])}
 `
+}
+
+function otherRates(): string {
+  const rates = Object.entries(ZOO).flatMap(([model, { rate, sgd }]) =>
+    sgd && rate ? [`${model.split('/')[1]} by SGD at ${rate}`] : [],
+  )
+  return rates.length > 0 ? ` (${rates.join(', ')})` : ''
 }
 
 /** Models that have a twin and no figures yet are named, not left out in silence. */

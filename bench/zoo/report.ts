@@ -6,9 +6,10 @@ import { appendFileSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { at, jsonLines, scratch } from '../tools.ts'
+import { writeRows } from './forms.ts'
 import { SETS, type SetName, ZOO } from './models.ts'
 import { type Measured, writePage } from './page.ts'
-import { type Run, trainModel, trainTwin } from './runs.ts'
+import { trainModel, trainTwin } from './runs.ts'
 
 const { values } = parseArgs({
   args: process.argv.slice(2).filter((word) => word !== '--'),
@@ -23,7 +24,7 @@ const { values } = parseArgs({
 
 const raw = process.env['OARFISH_DATA']
 if (!raw) {
-  console.error('OARFISH_DATA names the folder with ml-100k and census; it is not set.')
+  console.error('OARFISH_DATA names the folder with ml-100k, games and census; it is not set.')
   process.exit(2)
 }
 const python = process.env['OARFISH_PYTHON'] ?? 'python3'
@@ -47,44 +48,53 @@ const measured: Measured[] = existsSync(notes)
   : []
 
 const seeds = Array.from({ length: values.smoke ? 1 : Number(values.seeds) }, (_, i) => i + 1)
-// Seed by seed, so that all models have a figure early; model and twin in turn, so that both meet the same machine.
-for (const seed of seeds)
-  for (const model of models) for (const side of ['oarfish', 'torch'] as const) await tried(model, side, seed)
+// Model by model, both sides in turn, so that both meet the same machine.
+for (const model of models) for (const side of ['oarfish', 'torch'] as const) await tried(model, side)
 if (values.smoke) console.log('A smoke run writes no page.')
 else await writePage(measured, at('docs', 'reference', 'models.md'))
 
 /** One model that does not train is said, and does not keep the others from it. */
-async function tried(model: string, side: Measured['side'], seed: number): Promise<void> {
+async function tried(model: string, side: Measured['side']): Promise<void> {
   try {
-    await measure(model, side, seed)
+    await measure(model, side)
   } catch (error) {
-    console.error(`${model}, ${side}, seed ${seed}: ${(error as Error).message}`)
+    console.error(`${model}, ${side}: ${(error as Error).message}`)
     process.exitCode = 1
   }
 }
 
-async function measure(model: string, side: Measured['side'], seed: number): Promise<void> {
-  if (measured.some((run) => run.model === model && run.side === side && run.seed === seed)) return
+async function measure(model: string, side: Measured['side']): Promise<void> {
+  const has = (seed: number) => measured.some((run) => run.model === model && run.side === side && run.seed === seed)
+  const missing = seeds.filter((seed) => !has(seed))
+  if (missing.length === 0) return
   const spec = ZOO[model]!
   const { data, found } = await prepared(spec.set)
-  const epochs = values.smoke ? 1 : SETS[spec.set].epochs
-  const job = { ...spec, model, data, seed, epochs, found }
-  const run: Run = side === 'oarfish' ? await trainModel(job) : await trainTwin(python, job)
-  const line: Measured = { model, side, seed, ...run }
+  const job = { ...spec, model, data, epochs: values.smoke ? 1 : SETS[spec.set].epochs, found }
+  if (side === 'torch') {
+    const runs = await trainTwin(python, job, missing)
+    for (const [i, seed] of missing.entries()) note({ model, side, seed, ...runs[i]! })
+  } else for (const seed of missing) note({ model, side, seed, ...(await trainModel({ ...job, seed })) })
+}
+
+function note(line: Measured): void {
   measured.push(line)
   appendFileSync(notes, `${JSON.stringify(line)}\n`)
-  const shown = Object.entries(run.metrics).map(([name, value]) => `${name} ${value.toFixed(4)}`)
-  console.log(
-    `${model}, ${side}, seed ${seed}: ${shown.join(', ')}, ${Math.round(run.rate)} samples a processor second`,
-  )
+  const shown = Object.entries(line.metrics).map(([name, value]) => `${name} ${value.toFixed(4)}`)
+  const rate = `${Math.round(line.rate)} samples a processor second`
+  console.log(`${line.model}, ${line.side}, seed ${line.seed}: ${shown.join(', ')}, ${rate}`)
 }
 
 /** The set in the form that models read, made once. */
 async function prepared(set: SetName): Promise<{ data: string; found: Readonly<Record<string, unknown>> }> {
   const data = scratch(`zoo-${set}`)
   const note = join(data, 'prepared.json')
+  const { folder, rows, of } = SETS[set]
+  if (!existsSync(note) && rows) {
+    writeRows(data, rows(of ? (await prepared(of)).data : join(raw!, folder)))
+    appendFileSync(note, '{}')
+  }
   if (!existsSync(note)) {
-    const from = join(raw!, SETS[set].folder)
+    const from = join(raw!, folder)
     const args = [at('bin', 'oarfish.js'), 'data', set, '--from', from, '--out', data, '--force', '--json']
     const [line] = await jsonLines(process.execPath, args)
     appendFileSync(note, JSON.stringify(set === 'census' ? line!['hyper'] : {}))

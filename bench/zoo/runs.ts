@@ -28,11 +28,26 @@ function cpuOf(pid: number): number {
 }
 
 /** `oarfish train`, one thread. The rate is that of the last epoch, reading included: the first one also compiles and starts threads. */
-export async function trainModel({ model, data, seed, epochs, hyper, found, set }: Job): Promise<Run> {
+export async function trainModel({
+  model,
+  data,
+  seed,
+  epochs,
+  hyper,
+  found,
+  set,
+  rate: learning = RATE,
+  ...job
+}: Job): Promise<Run> {
   const runner = [`train_data_dir=${data}/train`, `test_data_dir=${data}/test`, `seed=${seed}`, `epochs=${epochs}`]
   const { batch } = SETS[set]
-  const sizes = [`train_batch_size=${batch}`, 'infer_batch_size=1024', 'thread_num=1', 'model_save_path=']
-  const keys = { 'optimizer.learning_rate': RATE, ...found, ...hyper }
+  const sizes = [
+    `train_batch_size=${batch}`,
+    `infer_batch_size=${SETS[set].rows ? batch : 1024}`,
+    'thread_num=1',
+    'model_save_path=',
+  ]
+  const keys = { [job.rateKey ?? 'optimizer.learning_rate']: learning, ...found, ...hyper }
   const args = [
     ...[...runner, ...sizes, 'reader_type=RecDataset', 'train_reader_path=reader', 'infer_reader_path=reader'].map(
       (item) => `runner.${item}`,
@@ -66,20 +81,23 @@ export async function trainModel({ model, data, seed, epochs, hyper, found, set 
   return { metrics, rate }
 }
 
-/** The same by PyTorch, eager, one thread. */
+/** The same by PyTorch, eager, one thread: a run for each seed, in one process that reads the samples once. */
 export async function trainTwin(
   python: string,
-  { model, data, seed, epochs, hyper, twin, decay, found, set }: Job,
-): Promise<Run> {
-  const { columns, batch } = SETS[set]
+  { model, data, epochs, hyper, twin, decay, found, set, rate = RATE, sgd, beta2 }: Omit<Job, 'seed'>,
+  seeds: readonly number[],
+): Promise<readonly Run[]> {
+  const { columns, sparse, batch } = SETS[set]
   const job = {
     model,
     train: `${data}/train`,
     test: `${data}/test`,
     hyper: { ...found, ...hyper, ...twin },
-    ...{ batch, epochs, rate: RATE, seed, threads: 1, columns, decay },
+    ...{ batch, epochs, rate, seeds, threads: 1, columns, sparse, decay, sgd, beta2 },
   }
-  const [line] = await jsonLines(python, [at('bench', 'zoo', 'train_twin.py'), JSON.stringify(job)])
-  const { metrics, samples, cpu } = line as unknown as { metrics: Run['metrics']; samples: number; cpu: number }
-  return { metrics, rate: samples / cpu }
+  const lines = await jsonLines(python, [at('bench', 'zoo', 'train_twin.py'), JSON.stringify(job)])
+  return lines.map((line) => {
+    const { metrics, samples, cpu } = line as unknown as { metrics: Run['metrics']; samples: number; cpu: number }
+    return { metrics, rate: samples / cpu }
+  })
 }

@@ -1,10 +1,10 @@
-"""Trains the PyTorch twin of a model on slot text or MultiSlot text and prints one JSON line.
+"""Trains the PyTorch twin of a model on slot text or MultiSlot text and prints a JSON line for each seed.
 
-    python3 bench/zoo/train_twin.py '{"model": "rank/fm", "train": DIR, "test": DIR, "hyper": {...}, "batch": 256, "epochs": 2, "rate": 0.001, "seed": 1,
+    python3 bench/zoo/train_twin.py '{"model": "rank/fm", "train": DIR, "test": DIR, "hyper": {...}, "batch": 256, "epochs": 2, "rate": 0.001, "seeds": [1],
                                       "threads": 1, "columns": null}'
 
-Eager, batches in the order of the file, Adam for weights and SparseAdam for rows, as the models have. `columns` lists the slots of
-MultiSlot text, `decay` [start of a weight's name, L2 penalty].
+Eager, batches in the order of the file, Adam for weights and SparseAdam for rows, as the models have, or `sgd`. `columns` lists the slots of
+MultiSlot text, `sparse` slots of ids that are known by no other sign, `decay` [start of a weight's name, L2 penalty].
 The rate counts training steps alone: reading and evaluation are not in it.
 """
 import json
@@ -28,22 +28,22 @@ def lines_of(folder):
 class Columns:
     """Samples as columns: ids of a sparse slot padded, other slots as floats."""
 
-    def __init__(self, lines, vocabulary, columns=None):
+    def __init__(self, lines, vocabulary, columns=None, named=()):
         sparse, values = {}, {}
         for line in lines:
             for slot, found in (multislot(line, columns) if columns else slots(line)).items():
-                if slot.isdigit() or slot.startswith(("field_", "hist")):
+                if slot.isdigit() or slot.startswith("field_") or slot in named:
                     sparse.setdefault(slot, []).append([vocabulary.setdefault(sign, len(vocabulary)) for sign in found])
                 else:
                     values.setdefault(slot, []).append([float(value) for value in found])
         self.values = {slot: torch.tensor(rows) for slot, rows in values.items()}
         self.sparse = {slot: padded(rows) for slot, rows in sparse.items()}
-        self.size = len(next(iter(self.values.values())))
+        self.size = max(len(rows) for rows in [*self.values.values(), *(ids for ids, _ in self.sparse.values())])
 
     def batches(self, size):
         for at in range(0, self.size, size):
             cut = slice(at, at + size)
-            yield Batch({slot: (ids[cut], mask[cut]) for slot, (ids, mask) in self.sparse.items()}, {slot: rows[cut] for slot, rows in self.values.items()})
+            yield Batch({slot: trimmed(ids[cut], mask[cut]) for slot, (ids, mask) in self.sparse.items()}, {slot: rows[cut] for slot, rows in self.values.items()})
 
 
 def slots(line):
@@ -72,6 +72,12 @@ def padded(rows):
     return torch.from_numpy(ids), torch.from_numpy(mask)
 
 
+def trimmed(ids, mask):
+    """As long as the longest of the batch."""
+    longest = int(mask.sum(1).max())
+    return ids[:, :longest], mask[:, :longest]
+
+
 def auc(score, label):
     """By ranks; equal scores share theirs."""
     values, inverse, counts = np.unique(score, return_inverse=True, return_counts=True)
@@ -86,25 +92,35 @@ def evaluate(net, scope, data, size, hyper):
     parts = {}
     with torch.no_grad():
         for batch in data.batches(size):
-            for name, both in net(scope, batch, hyper)[1].items():
-                parts.setdefault(name, []).append(both)
+            for name, found in net(scope, batch, hyper)[1].items():
+                parts.setdefault(name, []).append(found if isinstance(found, tuple) else (found,))
     scope.training = True
     joined = {name: [torch.cat(list(column)).flatten().double().numpy() for column in zip(*pairs)] for name, pairs in parts.items()}
-    return {name: auc(score, label) for name, (score, label) in joined.items()}
+    return {name: auc(*columns) if len(columns) == 2 else float(columns[0].mean()) for name, columns in joined.items()}
 
 
 def main(job):
+    """A line a seed; the samples are read once."""
     torch.set_num_threads(job["threads"])
-    torch.manual_seed(job["seed"])
     net, hyper, vocabulary = TWINS[job["model"]], job["hyper"], {"0": 0}
-    train = Columns(lines_of(job["train"]), vocabulary, job.get("columns"))
-    test = Columns(lines_of(job["test"]), vocabulary, job.get("columns"))
-    scope = Scope(len(vocabulary))
+    train = Columns(lines_of(job["train"]), vocabulary, job.get("columns"), job.get("sparse", ()))
+    test = Columns(lines_of(job["test"]), vocabulary, job.get("columns"), job.get("sparse", ()))
+    for seed in job["seeds"]:
+        print(json.dumps(run(job, net, hyper, train, test, len(vocabulary), seed)), flush=True)
+
+
+def run(job, net, hyper, train, test, rows, seed):
+    torch.manual_seed(seed)
+    scope = Scope(rows)
     net(scope, next(train.batches(job["batch"])), hyper)
     decay = lambda name: next((value for start, value in job.get("decay", []) if name.startswith(start) and name.endswith("weight")), 0)
-    optimizers = [torch.optim.Adam([{"params": [weight], "weight_decay": decay(name)} for name, weight in scope.weights.items()], lr=job["rate"])]
-    if scope.tables:
-        optimizers.append(torch.optim.SparseAdam(list(scope.tables.values()), lr=job["rate"]))
+    groups, tables = [{"params": [weight], "weight_decay": decay(name)} for name, weight in scope.weights.items()], list(scope.tables.values())
+    if job.get("sgd"):
+        optimizers = [torch.optim.SGD(groups + [{"params": tables}], lr=job["rate"])]
+    else:
+        betas = (0.9, job.get("beta2", 0.999))
+        optimizers = [torch.optim.Adam(groups, lr=job["rate"], betas=betas)]
+        optimizers += [torch.optim.SparseAdam(tables, lr=job["rate"], betas=betas)] if tables else []
     seconds = cpu = 0.0
     for _ in range(job["epochs"]):
         started, used = time.perf_counter(), time.process_time()
@@ -119,7 +135,7 @@ def main(job):
         cpu += time.process_time() - used
     samples = train.size * job["epochs"]
     weights = sum(weight.numel() for weight in scope.weights.values())
-    print(json.dumps({"metrics": evaluate(net, scope, test, job["batch"], hyper), "samples": samples, "seconds": seconds, "cpu": cpu, "weights": weights}))
+    return {"seed": seed, "metrics": evaluate(net, scope, test, job["batch"], hyper), "samples": samples, "seconds": seconds, "cpu": cpu, "weights": weights}
 
 
 if __name__ == "__main__":

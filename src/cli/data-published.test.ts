@@ -51,6 +51,12 @@ test('movielens joins ratings with users and films, in tabs or bars, and splits 
   expect(rows[0]).toMatch(/^click:[01] dense_feature:0\.2400 dense_feature:0\.\d{4} 1:\d+ 2:\d+ .* 8:\d+$/)
 })
 
+/** What the command says to type, for one epoch. */
+const typed = (out: string) => {
+  const [, words] = /^ {2}oarfish (.+)$/m.exec(out)!
+  return capture([...words!.split(' '), 'runner.epochs=1', 'runner.model_save_path=', 'runner.run_dir='])
+}
+
 const written = async (part: string) =>
   (await readFile(join(folder, 'out', part, 'part-000'), 'utf8')).trim().split('\n')
 
@@ -65,6 +71,9 @@ test('census makes numbers and words to columns, and two labels', async () => {
   const values = '12 0.3900 0.5625 0.0000 0.0000 0.4000 1 1 1 1 1 1 1'
   expect(await written('train')).toEqual([`${values} 1 0 1 1`, `${values} 1 1 1 0`])
   expect(await written('test')).toEqual([`${values} 1 1 1 1`])
+  const trained = await typed(out)
+  expect(trained.err).toBe('')
+  expect(trained.code).toBe(0)
 })
 
 test('criteo scales dense values, hashes slots and leaves out what is missing', async () => {
@@ -100,11 +109,13 @@ test('ali-ccp joins what is known of the user with the impression', async () => 
     const rows = ['1,1,0,k1,1,205\u00029\u00031.0', '2,0,1,k1,1,205\u00029\u00031.0', '3,1,1,k1,1,999\u00021\u00031.0']
     await writeFile(join(folder, `sample_skeleton_${part}.csv`), `${rows.join('\n')}\n`)
   }
-  expect((await prepare('ali-ccp')).code).toBe(0)
+  const { code, out } = await prepare('ali-ccp')
+  expect(code).toBe(0)
   const [first, second, ...rest] = await written('train')
   expect(first).toMatch(/^field_0:\d+ field_5:\d+ field_13:\d+ ctr:1 cvr:0$/)
   expect(second).toMatch(/^field_0:\d+ field_5:\d+ ctr:1 cvr:1$/)
   expect(rest).toEqual([])
+  expect(out).toContain('runner.reader_type=RecDataset runner.train_reader_path=reader ')
 })
 
 test('alimama joins ads and profiles, and names an ad that is not there', async () => {

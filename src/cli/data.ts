@@ -61,7 +61,7 @@ export function dataCommand(io: CliIo): Command {
     .option('--force', 'replace days that are there')
     .option('--json', 'print the result as one JSON line')
     .action((options: DaysCliOptions) => demoDays(options, io))
-  for (const [name, { description, prepare, model }] of Object.entries(PUBLISHED)) {
+  for (const [name, { description, prepare, ...trained }] of Object.entries(PUBLISHED)) {
     command
       .command(name)
       .description(description)
@@ -75,13 +75,13 @@ export function dataCommand(io: CliIo): Command {
           onProgress: json ? undefined : paceOn(io.out, 'reading', 'bytes'),
         })
         const line = JSON.stringify({ kind: 'prepared', ...result })
-        io.out.write(json ? `${line}\n` : preparedSummary(result, options.out, model))
+        io.out.write(json ? `${line}\n` : preparedSummary(result, options.out, trained))
       })
   }
   return command
 }
 
-/** Data sets by the name of their command. */
+/** Data sets by the name of their command. `isText`: the model's config reads PaddleRec's own files, so that the built-in reader of text must be named. */
 const PUBLISHED = {
   movielens: {
     description:
@@ -94,6 +94,7 @@ const PUBLISHED = {
       "UCI's census (adult.data, adult.test) with two tasks, income and marital status, for mmoe, ple and share_bottom of multitask/.",
     prepare: async () => (await import('../data/index.ts')).prepareCensus,
     model: 'multitask.mmoe',
+    isText: true,
   },
   'amazon-sequences': {
     description: "Amazon games (Video.txt of SASRec's authors) as histories, one a line, for recall/sasrec.",
@@ -117,6 +118,7 @@ const PUBLISHED = {
       "Alibaba's clicks and conversions (sample_skeleton_*.csv, common_features_*.csv) as 23 fields, for esmm, escm2, aitm and pepnet of multitask/.",
     prepare: async () => (await import('../data/index.ts')).prepareAliCcp,
     model: 'multitask.esmm',
+    isText: true,
   },
   alimama: {
     description:
@@ -126,14 +128,23 @@ const PUBLISHED = {
   },
 } as const
 
-function preparedSummary({ trainRows, testRows, hyper }: RawDataResult, out: string, model: string): string {
+const READ_AS_TEXT = ['reader_type=RecDataset', 'train_reader_path=reader', 'infer_reader_path=reader'].map(
+  (key) => `runner.${key}`,
+)
+
+function preparedSummary(
+  { trainRows, testRows, hyper }: RawDataResult,
+  out: string,
+  { model, isText = false }: { readonly model: string; readonly isText?: boolean },
+): string {
   const count = (value: number) => value.toLocaleString('en-US')
   const keys = Object.entries(hyper).map(([key, value]) =>
     shellWord(`hyper_parameters.${key}=${JSON.stringify(value)}`),
   )
+  const readers = isText ? READ_AS_TEXT : []
   return `Wrote ${count(trainRows)} training and ${count(testRows)} test rows to ${out}.
 To train on it:
-  oarfish train -m paddlerec.models.${model}/config_bigdata.yaml -o ${[...keys, ...foldersOf(out)].join(' ')}
+  oarfish train -m paddlerec.models.${model}/config_bigdata.yaml -o ${[...keys, ...readers, ...foldersOf(out)].join(' ')}
 `
 }
 

@@ -442,7 +442,7 @@ def sasrec(w, rows, samples):
             x = x + mlp(x, w, f"block_{i}.ffn", 2)
         x = layer_norm(x, w, "norm")
         losses += (F.softplus(-(x * items("next")).sum(1)) + F.softplus((x * items("other")).sum(1))).unbind()
-    return torch.stack(losses).mean()
+    return torch.stack(losses).sum() / len(samples)
 
 
 @model(

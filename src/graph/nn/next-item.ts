@@ -30,13 +30,17 @@ export function lastElement(x: Tensor, mask: Tensor): Tensor {
   return sum(mul(x, unsqueeze(isLast, 2)), 1)
 }
 
-/** After every item the next one against 1 and another one against 0, the mean over all items: states, own and others are [B, T, d]. */
+/**
+ * After every item the next one against 1 and another one against 0: summed over the items of a sequence, the mean over sequences. So an item
+ * weighs the same whatever is in its batch; by the mean over a batch's items one of a short history would weigh many times one of a long one
+ * where batches are of like length. states, own and others are [B, T, d].
+ */
 export function nextItemLoss(states: Tensor, own: Tensor, others: Tensor, mask: Tensor): Tensor {
   const against = (rows: Tensor, value: number) => {
     const scores = sum(mul(states, rows), 2) // [B, T]
     return sigmoidCrossEntropy(scores, add(mul(mask, 0), value))
   }
-  return div(sum(mul(add(against(own, 1), against(others, 0)), mask)), sum(mask))
+  return mean(sum(mul(add(against(own, 1), against(others, 0)), mask), 1))
 }
 
 /** What a user's vector says of the item taken beside others. */

@@ -11,6 +11,7 @@ import {
   GroupedAuc,
   type MetricSpec,
   mergedGroups,
+  onlyLabel,
   type ReportParts,
   type ReportValues,
   reportText,
@@ -201,11 +202,21 @@ export function calibrationFields({ histograms }: MeterState): Pick<EventOf<'epo
   return found.length > 0 ? { calibration: Object.fromEntries(found) } : {}
 }
 
-/** What a user should know of groups that did not all fit. */
-export function groupNotices({ groups = {} }: MeterState): string[] {
-  return mergedOf(groups).flatMap(([name, { oneIn }]) =>
+/** Below so many samples one class alone is no surprise. */
+const FEW = 100
+
+/** What a user should know of groups that did not all fit, and of areas over one class alone. */
+export function meterNotices({ groups = {}, histograms }: MeterState): string[] {
+  const fewer = mergedOf(groups).flatMap(([name, { oneIn }]) =>
     oneIn > 1 ? [`${name} is measured over one in ${oneIn} groups, chosen by hash: all of them take more memory.`] : [],
   )
+  const flat = Object.entries(histograms).flatMap(([name, counts]) => {
+    const label = onlyLabel(counts)
+    return label === undefined || counts.reduce((sum, n) => sum + n, 0) < FEW
+      ? []
+      : [`${name} is 0.5, for all its labels are ${label}: it has nothing to tell apart.`]
+  })
+  return [...fewer, ...flat]
 }
 
 /** A meter as JSON; histograms and groups as plain lists. */

@@ -9,7 +9,7 @@ import { stepFactors } from '../../weights/optim/index.ts'
 import type { LinkCount } from '../../weights/params/index.ts'
 import type { MeterState, Position } from '../../weights/snapshot/index.ts'
 import type { Phase } from './messages.ts'
-import { calibrationFields, groupNotices, Meter, metricsOf, reportFields, sliceFields } from './meter.ts'
+import { calibrationFields, Meter, meterNotices, metricsOf, reportFields, sliceFields } from './meter.ts'
 import type { RowTiers } from './row-tiers.ts'
 import type { TableWatch } from './table-watch.ts'
 import { AHEAD, type StepReport, type TrainerPool } from './trainer-pool.ts'
@@ -191,7 +191,7 @@ function reportEpoch(
   { emit, model }: PassOptions,
 ): void {
   const { samples, seconds } = all
-  for (const message of groupNotices(all)) emit({ kind: 'notice', message })
+  for (const message of meterNotices(all)) emit({ kind: 'notice', message })
   emit({
     kind: 'epoch',
     phase,

@@ -32,3 +32,10 @@ export function aucOf(histogram: AucHistogram): number {
   }
   return positives > 0 && negatives > 0 ? area / (positives * negatives) : 0.5
 }
+
+/** 0 or 1 where all samples have this label; undefined where both occur, and where there is no sample. */
+export function onlyLabel(histogram: AucHistogram): 0 | 1 | undefined {
+  const half = histogram.length / 2
+  const [has1, has0] = [histogram.subarray(0, half), histogram.subarray(half)].map((part) => part.some((n) => n > 0))
+  return has0 === has1 ? undefined : has1 ? 1 : 0
+}

@@ -56,8 +56,9 @@ def pair_sum(vectors):
 
 @twin("rank/logistic_regression")
 def logistic_regression(p, batch, h):
-    weights = fields(p, batch, h, "embedding", 1)
-    logit = weights.sum(1) + p.linear(batch.dense("dense_feature"), "linear", 1)
+    init = cut_normal(0.1)  # upstream's
+    weights = fields(p, batch, h, "embedding", 1, init)
+    logit = weights.sum(1) + p.linear(batch.dense("dense_feature"), "linear", 1, init)
     loss, metrics = click(logit, batch)
     return loss + h["reg"] * weights.abs().sum((1, 2)).mean(), metrics
 

@@ -2,7 +2,7 @@
 import torch
 import torch.nn.functional as F
 
-from .scope import bce, twin
+from .scope import bce, lecun, twin, uniform
 
 
 def census(p, batch, mixed, h):
@@ -128,3 +128,13 @@ def pepnet(p, batch, h):
         loss = loss + bce(logit, label)
         metrics[f"auc_{name}"] = (logit, label)
     return loss, metrics
+
+
+@twin("multitask/esmm")
+def esmm(p, batch, h):
+    x = torch.cat([p.pooled("embedding", h["sparse_feature_dim"], batch.ids(f"field_{i}"), uniform(1)) for i in range(h["num_field"])], 1)
+    click, buy = purchases(batch)
+    rate = lambda name: p.mlp(x, name, [*h[f"{name}_fc_sizes"], 2], init=lecun).softmax(1)[:, 1:]
+    ctr, cvr = rate("ctr"), rate("cvr")
+    loss = (log_loss(ctr, click) + log_loss(ctr * cvr, buy)).mean()
+    return loss, {"auc_ctr": (ctr, click), "auc_ctcvr": (ctr * cvr, buy)}

@@ -12,16 +12,26 @@ def items(p, batch, slot, dim):
 
 
 def next_item_loss(states, own, others, mask):
-    """After every item the next one against 1 and another against 0."""
+    """After every item the next one against 1 and another against 0: the sum of a history, the mean over histories."""
     against = lambda rows, label: F.binary_cross_entropy_with_logits((states * rows).sum(2), torch.full_like(mask, label), reduction="none")
-    return ((against(own, 1.0) + against(others, 0.0)) * mask).sum() / mask.sum()
+    return ((against(own, 1.0) + against(others, 0.0)) * mask).sum(1).mean()
+
+
+def ranked(states, own, others, mask, others_mask, k):
+    """Hits and gains of the item behind the last state among those drawn."""
+    last = torch.arange(len(mask)), mask.sum(1).long() - 1
+    user = states[last]
+    score = (user * own[last]).sum(1, keepdim=True)
+    above = (((others @ user.unsqueeze(2)).squeeze(2) > score) * others_mask).sum(1)
+    hit = (above < k).float()
+    return {"hr": hit, "ndcg": hit * math.log(2) / torch.log(above + 2.0)}
 
 
 @twin("recall/hstu")
 def hstu(p, batch, h):
     dim, heads, most = h["hidden_units"], h["num_heads"], h["maxlen"] - 1
     rows, mask = items(p, batch, "history", dim)
-    own, others = items(p, batch, "next", dim)[0], items(p, batch, "other", dim)[0]
+    own, (others, others_mask) = items(p, batch, "next", dim)[0], items(p, batch, "other", dim)
     x = p.dropout(rows * math.sqrt(dim), h["dropout_rate"])
     at = torch.arange(x.shape[1])
     seen = mask[:, None, :] * (at[:, None] >= at[None, :])
@@ -35,7 +45,10 @@ def hstu(p, batch, h):
             mixed.append(F.silu(a @ b.transpose(1, 2) + bias[..., n]) * seen / seen.sum(2, keepdim=True).clamp(min=1) @ c)
         gated = p.layer_norm(torch.cat(mixed, 2), f"{name}.norm_out") * u
         x = (x + p.linear(p.dropout(gated, h["dropout_rate"]), f"{name}.out", dim)) * mask.unsqueeze(2)
-    return next_item_loss(p.layer_norm(x, "norm"), own, others, mask), {}
+    states = p.layer_norm(x, "norm")
+    if p.training:
+        return next_item_loss(states, own, others, mask), {}
+    return torch.zeros(()), ranked(states, own, others, mask, others_mask, h["recall_k"])
 
 
 @twin("recall/two_tower")
@@ -46,8 +59,10 @@ def two_tower(p, batch, h):
     tower = lambda x, name: F.normalize(p.mlp(x, name, h["fc_sizes"]), dim=1)
     a, b = tower(user, "user_tower"), tower(items(p, batch, "item", dim)[0].sum(1), "item_tower")
     # The share of an item is how often it stands among the negatives: taken off, popular ones are not punished for it.
-    scores = a @ b.T / h["temperature"] - batch.dense("log_share").T
-    return F.cross_entropy(scores, torch.arange(len(a))), {}
+    near = a @ b.T
+    scores = near / h["temperature"] - batch.dense("log_share").T
+    above = (near > (a * b).sum(1, keepdim=True) + 1e-5).sum(1)
+    return F.cross_entropy(scores, torch.arange(len(a))), {"hit": (above < h.get("recall_k", 10)).float()}
 
 
 @twin("rank/bert4rec")
