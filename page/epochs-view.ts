@@ -153,7 +153,7 @@ function slicesOf({ epoch, slices = {} }: EpochRow): HTMLElement[] {
             'tr',
             {},
             h('th', { scope: 'col' }, t('value')),
-            h('th', { scope: 'col', class: 'number' }, t('samples')),
+            h('th', { scope: 'col', class: 'number' }, t(values[0]?.weighted ? 'weights' : 'samples')),
             h('th', { scope: 'col', class: 'number' }, 'AUC'),
           ),
         ),
