@@ -41,7 +41,10 @@ test('prints the settings that infer logs when the command is infer', () => {
 test('a slice of a weighted metric says the sum of the weights, another one its samples', () => {
   const epoch = { kind: 'epoch', phase: 'train', epoch: 0, samples: 9, seconds: 1, samplesPerSecond: 9 } as const
   const slice = { value: '7', samples: 1204.5, auc: 0.6512 }
-  const slices = { 'auc by age': [{ ...slice, weighted: true as const }], 'plain by age': [{ ...slice, samples: 1204 }] }
+  const slices = {
+    'auc by age': [{ ...slice, weighted: true as const }],
+    'plain by age': [{ ...slice, samples: 1204 }],
+  }
   expect(paddleLines({ ...epoch, metrics: {}, slices }, 'train').slice(1)).toEqual([
     'epoch: 0, auc by age: 7 0.6512 (weight 1204.5)',
     'epoch: 0, plain by age: 7 0.6512 (1,204 samples)',
