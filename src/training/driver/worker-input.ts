@@ -68,9 +68,7 @@ function splitText(part: Part | undefined, files: number, index: number, count: 
   const dealt = `All ${count} workers have ${same}, worker[${index}] reads its part.`
   if (part && !asked)
     return `${dealt} (With split_file_list: False PaddleRec would have every worker read all of ${files === 1 ? 'it' : 'them'}, each sample ${count} times.)`
-  return part
-    ? dealt
-    : `The workers have different files: each reads all of its own, worker[${index}] has ${files}.`
+  return part ? dealt : `The workers have different files: each reads all of its own, worker[${index}] has ${files}.`
 }
 
 /** The first worker whose files are not those of worker 0, and the first file that differs. */
