@@ -59,6 +59,7 @@ const WORDS = {
   axis: ['Axis', '横轴'],
   step: ['Step', '步数'],
   samples: ['Samples', '样本数'],
+  weights: ['Sum of weights', '权重之和'],
   clock: ['Time', '时间'],
   smooth: ['Smoothing', '平滑'],
   phase: ['Data', '数据'],

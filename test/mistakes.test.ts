@@ -139,6 +139,12 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     why: /given undefined, which is no tensor/,
     fix: /check how it is spelt/,
   },
+  'a group that is no input': {
+    change: model('auc: metric.auc(predict, click)', 'gauc: metric.gauc(predict, click, { by: predict } as any)'),
+    where: /model\.ts:19:\d+ metric\.gauc/,
+    why: /third argument, the group, is no input/,
+    fix: /metric\.gauc\(predict, click, user\)/,
+  },
   'two numbers for an op': {
     change: line('const y = add(1, 2)'),
     where: /model\.ts:16 add/,

@@ -22,7 +22,7 @@ export function exportCommand(io: CliIo): Command {
     .requiredOption('--out <folder>', 'the folder to write; an export that is there is replaced once all is written')
     .option(
       '--epoch <n>',
-      'which epoch of runner.model_save_path; unless given the best of runner.keep_best, else the last',
+      'which epoch of runner.model_save_path; unless given the best of training with keep_best or early_stop, else the last',
       wholeNumber,
     )
     .option('--fold', 'also write folded.onnx, which holds the tables and takes ids as they are; for small tables')

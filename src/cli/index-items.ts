@@ -24,7 +24,7 @@ export function indexCommand(io: CliIo): Command {
     .requiredOption('--out <folder>', 'the folder to write; an index that is there is replaced once all is written')
     .option(
       '--epoch <n>',
-      'which epoch of runner.model_save_path; unless given the best of runner.keep_best, else the last',
+      'which epoch of runner.model_save_path; unless given the best of training with keep_best or early_stop, else the last',
       wholeNumber,
     )
     .option('--from <file>', 'the items: one id a line, or lines with their features; unless given all of the table')

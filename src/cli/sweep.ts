@@ -47,7 +47,9 @@ async function runSweep(typed: SweepCliOptions, io: CliIo): Promise<void> {
   }
   const say = (text: string) => io.out.write(`${text}\n`)
   const onRun = (run: RunResult) =>
-    say(`run ${run.run}: ${trialText(run)}  ${valueText(run)}  (${run.epochs} epochs, ${run.seconds.toFixed(1)} s)`)
+    say(
+      `run ${run.run}: ${trialText(run)}  ${valueText(run)}  (${run.epochs} ${run.epochs === 1 ? 'epoch' : 'epochs'}, ${run.seconds.toFixed(1)} s)`,
+    )
   const hooks = {
     onStopping: () => say('Stopping the runs under way; the same command goes on from here.'),
     onLeaving: () => {},

@@ -9,7 +9,7 @@ import { type Run, startRun } from './run.ts'
 export interface ExportOptions extends ConfigOptions, WatchOptions {
   /** The folder to write; an export that is there is replaced once all is written. */
   readonly out: string
-  /** Which epoch of runner.model_save_path. @default the best, where runner.keep_best asks for it; else the last that was saved */
+  /** Which epoch of runner.model_save_path. @default the best of training with keep_best or early_stop, else the last that was saved */
   readonly epoch?: number | undefined
   /** Also writes folded.onnx, which holds the tables and takes ids as they are; for small tables. @default false */
   readonly fold?: boolean | undefined

@@ -191,7 +191,13 @@ function probabilities(name: string, prediction: Tensor, label: Tensor): { reado
 }
 
 function checkGroup(group: SparseSlot | Tensor): void {
-  if ('kind' in group) return
+  const isSlot = typeof group === 'object' && 'kind' in group
+  if (isSlot) return
+  if (!('shape' in Object(group)))
+    throw optionError(
+      'metric.gauc: its third argument, the group, is no input of the model',
+      "Give what sparse('user') returned: metric.gauc(predict, click, user).",
+    )
   const isWhole = group.dtype === 'int64' && group.shape[0] === 'B' && group.shape.slice(1).every((dim) => dim === 1)
   if (!isWhole)
     throw optionError(

@@ -134,6 +134,7 @@ describe('a server with the reader of a config', () => {
     const page = await fetch(`${served.url}/docs`)
     expect(page.headers.get('content-type')).toContain('text/html')
     const text = await page.text()
+    expect(text, 'a link would send GET').not.toContain('href="/predict"')
     expect(text).toContain('<code>city</code>')
     expect(text).not.toMatch(/(src|href)="(https?:)?\/\//)
   })

@@ -128,7 +128,31 @@ test('export takes the best epoch and says so; --epoch takes another', async () 
   const other = await exportCheckpoint({ config, out: join(folder, 'out'), epoch: 3, emit: quiet })
   expect(other.epoch).toBe(3)
   rmSync(join(folder, path, 'epochs.json'))
-  expect((await exportCheckpoint({ config, out: join(folder, 'out'), emit: quiet })).epoch).toBe(3)
+  const last: Event[] = []
+  const newest = await exportCheckpoint({ config, out: join(folder, 'out'), emit: (event) => last.push(event) })
+  expect(newest.epoch).toBe(3)
+  expect(textOf(last)).toContain('Epoch 3 is exported: the last that was saved.')
+})
+
+test('the best epoch is exported although only the command line of the training asked to keep it', async () => {
+  const path = 'exported-best-of-options'
+  const trained = ['runner.keep_best=loss', ...WILD]
+  const own = (...overrides: string[]) => load('runner.epochs=3', `runner.model_save_path=${path}`, ...overrides)
+  const { epochs } = await train({ config: own(...trained), emit: quiet })
+  const best = { epoch: 1, metric: 'loss', value: 0.5 }
+  writeFileSync(join(folder, path, 'epochs.json'), JSON.stringify({ best, epochs }))
+  const exported = async () => {
+    const events: Event[] = []
+    const emit = (event: Event) => events.push(event)
+    const { epoch } = await exportCheckpoint({ config: own(), out: join(folder, 'out'), emit })
+    return { epoch, text: textOf(events) }
+  }
+  expect(await exported()).toEqual({ epoch: 1, text: expect.stringContaining('the best by test loss (0.5) of the 3') })
+  rmSync(join(folder, path, '1'), { recursive: true })
+  expect(await exported()).toEqual({
+    epoch: 2,
+    text: expect.stringContaining('the last that was saved, since the best, epoch 1 by test loss (0.5)'),
+  })
 })
 
 test.each([

@@ -157,8 +157,17 @@ describe.each(Object.entries(TOGETHER))('%s', (_name, way) => {
   test('with sampleWeight all of them are weighted', async () => {
     const metrics = 'plain: metric.auc(p, click, { weight: false })'
     const folder = folderOf(model({ inputs: "w: sampleWeight('w')", metrics }))
-    const { infer } = await measured(way, load(folder, 'runner.thread_num=2'))
+    const { infer } = await measured(way, load(folder, 'runner.thread_num=2', 'runner.slices=[gender]'))
     expectMetrics(infer, SAMPLES.test, ({ w }) => w)
+    for (const { value, samples, weighted } of infer.slices!['auc by gender']!) {
+      const own = SAMPLES.test.filter(({ gender, p }) => String(gender) === value && p >= 0 && p <= 1)
+      expect(weighted).toBe(true)
+      expect(samples).toBeCloseTo(
+        own.reduce((sum, { w }) => sum + w, 0),
+        3,
+      )
+    }
+    expect(infer.slices!['plain by gender']![0]).not.toHaveProperty('weighted')
     expect(infer.metrics['plain']).toBeCloseTo(
       plainAuc(SAMPLES.test, () => 1),
       6,

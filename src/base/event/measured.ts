@@ -43,4 +43,6 @@ export interface Slice {
   readonly value: string
   readonly samples: number
   readonly auc: number
+  /** `samples` is the sum of their weights. */
+  readonly weighted?: true
 }

@@ -37,3 +37,16 @@ test('prints the settings that infer logs when the command is infer', () => {
     `"use_gpu: False, use_xpu: False, use_visual: False, infer_batch_size: 10, test_data_dir: data/test, start_epoch: 0, end_epoch: 2, print_interval: 1, model_load_path: model_output"`,
   )
 })
+
+test('a slice of a weighted metric says the sum of the weights, another one its samples', () => {
+  const epoch = { kind: 'epoch', phase: 'train', epoch: 0, samples: 9, seconds: 1, samplesPerSecond: 9 } as const
+  const slice = { value: '7', samples: 1204.5, auc: 0.6512 }
+  const slices = {
+    'auc by age': [{ ...slice, weighted: true as const }],
+    'plain by age': [{ ...slice, samples: 1204 }],
+  }
+  expect(paddleLines({ ...epoch, metrics: {}, slices }, 'train').slice(1)).toEqual([
+    'epoch: 0, auc by age: 7 0.6512 (weight 1204.5)',
+    'epoch: 0, plain by age: 7 0.6512 (1,204 samples)',
+  ])
+})

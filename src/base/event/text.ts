@@ -31,7 +31,10 @@ export function metricText(value: number, digits = 4): string {
 /** `auc by gender: 1 0.6512 (1,204 samples), 2 0.6433 (996 samples)`, a line a slot. */
 export function sliceLines({ slices = {} }: Pick<EventOf<'epoch'>, 'slices'>): string[] {
   return Object.entries(slices).map(([name, values]) => {
-    const texts = values.map(({ value, auc, samples }) => `${value} ${metricText(auc)} (${countText(samples)} samples)`)
+    const texts = values.map(({ value, auc, samples, weighted }) => {
+      const size = weighted ? `weight ${metricText(samples, 1)}` : `${countText(samples)} samples`
+      return `${value} ${metricText(auc)} (${size})`
+    })
     return `${name}: ${texts.join(', ')}`
   })
 }

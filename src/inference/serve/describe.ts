@@ -173,7 +173,7 @@ export function docsPage(manifest: ExportManifest, path: '/predict' | '/recall' 
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Oarfish model</title>
 <style>body{font:15px system-ui;max-width:50em;margin:2em auto;padding:0 1em}table{border-collapse:collapse}td,th{border:1px solid #bbb;padding:.2em .7em;text-align:left}textarea{width:100%;height:12em;font-family:monospace}pre{background:#f3f3f3;padding:1em;overflow:auto}</style></head>
 <body><h1>Oarfish model, epoch ${manifest.epoch}</h1>
-<p>POST <a href="${path}"><code>${path}</code></a> ${DOES[path]}; <a href="/openapi.json"><code>/openapi.json</code></a> describes it for programs; <a href="/healthz"><code>/healthz</code></a>, <a href="/metrics"><code>/metrics</code></a>.</p>
+<p><code>POST ${path}</code> ${DOES[path]}; <a href="/openapi.json"><code>/openapi.json</code></a> describes it for programs; <a href="/healthz"><code>/healthz</code></a>, <a href="/metrics"><code>/metrics</code></a>.</p>
 <table><tr><th>field</th><th>what</th><th>required</th></tr>
 ${rows}
 </table>

@@ -121,6 +121,8 @@ export interface Slice {
   readonly value: string
   readonly samples: number
   readonly auc: number
+  /** `samples` is the sum of their weights. */
+  readonly weighted?: true
 }
 
 /** Something that happened at a time: a start, a cut, a restart, an end. */

@@ -127,6 +127,7 @@ test.each([
       'host      process   state    done   step  samples/s  stale    memory  wait',
       '10.0.0.1  server 0  running  2,411                    155.0 MB',
       '10.0.0.1  worker 0  running   50%  1,204      12.3k    1.3  412.0 MB    7%',
+      'epoch 0 of 0-1 ━━━━━━━━━━────────── 50% 12.3k/s loss 0.5234 auc 0.7012 ETA 1:3x',
     ],
   ],
   [
@@ -135,6 +136,7 @@ test.each([
       'host      process   state    epoch  done   step  samples/s  stale    memory  wait    loss     auc    rows    sent  received   ETA',
       '10.0.0.1  server 0  running               2,411                    155.0 MB                        90,000',
       '10.0.0.1  worker 0  running      0   50%  1,204      12.3k    1.3  412.0 MB    7%  0.5234  0.7012          3.0 MB/s  2.0 MB/s  1:3x',
+      'epoch 0 of 0-1 ━━━━━━━━━━━━━━━─────────────── 50% 12.3k/s loss 0.5234 auc 0.7012 ETA 1:3x',
     ],
   ],
 ])(
@@ -162,7 +164,18 @@ test('batch lines give way to the rows, numbers of other lines are rounded', () 
   sink.close()
   expect(screen[0]).toBe('epoch: 0 done, loss: 0.5234, auc: 0.7012, ips: 12346')
   expect(screen.slice(1, 4).map((row) => row.split(' ')[0])).toEqual(['process', 'server', 'worker'])
-  expect(screen).toHaveLength(5)
+  expect(screen).toHaveLength(6)
+})
+
+test('below many processes stands the bar of the job, with the rates of all', () => {
+  const rows = Array.from({ length: 30 }, (_, rank) => {
+    const view = { ...EMPTY_VIEW, epochs: 2, begin: { atMs: Date.now() - 30_000, epoch: 0 }, batch: BATCH }
+    return { process: { ...PROCESS, rank }, view }
+  })
+  const texts = rowTexts(rows, { columns: 80, rows: 10 })
+  expect(texts).toHaveLength(8)
+  expect(texts.at(-2)).toBe('... and 25 more')
+  expect(texts.at(-1)).toMatch(/^epoch 0 of 0-1 ━+─+ 50% 370k\/s loss 0\.5234 auc 0\.7012 ETA/)
 })
 
 test('elsewhere every change is a plain line, and only echoed output is shown', () => {

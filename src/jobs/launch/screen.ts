@@ -117,18 +117,29 @@ function forPeople(line: string): string {
   })
 }
 
-/** One row a process, below a line of titles as soon as one says how far it is, cut to the terminal; when there are more than fit, the last row counts the rest. */
+/** One row a process, between a line of titles and the job's bar as soon as one says how far it is, cut to the terminal; when there are more than fit, the last row counts the rest. */
 export function rowTexts(
   rows: readonly Row[],
   size: { readonly columns: number; readonly rows: number },
   style: ProgressStyle = { color: false, unicode: true },
 ): readonly string[] {
-  const room = Math.max(1, size.rows - 2)
   const width = size.columns - 1
   const table = rows.length > 1 ? processTable(rows, width, Date.now()) : undefined
+  const bar = table && jobBar(rows, width, style)
+  const below = bar === undefined ? [] : [bar]
+  const room = Math.max(1, size.rows - 2 - below.length)
   const texts = table ?? rows.map((row) => cut(rowText(row, width, style), width))
-  if (texts.length <= room) return texts
-  return [...texts.slice(0, room - 1), cut(`... and ${texts.length - room + 1} more`, size.columns - 1)]
+  if (texts.length <= room) return [...texts, ...below]
+  return [...texts.slice(0, room - 1), cut(`... and ${texts.length - room + 1} more`, width), ...below]
+}
+
+/** How far the job is, below its processes: their rates add up, the rest is what the first of those that train says. */
+function jobBar(rows: readonly Row[], width: number, style: ProgressStyle): string | undefined {
+  const views = rows.flatMap(({ process, view }) => (process?.state === 'running' && view?.batch ? [view] : []))
+  const [first] = views
+  if (!first?.batch) return undefined
+  const samplesPerSecond = views.reduce((sum, { batch }) => sum + batch!.samplesPerSecond, 0)
+  return progressLine({ ...first, batch: { ...first.batch, samplesPerSecond } }, Date.now(), width, style)
 }
 
 function rowText({ process, line = '', view }: Row, columns: number, style: ProgressStyle): string {

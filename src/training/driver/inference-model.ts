@@ -16,7 +16,14 @@ import {
 } from '../../inference/export/index.ts'
 import { loadModel, type TracedModel } from '../../model/index.ts'
 import { type LocalParams, throughTiers } from '../../weights/params/index.ts'
-import { type LoadOptions, loadSnapshot, openSnapshot, readEpochs, savedEpochs } from '../../weights/snapshot/index.ts'
+import {
+  type EpochsFile,
+  type LoadOptions,
+  loadSnapshot,
+  openSnapshot,
+  readEpochs,
+  savedEpochs,
+} from '../../weights/snapshot/index.ts'
 import { createParams, type DataFiles, findDataFiles, inputOf } from '../threads/index.ts'
 import { optimizersOf } from './checkpoint.ts'
 import type { JobContext } from './job.ts'
@@ -73,7 +80,7 @@ export interface ExportCheckpointOptions {
   readonly config: LoadedConfig
   /** The folder to write. */
   readonly out: string
-  /** @default the best, where runner.keep_best asks for it; else the last that was saved */
+  /** @default the best that epochs.json in model_save_path knows of, else the last that was saved */
   readonly epoch?: number | undefined
   /** @default false */
   readonly fold?: boolean | undefined
@@ -103,7 +110,7 @@ export async function withCheckpoint<T>(
   model: TracedModel,
   work: (loaded: { readonly params: LocalParams; readonly epoch: number }) => Promise<T>,
 ): Promise<T> {
-  const epoch = options.epoch ?? (await bestEpoch(config, emit)) ?? (await lastEpoch(config))
+  const epoch = options.epoch ?? (await chosenEpoch(config, emit))
   const snapshot = await openSnapshot(join(config.runner.model_save_path, String(epoch)), '--epoch')
   const params = createParams(config, model, optimizersOf(snapshot.manifest), 1)
   const storeRows: LoadOptions['storeRows'] = async (table, { signs, rows }, areNew) => {
@@ -135,27 +142,27 @@ export async function put({
   return manifest
 }
 
-/** The best of runner.keep_best, which is said. Undefined: none is kept. */
-async function bestEpoch({ runner }: JobConfig, emit: EventSink): Promise<number | undefined> {
-  if (runner.keep_best === undefined) return undefined
+/** The best that epochs.json knows of, else the last that was saved; which one is said. */
+async function chosenEpoch({ runner }: JobConfig, emit: EventSink): Promise<number> {
+  const saved = await savedEpochs(runner.model_save_path)
   const kept = await readEpochs(runner.model_save_path)
-  if (!kept?.best) return undefined
-  const { epoch, metric, value } = kept.best
-  const of = `of the ${kept.epochs.length} that were evaluated`
-  emit({
-    kind: 'notice',
-    message: `Epoch ${epoch} is exported: the best by test ${metric} (${Number(value.toFixed(6))}) ${of}.`,
-  })
+  const epoch = kept?.best && saved.includes(kept.best.epoch) ? kept.best.epoch : saved.at(-1)
+  if (epoch === undefined) {
+    throw new UserError(`runner.model_save_path: there are no saved epochs in ${shown(runner.model_save_path)}`, {
+      code: 'SNAPSHOT_MISSING',
+      hint: 'train first: oarfish train -m config.yaml; the folder is relative to the working folder',
+    })
+  }
+  emit({ kind: 'notice', message: `Epoch ${epoch} is exported: ${whyChosen(epoch, kept)}.` })
   return epoch
 }
 
-async function lastEpoch({ runner }: JobConfig): Promise<number> {
-  const last = (await savedEpochs(runner.model_save_path)).at(-1)
-  if (last !== undefined) return last
-  throw new UserError(`runner.model_save_path: there are no saved epochs in ${shown(runner.model_save_path)}`, {
-    code: 'SNAPSHOT_MISSING',
-    hint: 'train first: oarfish train -m config.yaml; the folder is relative to the working folder',
-  })
+function whyChosen(epoch: number, kept: EpochsFile | undefined): string {
+  const last = 'the last that was saved'
+  if (!kept?.best) return last
+  const { epoch: best, metric, value } = kept.best
+  const by = `by test ${metric} (${Number(value.toFixed(6))}) of the ${kept.epochs.length} that were evaluated`
+  return best === epoch ? `the best ${by}` : `${last}, since the best, epoch ${best} ${by}, is not kept`
 }
 
 type FirstSamples = Pick<Parameters<typeof writeExport>[0], 'samples' | 'records'>

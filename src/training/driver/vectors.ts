@@ -29,7 +29,7 @@ interface CheckpointOptions {
   readonly config: LoadedConfig
   /** The folder to write. */
   readonly out: string
-  /** @default the best, where runner.keep_best asks for it; else the last that was saved */
+  /** @default the best that epochs.json in model_save_path knows of, else the last that was saved */
   readonly epoch?: number | undefined
   /** A file or folder with a line for each item or user. @default all items of the table; the users of test_data_dir */
   readonly from?: string | undefined

@@ -64,11 +64,11 @@ function nothingFor(index: number, pieces: number): string {
 }
 
 function splitText(part: Part | undefined, files: number, index: number, count: number, asked: boolean): string {
+  const same = files === 1 ? 'the same file: it is dealt out' : `the same ${files} files: they are dealt out`
+  const dealt = `All ${count} workers have ${same}, worker[${index}] reads its part.`
   if (part && !asked)
-    return `All ${count} workers have the same ${files} files: they are dealt out, worker[${index}] reads its part. (With split_file_list: False PaddleRec would have every worker read all of them, each sample ${count} times.)`
-  return part
-    ? `All ${count} workers have the same ${files} files: they are dealt out, worker[${index}] reads its part.`
-    : `The workers have different files: each reads all of its own, worker[${index}] has ${files}.`
+    return `${dealt} (With split_file_list: False PaddleRec would have every worker read all of ${files === 1 ? 'it' : 'them'}, each sample ${count} times.)`
+  return part ? dealt : `The workers have different files: each reads all of its own, worker[${index}] has ${files}.`
 }
 
 /** The first worker whose files are not those of worker 0, and the first file that differs. */

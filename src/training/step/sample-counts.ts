@@ -54,7 +54,8 @@ export class SampleCounts {
 
   reset(): void {
     for (const spec of this.#specs) {
-      if (spec.kind === 'grouped') this.#groups.set(spec.name, new GroupedAuc(spec.entries, spec.each))
+      if (spec.kind === 'grouped')
+        this.#groups.set(spec.name, new GroupedAuc(spec.entries, spec.each, spec.weight !== undefined))
       else this.#histograms.set(spec.name, emptyAuc())
     }
   }

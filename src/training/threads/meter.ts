@@ -188,9 +188,12 @@ export function sliceFields({ groups = {} }: MeterState): Pick<EventOf<'epoch'>,
   if (each.length === 0) return {}
   const slices = each.map(([name, own]) => {
     const values = own.groups().slice(0, MOST_SLICES)
+    const weighted = own.isWeighted ? ({ weighted: true } as const) : {}
     return [
       name,
-      values.map(({ key, positives, negatives, auc }) => ({ value: String(key), samples: positives + negatives, auc })),
+      values.map(({ key, positives, negatives, auc }) => {
+        return { value: String(key), samples: positives + negatives, auc, ...weighted }
+      }),
     ] as const
   })
   return { slices: Object.fromEntries(slices) }

@@ -12,6 +12,8 @@ export const GROUP_ENTRIES = 262_144
 /** A group with more buckets than this keeps all of them in a plain histogram. */
 const FEW_BUCKETS = 48
 const HEADER = 3
+const EACH = 1
+const WEIGHTED = 2
 
 /** Counts of one group: `bucket, positives, negatives` for each bucket seen, or a whole histogram. */
 type Counts = number[] | Float64Array
@@ -30,18 +32,21 @@ export class GroupedAuc {
   readonly #limit: number
   /** Whether groups are reported one by one; else their mean is. */
   readonly each: boolean
+  /** Whether samples count by a weight, so that positives and negatives are sums of weights. */
+  readonly isWeighted: boolean
   #level = 0
   #entries = 0
 
-  constructor(limit: number, each: boolean) {
+  constructor(limit: number, each: boolean, isWeighted = false) {
     this.#limit = limit
     this.each = each
+    this.isWeighted = isWeighted
   }
 
   /** What several have counted, each as `state()` gave it. */
   static merged(states: readonly Float64Array[]): GroupedAuc {
-    const [limit = GROUP_ENTRIES, , each = 0] = states[0] ?? []
-    const sum = new GroupedAuc(limit, each === 1)
+    const [limit = GROUP_ENTRIES, , kind = 0] = states[0] ?? []
+    const sum = new GroupedAuc(limit, (kind & EACH) !== 0, (kind & WEIGHTED) !== 0)
     for (const state of states) sum.#merge(state)
     return sum
   }
@@ -56,9 +61,10 @@ export class GroupedAuc {
     this.#count(key, Math.floor(prediction * AUC_THRESHOLDS), isPositive ? weight : 0, isPositive ? 0 : weight)
   }
 
-  /** Plain numbers: limit, level, each; then by group its key in two halves, how many buckets, and these. */
+  /** Plain numbers: limit, level, kind (EACH and WEIGHTED); then by group its key in two halves, how many buckets, and these. */
   state(): Float64Array {
-    const flat: number[] = [this.#limit, this.#level, Number(this.each)]
+    const kind = (this.each ? EACH : 0) | (this.isWeighted ? WEIGHTED : 0)
+    const flat: number[] = [this.#limit, this.#level, kind]
     for (const [key, counts] of this.#groups) {
       const buckets = bucketsOf(counts)
       flat.push(Number(key >> 32n), Number(key & 0xffffffffn), buckets.length / 3)
