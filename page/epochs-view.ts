@@ -163,7 +163,11 @@ function slicesOf({ epoch, slices = {} }: EpochRow): HTMLElement[] {
       h('td', { class: 'number' }, metric(auc)),
     )
   return Object.entries(slices).map(([name, values]) => {
-    const heads = h('thead', {}, h('tr', {}, head(t('value'), false), head(t(values[0]?.weighted ? 'weights' : 'samples')), head('AUC')))
+    const heads = h(
+      'thead',
+      {},
+      h('tr', {}, head(t('value'), false), head(t(values[0]?.weighted ? 'weights' : 'samples')), head('AUC')),
+    )
     const table = h('table', {}, heads, h('tbody', {}, ...values.map(row)))
     const hint = h('span', { class: 'muted' }, t('slices', { epoch }))
     const title = h('header', {}, h('h3', {}, name), hint, saveTools(name, { table }))
