@@ -71,7 +71,7 @@ testExecutor({
   printed: (text) =>
     expect(short(text)).toMatchInlineSnapshot(`
     "mpirun -np 2 --oversubscribe -x PATH -x OARFISH_JOB_ID -x OARFISH_FS_UGI FIND cloud node --step prepare # it reads the job from its input
-    mpirun -np 2 --oversubscribe -x PATH -x OARFISH_JOB_ID -x OARFISH_FS_UGI FIND cloud node --step train
+    mpirun -np 2 --oversubscribe -x PATH -x OARFISH_JOB_ID -x OARFISH_FS_UGI FIND cloud node --step train # again, from the last cut, where a rank dies
     mpirun -np 2 --oversubscribe -x PATH -x OARFISH_JOB_ID -x OARFISH_FS_UGI FIND cloud node --step finish # also after a failure
     "
   `),
@@ -87,7 +87,7 @@ testExecutor({
   printed: (text) =>
     expect(short(text)).toMatchInlineSnapshot(`
       "mpirun -n 2 -f 'ROOT/the hosts' -ppn 1 -genvlist PATH,OARFISH_JOB_ID,OARFISH_FS_UGI FIND cloud node --step prepare # it reads the job from its input
-      mpirun -n 2 -f 'ROOT/the hosts' -ppn 1 -genvlist PATH,OARFISH_JOB_ID,OARFISH_FS_UGI FIND cloud node --step train
+      mpirun -n 2 -f 'ROOT/the hosts' -ppn 1 -genvlist PATH,OARFISH_JOB_ID,OARFISH_FS_UGI FIND cloud node --step train # again, from the last cut, where a rank dies
       mpirun -n 2 -f 'ROOT/the hosts' -ppn 1 -genvlist PATH,OARFISH_JOB_ID,OARFISH_FS_UGI FIND cloud node --step finish # also after a failure
       "
     `),

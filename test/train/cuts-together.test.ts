@@ -73,6 +73,16 @@ describe.each(EXACT)('%s, %s %s', (way, ...overrides) => {
   })
 })
 
+test('a rank that does not see the folder of the first gets its weights, rows and place from there', async () => {
+  const overrides = ['runner.use_fleet=True', EVERY]
+  const whole = await trained('two ranks', freshPath(), overrides)
+  const left = await killed('two ranks', overrides)
+  const { result, events } = await trained('two ranks on two disks', left, overrides, undefined, true)
+  expect(events.filter(({ kind }) => kind === 'warning')).toEqual([])
+  expect([result.digest, result.metrics]).toEqual([whole.result.digest, whole.result.metrics])
+  expect(result.samples).toBeLessThan(SAMPLES)
+})
+
 describe.each([['async'], ['half_async'], ['geo']])('two workers, %s', (mode) => {
   test('train every sample of the epoch once', async () => {
     const overrides = [`runner.sync_mode=${mode}`, EVERY]

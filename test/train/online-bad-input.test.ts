@@ -8,7 +8,9 @@ import { loadConfig } from '../../src/base/config/index.ts'
 import type { Event } from '../../src/base/event/index.ts'
 import { generateDemoDays } from '../../src/data/index.ts'
 import { openVersions, parseVersions, verifyVersions } from '../../src/inference/versions/index.ts'
+import { amongRanks } from '../../src/training/driver/index.ts'
 import { trainOnline } from '../../src/training/online/index.ts'
+import { inRing } from './ways.testing.ts'
 
 vi.setConfig({ testTimeout: 120_000 })
 
@@ -101,4 +103,14 @@ test('a donefile of another model is refused before anything is trained', async 
   await expect(run('other', 'hyper_parameters.layer_sizes=[16]')).rejects.toMatchObject({
     code: expect.stringMatching(/^SNAPSHOT_/),
   })
+})
+
+test('ranks of which one does not see what the first publishes are refused', async () => {
+  const options = { config: load('unseen', 'runner.use_fleet=True'), emit: () => undefined }
+  const run = inRing(options, (own, group) => {
+    const isFirst = group.rank === 0
+    const config = isFirst ? own.config : load('unseen-by-the-first', 'runner.use_fleet=True')
+    return trainOnline({ ...own, config }, amongRanks(group), { isFirst })
+  })
+  await expect(run).rejects.toThrow(/does not see what rank 0 publishes in .*unseen/)
 })

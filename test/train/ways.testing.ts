@@ -92,4 +92,16 @@ export const TOGETHER: Readonly<Record<string, Way>> = {
   alone: WAYS['alone']!,
   'two workers': served(2),
   'two ranks': WAYS['among ranks']!,
+  'two ranks on two disks': {
+    ...WAYS['among ranks']!,
+    train: (options) =>
+      inRing(options, (own, group) => train(group.rank === 0 ? own : onItsOwnDisk(own), amongRanks(group))),
+  },
+}
+
+/** As on a host that does not see the first one's folder. */
+function onItsOwnDisk(options: TrainOptions): TrainOptions {
+  const { config } = options.config
+  const runner = { ...config.runner, model_save_path: `${config.runner.model_save_path}-of-another-host` }
+  return { ...options, config: { ...options.config, config: { ...config, runner } } }
 }

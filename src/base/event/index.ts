@@ -13,7 +13,7 @@ export type {
   Trained,
 } from './event.ts'
 export { jsonlSink } from './jsonl.ts'
-export { forgetNotes, noteForLauncher, readNotes } from './launcher-notes.ts'
+export { forgetNotes, noteForLauncher, notesOf, readNotes, sumOfNotes } from './launcher-notes.ts'
 export type { CalibrationPart, Link, Norms, TableSize } from './measured.ts'
 export { type PaceUnit, paceLine, paceOn } from './pace.ts'
 export { paddleSink } from './paddle.ts'

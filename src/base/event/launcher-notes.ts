@@ -42,8 +42,10 @@ export function noteForLauncher(log: string | undefined, note: Note): void {
 }
 
 /** Of all these processes since `forgetNotes`. */
-export function readNotes(logs: readonly string[]): Notes {
-  const notes = logs.flatMap(notesOf)
+export const readNotes = (logs: readonly string[]): Notes => sumOfNotes(logs.flatMap(notesOf))
+
+/** What they come to; words of other versions count for nothing. */
+export function sumOfNotes(notes: readonly string[]): Notes {
   return {
     isRestartable: notes.includes('begun'),
     isSaved: notes.includes('saved'),
@@ -60,9 +62,10 @@ export function forgetNotes(logs: readonly string[]): void {
   for (const log of logs) rmSync(`${log}${ENDING}`, { force: true })
 }
 
-function notesOf(log: string): string[] {
+/** Of this process since `forgetNotes`, one word each. */
+export function notesOf(log: string): readonly string[] {
   try {
-    return readFileSync(`${log}${ENDING}`, 'utf8').split('\n')
+    return readFileSync(`${log}${ENDING}`, 'utf8').split('\n').slice(0, -1)
   } catch {
     return [] // none yet
   }

@@ -1,5 +1,5 @@
 /** @file The logs of a job as one stream: those of one process, or all of them one after the other; followed until the job is over. */
-import { closeSync, fstatSync, readSync } from 'node:fs'
+import { closeSync, fstatSync, readdirSync, readSync, statSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openWithin } from '../../base/runs/index.ts'
@@ -9,19 +9,31 @@ export interface LogSelection {
   readonly rank?: number | undefined
 }
 
+export interface ReadLogsOptions {
+  /** What a link leads to is read only there: the folder may be of a user whose rights are less than the reader's. @default the folder */
+  readonly within?: string | undefined
+  /** How many bytes of which logs were read before. @default none */
+  readonly from?: LogSizes | undefined
+}
+
+export type LogSizes = Iterable<readonly [name: string, bytes: number]>
+
+/** How long the logs of this folder are now. */
+export const logSizes = (folder: string): LogSizes =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.log'))
+    .map((name) => [name, statSync(join(folder, name)).size])
+
 const POLL_MS = 200
 
-/**
- * Lines as they come; `isOver` ends following once everything that was written has been given. What a link leads to is read only `within`: the folder
- * may be of a user whose rights are less than the reader's.
- */
+/** Lines as they come; `isOver` ends following once everything that was written has been given. */
 export async function* readLogs(
   folder: string,
   selection: LogSelection,
   isOver: () => boolean,
-  within = folder,
+  { within = folder, from = [] }: ReadLogsOptions = {},
 ): AsyncGenerator<string> {
-  const positions = new Map<string, number>()
+  const positions = new Map(from)
   let shown = ''
   for (;;) {
     const over = isOver()
@@ -53,9 +65,10 @@ export async function* taggedLines(
   folder: string,
   selection: LogSelection,
   isOver: () => boolean,
+  options: ReadLogsOptions = {},
 ): AsyncGenerator<string> {
   let name = ''
-  for await (const text of readLogs(folder, selection, isOver)) {
+  for await (const text of readLogs(folder, selection, isOver, options)) {
     for (const line of text.replace(/\n$/, '').split('\n')) {
       const heading = /^==> (\S+) <==$/.exec(line)
       if (heading) name = heading[1]!

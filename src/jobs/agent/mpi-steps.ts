@@ -4,7 +4,10 @@
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { forgetNotes, notesOf } from '../../base/event/index.ts'
+import { defined } from '../../base/util/index.ts'
 import type { Job } from '../submit/index.ts'
+import { logSizes } from './logs.ts'
 import { type MpiNodeOptions, nodeFolders, printing, removeWork } from './mpi.ts'
 import { agreeOnEnd, openMpiNodes, reportFailure } from './mpi-nodes.ts'
 import { finishNode, prepareNode, runRoles } from './node.ts'
@@ -56,12 +59,39 @@ async function prepare({ readJob, folder, env, emit, print }: MpiNodeOptions) {
   }
 }
 
+/** Run again where a rank died: the job goes on from what it has saved under its name, and the logs go on. */
 async function train({ folder, env, emit, print, signal }: MpiNodeOptions) {
   const { work, logs, root } = nodeFolders(folder, rankOf(env))
   const { job, placement } = read(root)
-  const run = () => runRoles({ job, folder: work, logs, placement: async () => placement, env, emit, signal })
-  return await printing(logs, { role: 'trainer' }, print, run)
+  const own = placement.own.map(({ rank }) => join(logs, `trainer.${rank}.log`))
+  const isAgain = own.some((log) => existsSync(log))
+  forgetNotes(own)
+  const notes = setInterval(printNotes, NOTES_MS)
+  let printed = 0
+  function printNotes() {
+    const all = own.flatMap(notesOf)
+    for (const note of all.slice(printed)) print(noteLine(note))
+    printed = all.length
+  }
+  const common = { ...env, ...defined({ OARFISH_JOB_UID: env['OARFISH_JOB_ID'] }) }
+  const place = { job, folder: work, logs, placement: async () => placement, env: common }
+  const run = () => runRoles({ ...place, emit, signal, isAgain, startsOnce: true })
+  try {
+    return await printing(logs, { role: 'trainer' }, print, run, logSizes(logs))
+  } finally {
+    clearInterval(notes)
+    printNotes()
+    forgetNotes(own)
+  }
 }
+
+const NOTES_MS = 200
+const NOTE = 'note.0'
+
+/** What a process of the job says to who starts it again, as a line of what mpirun prints. */
+export const noteLine = (note: string) => `@${NOTE} ${note}\n`
+export const noteOf = (line: string): string | undefined =>
+  line.startsWith(`@${NOTE} `) ? line.slice(NOTE.length + 2) : undefined
 
 async function finish({ folder, env, emit, print }: MpiNodeOptions) {
   const node = rankOf(env)

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Env } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import type { Job } from '../submit/index.ts'
-import { type LogSelection, taggedLines } from './logs.ts'
+import { type LogSelection, type LogSizes, taggedLines } from './logs.ts'
 import { agreeOnEnd, LOOPBACK, openMpiNodes, reportFailure } from './mpi-nodes.ts'
 import { runNode } from './node.ts'
 import { LeftError, rendezvous } from './rendezvous.ts'
@@ -64,10 +64,11 @@ export async function printing<T>(
   selection: LogSelection,
   print: (line: string) => void,
   work: () => Promise<T>,
+  from?: LogSizes,
 ): Promise<T> {
   let over = false
   const printed = printAll(
-    taggedLines(logs, selection, () => over),
+    taggedLines(logs, selection, () => over, { from }),
     print,
   )
   try {

@@ -7,7 +7,15 @@ import type { Env } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import { type RemoteFiles, remoteFiles } from '../../base/fs/index.ts'
 import { defined } from '../../base/util/index.ts'
-import { checkSharedMemory, launchPsEnv, type Restart, recovering, restartEnv, superviseJob } from '../launch/index.ts'
+import {
+  checkSharedMemory,
+  FIRST,
+  launchPsEnv,
+  type Restart,
+  recovering,
+  restartEnv,
+  superviseJob,
+} from '../launch/index.ts'
 import { bytesOfContent, type Job } from '../submit/index.ts'
 import type { PlacedProcess, Placement } from './rendezvous.ts'
 import { newFiles, onDisk, sendFile, stageData } from './stage.ts'
@@ -21,6 +29,8 @@ export interface NodeOptions extends NodePlace {
   readonly signal: AbortSignal
   /** Its agent was here before, and is gone: the other nodes are there. @default false */
   readonly isAgain?: boolean | undefined
+  /** Whoever started this node starts all of them again. @default its processes are started again here */
+  readonly startsOnce?: boolean | undefined
 }
 
 /** Which node of which job, and its folders. */
@@ -158,6 +168,7 @@ export async function runRoles(options: Omit<NodeOptions, 'node' | 'nodes'>) {
     const started = superviseJob({ command: roleCommand(job), processes, hasAllWorkers }, options)
     return { ...started, logs: processes.map(({ log }) => log) }
   }
+  if (options.startsOnce) return await (await start(FIRST)).ended
   const isSpread = own.length < addresses.servers.length + addresses.workerNum
   const running = await recovering(start, {
     emit: options.emit,

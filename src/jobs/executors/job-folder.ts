@@ -127,6 +127,9 @@ export function readFailure(folder: string): string | undefined {
   return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().slice(0, MOST_CHARACTERS) : undefined
 }
 
+/** The job goes on in spite of it; job.log keeps it. */
+export const forgetFailure = (folder: string) => rmSync(join(folder, 'failure.txt'), { force: true })
+
 const MOST_CHARACTERS = 4000
 
 export const writeOutcome = (folder: string, outcome: Outcome) => writeWhole(join(folder, 'outcome.json'), outcome)

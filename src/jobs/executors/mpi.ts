@@ -2,12 +2,15 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { setTimeout } from 'node:timers/promises'
 import type { Env } from '../../base/env/index.ts'
+import { sumOfNotes } from '../../base/event/index.ts'
 import { UserError } from '../../base/util/index.ts'
-import { type MpiStep, nodeCommand, taggedFailure } from '../agent/index.ts'
+import { type MpiStep, nodeCommand, noteOf, taggedFailure } from '../agent/index.ts'
+import { FIRST_START, MAX_RESTART, nextStart } from '../launch/index.ts'
 import { jobSize } from '../submit/index.ts'
 import type { ApplyContext, Executor } from './executor.ts'
-import { jobWithContents, keepLine, readFailure } from './job-folder.ts'
+import { forgetFailure, jobWithContents, keepLine, readFailure } from './job-folder.ts'
 import { lackingNode, type NodeNames, provideNodes, rankWords } from './mpi-package.ts'
 import type { CommandStep } from './plan.ts'
 
@@ -40,6 +43,7 @@ export const mpi: Executor<MpiFacts> = {
       words: [...FLAGS[facts.family](jobSize(job), facts), ...rankWords(nodeCommand(step), facts.version)],
       input: { kind: step === undefined || step === 'prepare' ? 'job' : 'none' },
       always: step === 'finish',
+      restarts: step === 'train',
     })
     // Without servers the trainers are the ranks themselves, between two steps that are ranks as well.
     const isCollective = !job.roles.some(({ name }) => name === 'pserver')
@@ -81,17 +85,49 @@ function findMpirun(env: Env): MpiFacts['family'] {
   return /Open MPI|open-mpi|OpenRTE/i.test(stdout) ? 'openmpi' : 'mpich'
 }
 
-/** Once more where nodes lacked this package and have got it. What ended mpirun is the job's failure, unless a node has told its own. */
+/** Where a rank dies mpirun ends all of them; a step that restarts is then run again, and goes on from the job's last cut. */
 async function runStep(step: CommandStep, context: ApplyContext): Promise<number | undefined> {
-  const first = await runCommand(step, context)
-  if (first.lacking.length > 0) await provideNodes(first.lacking, hostfileOf(step), context)
-  const { code, said } = first.lacking.length > 0 ? await runCommand(step, context) : first
-  if (code && readFailure(context.folder) === undefined) {
-    const text = [`mpirun ended with exit code ${code}${said.length > 0 ? ':' : ''}`, ...said].join('\n')
-    for (const line of taggedFailure(text).trimEnd().split('\n')) keepLine(context.folder, line)
+  const { folder, signal } = context
+  const notes: string[] = []
+  for (let starts = FIRST_START; ; ) {
+    const ran = await runProvided(step, context)
+    notes.push(...ran.notes)
+    const { saved, isRestartable } = sumOfNotes(notes)
+    const end = { code: ran.code, saved, aborted: signal.aborted }
+    const rules = { maxRestart: step.restarts ? MAX_RESTART : 0, resumes: false, beginsAnew: isRestartable }
+    const next = nextStart(starts, end, rules)
+    if (next.verdict !== 'again') {
+      if (ran.code) keepFailure(ran, folder)
+      return ran.code
+    }
+    starts = next.starts
+    forgetFailure(folder)
+    const from = saved > 0 ? 'from the last cut' : 'from the beginning, there is no cut yet'
+    const text = `${endOf(ran)}\nStarting again ${from}: ${starts.failed} of ${MAX_RESTART} times since it.`
+    for (const line of text.split('\n')) keepLine(folder, line)
+    await setTimeout(Math.min(FIRST_WAIT_MS * 2 ** starts.failed, LAST_WAIT_MS), undefined, { signal }).catch(() => {})
   }
-  return code
 }
+
+/** A host that has just gone is not back at once. */
+const [FIRST_WAIT_MS, LAST_WAIT_MS] = [250, 8000]
+
+/** Once more where nodes lacked this package and have got it. */
+async function runProvided(step: CommandStep, context: ApplyContext): Promise<Ran> {
+  const first = await runCommand(step, context)
+  if (first.lacking.length === 0) return first
+  await provideNodes(first.lacking, hostfileOf(step), context)
+  return await runCommand(step, context)
+}
+
+/** What ended mpirun is the job's failure, unless a node has told its own. */
+function keepFailure(ran: Ran, folder: string): void {
+  if (readFailure(folder) !== undefined) return
+  for (const line of taggedFailure(endOf(ran)).trimEnd().split('\n')) keepLine(folder, line)
+}
+
+const endOf = ({ code, said }: Ran) =>
+  [`mpirun ended with exit code ${code}${said.length > 0 ? ':' : ''}`, ...said].join('\n')
 
 const hostfileOf = ({ words }: CommandStep) => {
   const at = words.findIndex((word) => word === '--hostfile' || word === '-f')
@@ -105,14 +141,16 @@ interface Ran {
   readonly said: readonly string[]
   /** Nodes without this package. */
   readonly lacking: readonly NodeNames[]
+  /** What processes of the job say to their launcher. */
+  readonly notes: readonly string[]
 }
 
 const SAID_LINES = 20
 
 /** mpirun hands its input to rank 0; logs of all ranks come back as its output. */
 async function runCommand({ words, input }: CommandStep, { job, folder, env, signal }: ApplyContext): Promise<Ran> {
-  const lacking: NodeNames[] = []
-  if (signal.aborted) return { code: undefined, said: [], lacking }
+  const [lacking, notes]: [NodeNames[], string[]] = [[], []]
+  if (signal.aborted) return { code: undefined, said: [], lacking, notes }
   // How this process reaches hosts is nothing for the programs of a job.
   const { OARFISH_SSH: _ssh, ...own } = env
   const child = spawn(words[0]!, words.slice(1), { env: own, stdio: ['pipe', 'pipe', 'pipe'] })
@@ -123,17 +161,20 @@ async function runCommand({ words, input }: CommandStep, { job, folder, env, sig
   const sort = async (stream: Readable): Promise<readonly string[]> => {
     const said: string[] = []
     for await (const line of createInterface({ input: stream })) {
-      const node = lackingNode(line)
+      const [node, note] = [lackingNode(line), noteOf(line)]
       if (node !== undefined) lacking.push(node)
-      else keepLine(folder, line)
-      if (node === undefined && !line.startsWith('@') && /\w/.test(line)) said.push(line)
+      else if (note !== undefined) notes.push(note)
+      else {
+        keepLine(folder, line)
+        if (!line.startsWith('@') && /\w/.test(line)) said.push(line)
+      }
     }
     return said
   }
   // Open MPI has a stream for itself, but for what ranks print there; a cause is not to drown in what nodes did before and after it.
   const [code, printed, told] = await Promise.all([exitOf(child), sort(child.stdout), sort(child.stderr)])
   const said = told.length > 0 ? told : printed
-  return { code: signal.aborted ? undefined : code, said: said.slice(-SAID_LINES), lacking }
+  return { code: signal.aborted ? undefined : code, said: said.slice(-SAID_LINES), lacking, notes }
 }
 
 function exitOf(child: ChildProcess): Promise<number> {

@@ -17,6 +17,8 @@ export interface CommandStep {
   readonly input: CommandInput
   /** Also when a step before it failed, or the job was stopped. */
   readonly always: boolean
+  /** Where one of its processes dies, it is run again and goes on from the job's last cut. @default false */
+  readonly restarts?: boolean | undefined
 }
 
 /** Secrets of the job travel in neither: they are in the environment. */
@@ -58,7 +60,7 @@ export function printPlan({ steps }: Plan): string {
 function printStep(step: PlanStep): string {
   switch (step.kind) {
     case 'command':
-      return `${shellLine(step.words)}${INPUTS[step.input.kind](step.input)}${step.always ? ' # also after a failure' : ''}`
+      return `${shellLine(step.words)}${INPUTS[step.input.kind](step.input)}${remark(step)}`
     case 'host':
       return `${shellLine(step.ssh)} ${shellLine(step.words)} # node ${step.node}; it reads the job from its input`
     case 'node':
@@ -71,6 +73,11 @@ function printStep(step: PlanStep): string {
     default:
       return step satisfies never
   }
+}
+
+function remark({ always, restarts }: CommandStep): string {
+  if (always) return ' # also after a failure'
+  return restarts ? ' # again, from the last cut, where a rank dies' : ''
 }
 
 const INPUTS: Readonly<Record<CommandInput['kind'], (input: CommandInput) => string>> = {

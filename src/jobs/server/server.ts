@@ -162,7 +162,7 @@ async function sendLogs({ job, query, response }: Call, { store }: ServerOptions
   const over = () => !follow || response.destroyed || isOver(store.jobs.get(job.id)!.phase)
   response.writeHead(200, { 'content-type': 'text/plain; charset=utf-8' })
   const folder = store.folderOf(job.id)
-  for await (const text of readLogs(jobFolder(folder).logs, selection, over, folder)) {
+  for await (const text of readLogs(jobFolder(folder).logs, selection, over, { within: folder })) {
     if (response.destroyed) return
     if (!response.write(text)) await new Promise((done) => response.once('drain', done).once('close', done))
   }

@@ -42,6 +42,7 @@ import { PassRecord } from './pass-report.ts'
 import { agreeOnRanks, groupExchange, type RankInputs, rankPass } from './rank-input.ts'
 import { type OwnList, RankModel } from './rank-model.ts'
 import { placeRank, type RankList, readAs } from './rank-places.ts'
+import { allSee } from './rank-start.ts'
 import { noticeAlone } from './recall-metrics.ts'
 import { planTables, type TablePlan } from './table-plan.ts'
 import { byFirst } from './worker-model.ts'
@@ -127,6 +128,7 @@ class Training extends LocalTraining {
       if (plan!.sharded.includes(true)) throw dividedOnline()
       if (group.rank === 0) await own.prepare()
       await group.barrier()
+      if (!(await allSee(group, config.runner.model_save_path))) throw unseenOnline(config.runner.model_save_path)
     }
     const start = (await own.load?.({ params })) ?? beginningOf(0)
     if (group.rank === 0) await own.started?.({ params })
@@ -302,6 +304,13 @@ function dividedOnline(): UserError {
   return new UserError('Online training among ranks needs whole tables on each, and these are divided among them.', {
     code: 'ONLINE_DIVIDED',
     hint: 'raise runner.replicated_table_mb, or train with parameter servers: fleetrun --server_num=2 --worker_num=2 ...',
+  })
+}
+
+function unseenOnline(folder: string): UserError {
+  return new UserError(`A rank does not see what rank 0 publishes in ${folder}: online training goes on from there.`, {
+    code: 'ONLINE_FOLDER',
+    hint: 'name a folder that all hosts share: -o runner.model_save_path=FOLDER',
   })
 }
 

@@ -118,20 +118,32 @@ const metrics = record(number, MOST_NAMES)
 const nothingOf = record<never>((_, at) => {
   throw new BadMessage(`${at}: expected nothing`)
 }, 0)
-export const readStart = fields<SharedStart>({
-  epoch: count,
-  history: optional(list(fields<EpochRecord>({ epoch: count, train: metrics, test: optional(metrics) }), MOST_FILES)),
-  workers: optional(list(readPlace, MOST_FILES)),
-  before: optional(
-    fields<MeterState>({
-      samples: count,
-      batches: count,
-      seconds: number,
-      sums: nothingOf,
-      histograms: nothingOf,
-      groups: optional(nothingOf),
-    }),
-  ),
+const history = optional(
+  list(fields<EpochRecord>({ epoch: count, train: metrics, test: optional(metrics) }), MOST_FILES),
+)
+const places = optional(list(readPlace, MOST_FILES))
+const before = optional(
+  fields<MeterState>({
+    samples: count,
+    batches: count,
+    seconds: number,
+    sums: nothingOf,
+    histograms: nothingOf,
+    groups: optional(nothingOf),
+  }),
+)
+export const readStart = fields<SharedStart>({ epoch: count, history, workers: places, before })
+
+/** The same of rank 0, with the steps that its optimizers have made. */
+export interface SharedRankStart extends Pick<TrainingStart, 'history' | 'ranks' | 'before' | 'position'> {
+  readonly steps: number
+}
+export const readRankStart = fields<SharedRankStart>({
+  position: bySchema(place.shape.position),
+  steps: count,
+  history,
+  ranks: places,
+  before,
 })
 
 const reports = list(fields<FileReport>({ name: path, bytes: count, head: text(64 * 1024) }), MOST_FILES)

@@ -17,15 +17,7 @@ import { RowsDigest } from '../../weights/table/index.ts'
 import { allGatherJson, type Group } from '../collective/index.ts'
 import { beginningOf, type PassResult } from '../threads/index.ts'
 import { forgetChanges, rowsHere } from './changed-rows.ts'
-import {
-  type CheckpointOptions,
-  findStart,
-  placesOf,
-  prepareSaving,
-  saveEpoch,
-  saveRanks,
-  saveWeights,
-} from './checkpoint.ts'
+import { type CheckpointOptions, placesOf, prepareSaving, saveEpoch, saveRanks, saveWeights } from './checkpoint.ts'
 import { type Cut, CutWriter } from './cut-writer.ts'
 import {
   type Brought,
@@ -41,6 +33,7 @@ import {
 } from './gathered.ts'
 import type { TrainingStart } from './job.ts'
 import { finishAside, partsOfOthers, plainSaveError } from './rank-cuts.ts'
+import { startTogether } from './rank-start.ts'
 import { ownerOf } from './table-plan.ts'
 
 /** What this rank reads of the epoch, where the number of ranks does not say it. */
@@ -87,7 +80,7 @@ export class RankModel {
     this.#checkpoints = { ...this.#checkpoints, resume }
     if (this.#group.rank === 0) this.#lock = await prepareSaving(this.#checkpoints)
     await this.#group.barrier()
-    const start = await findStart(this.#checkpoints)
+    const start = await startTogether(this.#group, this.#checkpoints)
     await forgetChanges(this.#checkpoints.params)
     this.#cuts.startFrom(start.from, this.#checkpoints.config.runner.model_save_path)
     const { position, ranks } = start
