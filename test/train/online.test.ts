@@ -7,7 +7,15 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { loadConfig } from '../../src/base/config/index.ts'
 import type { Event } from '../../src/base/event/index.ts'
 import { generateDemoDays } from '../../src/data/index.ts'
-import { parseVersions, projection, replay } from '../../src/inference/versions/index.ts'
+import { readExport } from '../../src/inference/export/index.ts'
+import {
+  openVersions,
+  parseVersions,
+  projection,
+  readDelta,
+  replay,
+  verifyVersions,
+} from '../../src/inference/versions/index.ts'
 import { amongRanks, overPasses, type TrainOptions, withServers } from '../../src/training/driver/index.ts'
 import { trainOnline } from '../../src/training/online/index.ts'
 import { openSnapshot, savedRows } from '../../src/weights/snapshot/index.ts'
@@ -122,6 +130,29 @@ describe.each(Object.entries(WAYS))('%s', (name, { run, overrides = [] }) => {
       const { tables } = await replay(join(folder, out), versions, versions[version]!)
       expect(contentOf(tables[0]!)).toEqual(await trainedRows(join(folder, out, checkpoint)))
     }
+  })
+
+  test('dense weights are published inside a pass, over the rows of the version before it', async () => {
+    const keys = ['runner.dense_publish_seconds=0.01', 'runner.train_batch_size=2', 'runner.end_day=20190720']
+    const more = [...keys, 'runner.evaluate=none', 'runner.delta_format=oarfish', 'runner.save_first_base=True']
+    const events: Event[] = []
+    await run({ config: load(`${out}-dense`, ...overrides, ...more), emit: (event) => events.push(event) })
+    const root = join(folder, `${out}-dense`)
+    expect(said(events).filter((line) => line.startsWith('published dense weights'))).not.toEqual([])
+    expect(said(events).filter((line) => line.startsWith('NOT PUBLISHED'))).toEqual([])
+    const source = openVersions(root)
+    const dense = (await source.dense())!
+    const over = (await versionsOf(`${out}-dense`)).find(({ id }) => id === dense.over)!
+    expect(over).toMatchObject({ day: dense.day, pass: dense.pass })
+    // They have learned more than the version that they go over.
+    const { model: before } = await readDelta(join(root, over.path)).catch(() => readExport(join(root, over.path)))
+    expect(Buffer.from(await source.denseModel(dense)).equals(before)).toBe(false)
+    const kept = (await readdir(join(root, 'dense'))).filter((name) => name !== 'current.json')
+    expect(kept.length).toBeLessThanOrEqual(2)
+    expect(await verifyVersions(root, source)).toEqual([])
+    if (name !== 'alone') return
+    const { digest } = await run({ config: load('undisturbed', ...overrides, ...more.slice(1)), emit: () => undefined, digest: true }) // biome-ignore format: one line
+    expect((await run({ config: load('published', ...overrides, ...more), emit: () => undefined, digest: true })).digest).toBe(digest) // biome-ignore format: one line
   })
 
   test('the same command finds everything trained', async () => {
@@ -270,6 +301,20 @@ describe('alone', () => {
     expect(versions.map(({ day, pass, kind }) => `${kind} ${day}/${pass}`)).toContain('base 20190722/0')
     expect(await readdir(join(folder, 'pruned'))).not.toContain('20190720')
     for (const version of versions) await replay(join(folder, 'pruned'), versions, version)
+  })
+
+  test('dense weights that could not be published are tried again, loudly, and training goes on', async () => {
+    await mkdir(join(folder, 'barred'))
+    await writeFile(join(folder, 'barred/dense'), 'not a folder')
+    const events: Event[] = []
+    const keys = ['runner.dense_publish_seconds=0.01', 'runner.train_batch_size=2', 'runner.save_first_base=True']
+    await trainOnline({ config: load('barred', ...keys), emit: (event) => events.push(event) })
+    expect(said(events).join('\n')).toContain('NOT PUBLISHED: dense weights; training goes on')
+  })
+
+  test('dense weights that nobody could follow are refused', async () => {
+    const config = load('nobody', 'runner.dense_publish_seconds=5', 'runner.delta_format=paddle')
+    await expect(trainOnline({ config, emit: () => undefined })).rejects.toMatchObject({ code: 'ONLINE_CONFIG' })
   })
 
   test('another trainer on the folder is refused', async () => {

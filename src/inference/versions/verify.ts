@@ -63,6 +63,12 @@ export async function verifyVersions(
       problems.push({ version: name, kind: 'incomplete', message: (error as Error).message })
     }
   }
+  try {
+    const dense = await source.dense()
+    if (dense) await source.denseModel(dense)
+  } catch (error) {
+    problems.push({ version: 'dense weights', kind: 'incomplete', message: (error as Error).message })
+  }
   for (const version of lastOfBases(versions)) {
     if (problems.length > 0 || !chainOf(versions, version)) break
     try {
