@@ -127,7 +127,7 @@ describe.each(Object.entries(WAYS))('%s', (name, { run, overrides = [] }) => {
       [4, '20190721/1'],
       [6, '20190722/0'],
     ] as const) {
-      const { tables } = await replay(join(folder, out), versions, versions[version]!)
+      const { tables } = await replay(openVersions(join(folder, out)), versions, versions[version]!)
       expect(contentOf(tables[0]!)).toEqual(await trainedRows(join(folder, out, checkpoint)))
     }
   })
@@ -149,7 +149,7 @@ describe.each(Object.entries(WAYS))('%s', (name, { run, overrides = [] }) => {
     expect(Buffer.from(await source.denseModel(dense)).equals(before)).toBe(false)
     const kept = (await readdir(join(root, 'dense'))).filter((name) => name !== 'current.json')
     expect(kept.length).toBeLessThanOrEqual(2)
-    expect(await verifyVersions(root, source)).toEqual([])
+    expect(await verifyVersions(source)).toEqual([])
     if (name !== 'alone') return
     const { digest } = await run({ config: load('undisturbed', ...overrides, ...more.slice(1)), emit: () => undefined, digest: true }) // biome-ignore format: one line
     expect((await run({ config: load('published', ...overrides, ...more), emit: () => undefined, digest: true })).digest).toBe(digest) // biome-ignore format: one line
@@ -300,7 +300,7 @@ describe('alone', () => {
     const versions = await versionsOf('pruned')
     expect(versions.map(({ day, pass, kind }) => `${kind} ${day}/${pass}`)).toContain('base 20190722/0')
     expect(await readdir(join(folder, 'pruned'))).not.toContain('20190720')
-    for (const version of versions) await replay(join(folder, 'pruned'), versions, version)
+    for (const version of versions) await replay(openVersions(join(folder, 'pruned')), versions, version)
   })
 
   test('dense weights that could not be published are tried again, loudly, and training goes on', async () => {

@@ -16,6 +16,7 @@ import {
 } from '../../inference/export/index.ts'
 import {
   type DenseWeights,
+  openVersions,
   type PublishedRows,
   parseVersions,
   readDense,
@@ -309,7 +310,7 @@ class FolderPublisher implements Publisher {
     const last = this.#versions.at(-1)
     if (!last) return undefined
     try {
-      return (await replay(this.#root, this.#versions, last)).tables
+      return (await replay(openVersions(this.#root), this.#versions, last)).tables
     } catch (error) {
       const text = isUserError(error) ? formatUserError(error) : (error as Error).message
       this.#options.emit({
