@@ -1,4 +1,5 @@
 /** @file Online training in every way to take part in a job: what it waits for, what it leaves, where it goes on. */
+import { copyFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -180,6 +181,21 @@ async function trainedRows(path: string) {
     for (const [i, sign] of signs.entries()) if (project(rows, i, row)) found.push([sign, [...row]])
   return found.sort(([a], [b]) => (a < b ? -1 : 1))
 }
+
+test('a file that comes after its pass on a device was prefetched is trained with it', async () => {
+  const { run, overrides = [] } = WAYS['passes on a device']!
+  const data = join(folder, 'growing')
+  generateDemoDays({ out: data, start: '20190720', days: 1, splitInterval: 720, rows: 40, slots: 8 })
+  const [first, late] = [join(data, '20190720/1200/part-000'), join(data, '20190720/1200/part-001')]
+  const emit = (event: Event) => {
+    // The next pass is on its way by then.
+    if (event.kind === 'batch' && event.phase === 'train' && event.epoch === 0) copyFileSync(first, late)
+  }
+  const keys = ['split_interval=720', 'split_per_pass=1', 'end_day=20190720', 'print_interval=1', 'evaluate=none']
+  const own = [`runner.train_data_dir=${data}`, ...keys.map((key) => `runner.${key}`)]
+  const { samples } = await run({ config: load('grown', ...overrides, ...own), emit })
+  expect(samples).toBe(3 * 40)
+})
 
 test('what a save settles and a day’s end drops reaches the rows of a pass on a device that was prefetched', async () => {
   const { run, overrides = [] } = WAYS['passes on a device']!
