@@ -155,6 +155,7 @@ function ask(url: string, instances: readonly unknown[]) {
   let waited: { readonly version: string; readonly resolve: (at: number) => void } | undefined
   const begun = performance.now()
   let count = 0
+  let isStopped = false
   const send = (due: number) => {
     const outgoing = request(`${url}/predict`, { agent, method: 'POST', headers }, (response) => {
       let text = ''
@@ -166,6 +167,9 @@ function ask(url: string, instances: readonly unknown[]) {
         waited.resolve(Date.now())
         waited = undefined
       })
+    })
+    outgoing.on('error', (error) => {
+      if (!isStopped) throw error
     })
     outgoing.end(body)
   }
@@ -180,6 +184,7 @@ function ask(url: string, instances: readonly unknown[]) {
     },
     first: (version: string) => new Promise<number>((resolve) => (waited = { version, resolve })),
     stop: () => {
+      isStopped = true
       clearInterval(timer)
       agent.destroy()
     },
