@@ -121,8 +121,7 @@ async function train(root: string): Promise<readonly number[]> {
     })
   await new Promise((resolve) => child.once('close', resolve))
   // The data of the pass behind the last are what it ends for.
-  if (seconds.length !== DELTAS || !text.includes('no data after'))
-    throw new Error(`training ended: ${text || last}`)
+  if (seconds.length !== DELTAS || !text.includes('no data after')) throw new Error(`training ended: ${text || last}`)
   return seconds
 }
 
