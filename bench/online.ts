@@ -27,7 +27,7 @@ export async function measureOnline(rows: number, rounds: number): Promise<boole
   const root = scratch('online')
   rmSync(root, { recursive: true, force: true })
   mkdirSync(root, { recursive: true })
-  const [delta, raw, cpu]: [number[], number[], number[]] = [[], [], []]
+  const [delta, writing, raw, cpu]: [number[], number[], number[], number[]] = [[], [], [], []]
   const changed = Math.round(rows * CHANGED)
   for (let round = 0; round <= rounds; round++) {
     const signs = BigUint64Array.from({ length: changed }, (_, i) => 1n + BigInt((i * 97 + round * 31) % rows))
@@ -37,9 +37,10 @@ export async function measureOnline(rows: number, rounds: number): Promise<boole
     const before = process.cpuUsage()
     const started = performance.now()
     const changes = await tables.changes(whole, false)
+    const found = performance.now()
     const place = { day: '20190720', pass: round, follows: 'a', base: 'a', sequence: round, steps: round }
     await writeDelta({ folder, model: new Uint8Array(0), tables: changes, ...place })
-    const seconds = (performance.now() - started) / 1000
+    const [seconds, foundSeconds] = [(performance.now() - started) / 1000, (found - started) / 1000]
     const { user, system } = process.cpuUsage(before)
     tables.settle()
     const written = performance.now()
@@ -50,13 +51,14 @@ export async function measureOnline(rows: number, rounds: number): Promise<boole
     if (round === 0) continue // the first one warms up
     raw.push((performance.now() - written) / 1000)
     delta.push(seconds)
+    writing.push(seconds - foundSeconds)
     cpu.push((user + system) / 1e6)
   }
-  const [own, plain, used] = [median(delta), median(raw), median(cpu)]
+  const [own, written, plain, used] = [median(delta), median(writing), median(raw), median(cpu)]
   const share = used / INTERVAL_SECONDS
   console.log(`\n# ${rows} rows of dim ${DIM}, ${changed} changed, median of ${rounds}\n`)
   console.log(
-    `delta ${ms(own)}, the same rows raw ${ms(plain)}: ${(own / plain).toFixed(2)} times (at most ${MOST_TIMES})`,
+    `delta ${ms(own)}, of which writing ${ms(written)}; the same rows raw ${ms(plain)}: ${(own / plain).toFixed(2)} times (at most ${MOST_TIMES}), writing alone ${(written / plain).toFixed(2)}`,
   )
   console.log(
     `processor ${ms(used)} a delta: ${(100 * share).toFixed(2)} % of ${INTERVAL_SECONDS} s (at most ${100 * MOST_SHARE} %)`,

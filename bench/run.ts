@@ -8,6 +8,7 @@ import { measureDevice } from './device.ts'
 import { measureFeatures } from './features.ts'
 import { measureLibrary } from './library.ts'
 import { measureOnline } from './online.ts'
+import { measureFollowing } from './online-following.ts'
 import { measurePasses } from './passes.ts'
 import { type Figures, report, writeDocs } from './report.ts'
 import { measureSpeed } from './speed.ts'
@@ -42,7 +43,7 @@ const { values: options } = parseArgs({
     'tier-rows': { type: 'string', default: '20000000' },
     'tier-limit': { type: 'string', default: '512MB' },
     'tier-samples': { type: 'string', default: '400000' },
-    // With `--only online`.
+    // With `--only online`, `--only following`.
     'online-rows': { type: 'string', default: '10000000' },
     // With `--only library`: the commit whose import is compared.
     base: { type: 'string' },
@@ -66,6 +67,7 @@ if (options.only?.includes('device')) {
   process.exit(results.every(Boolean) ? 0 : 1)
 }
 if (options.only?.includes('online')) process.exit((await measureOnline(Number(options['online-rows']), 7)) ? 0 : 1)
+if (options.only?.includes('following')) process.exit((await measureFollowing(Number(options['online-rows']))) ? 0 : 1)
 if (options.only?.includes('tiers')) {
   const [tierRows, samples] = [Number(options['tier-rows']), Number(options['tier-samples'])]
   const isFast = await measureTiers({

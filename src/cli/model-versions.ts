@@ -1,7 +1,7 @@
 /** @file `oarfish model log` and `oarfish model verify`: what online training has published, and whether it can be trusted. */
 import { Command } from 'commander'
 import { sizeText, UserError } from '../base/util/index.ts'
-import type { Version, VersionProblem } from '../inference/versions/index.ts'
+import type { DenseWeights, Version, VersionProblem } from '../inference/versions/index.ts'
 import type { CliIo } from './io.ts'
 
 interface Options {
@@ -30,23 +30,32 @@ export function modelVerifyCommand(io: CliIo): Command {
 
 async function printLog(folder: string, { json }: Options, io: CliIo): Promise<void> {
   const { logProblems, openVersions, versionName } = await import('../inference/versions/index.ts')
-  const versions = await openVersions(folder).versions()
+  const source = openVersions(folder)
+  const versions = await source.versions()
   const problems = logProblems(versions)
+  const dense = await source.dense()
   if (json) {
     for (const version of versions) io.out.write(`${JSON.stringify(version)}\n`)
+    if (dense) io.out.write(`${JSON.stringify({ kind: 'dense', ...dense })}\n`)
     for (const problem of problems) io.out.write(`${JSON.stringify({ kind: 'problem', problem })}\n`)
     return
   }
   const rows = versions.map((version) => rowOf(version, versionName(version)))
   for (const line of columns([HEAD, ...rows])) io.out.write(`${line}\n`)
+  if (dense) io.out.write(`${denseText(dense)}\n`)
   for (const problem of problems) io.out.write(`${problemText(problem)}\n`)
 }
+
+const denseText = ({ number, day, pass, steps, bytes, publishedAt }: DenseWeights) =>
+  `dense weights ${number} over ${day}/${pass}: step ${steps}, ${sizeText(bytes)}, published ${timeText(publishedAt)}`
+
+const timeText = (publishedAt: string) => publishedAt.slice(0, 19).replace('T', ' ')
 
 const HEAD = ['number', 'version', 'kind', 'rows', 'went', 'size', 'published', 'id', 'follows']
 
 const rowOf = ({ sequence, kind, rows, gone, bytes, publishedAt, id, follows }: Version, name: string) => [
   ...[String(sequence), name, kind, String(rows), String(gone), sizeText(bytes)],
-  ...[publishedAt.slice(0, 19).replace('T', ' '), id, follows ?? '-'],
+  ...[timeText(publishedAt), id, follows ?? '-'],
 ]
 
 function columns(rows: readonly (readonly string[])[]): readonly string[] {
@@ -67,7 +76,7 @@ async function verify(folder: string, { json }: Options, io: CliIo): Promise<voi
   const { isRemotePath } = await import('../base/fs/index.ts')
   const source = openVersions(folder)
   const versions = await source.versions()
-  const problems = [...(await verifyVersions(folder, source))]
+  const problems = [...(await verifyVersions(source))]
   let compared: readonly string[] = []
   if (problems.length === 0 && !isRemotePath(folder)) {
     const deltas = versions.filter(({ kind }) => kind === 'delta')

@@ -10,6 +10,7 @@ import { FOLLOWERS_FOLDER, readFollowers } from '../../src/base/runs/index.ts'
 import { generateDemoDays } from '../../src/data/index.ts'
 import type { Instance } from '../../src/inference/export/index.ts'
 import { type Served, serve } from '../../src/inference/serve/index.ts'
+import { parseVersions, versionName, writeDense } from '../../src/inference/versions/index.ts'
 import { trainOnline } from '../../src/training/online/index.ts'
 
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 300_000 })
@@ -149,6 +150,43 @@ describe('a server that follows', () => {
     expect(await health()).toMatchObject({ version: '20190721/1', pinned: '20190721/1' })
     expect((await roll(null)).status).toBe(200)
     await isAt('20190722/0')
+  })
+
+  test('takes up dense weights that are published over the version that it serves, and no others', async () => {
+    const { instances } = await samples('20190721/base')
+    const before = await ask(instances)
+    const versions = parseVersions(await readFile(join(root, 'versions.jsonl'), 'utf8'), root)
+    const model = await readFile(join(root, '20190721/delta-1/inference/model.onnx'))
+    const write = (at: string, number: number) => {
+      const { id, day, pass } = versions.findLast((version) => versionName(version) === at)!
+      return writeDense(root, { number, over: id, day, pass, steps: 7, model })
+    }
+    await write('20190721/1', 1)
+    await write('20190722/0', 2)
+    const isDense = (dense: number | null) => expect.poll(health, { timeout: 60_000 }).toMatchObject({ dense })
+    await isDense(2)
+    const after = await ask(instances)
+    expect([before.version, after.version]).toEqual(['20190722/0', '20190722/0+2'])
+    expect(after.scores).not.toEqual(before.scores)
+    expect(await (await fetch(`${served.url}/metrics`)).text()).toContain('oarfish_version_dense_number 2')
+
+    // Those that are damaged are waited at; the ones before are served on.
+    await write('20190722/0', 3)
+    await writeFile(join(root, 'dense/3/model.onnx'), 'cut off')
+    const third = await readFile(join(root, 'dense/current.json'), 'utf8')
+    await writeFile(join(root, 'dense/current.json'), third.replace('"number": 3', '"number": 4'))
+    await expect.poll(health, { timeout: 60_000 }).toMatchObject({ waiting: expect.stringMatching(/^see/) })
+    expect((await ask(instances)).scores).toEqual(after.scores)
+    await write('20190722/0', 5)
+    await isDense(5)
+
+    // A version that was asked for is that version.
+    expect((await roll('20190722/0')).status).toBe(200)
+    expect(await ask(instances)).toEqual(before)
+    expect(await health()).toMatchObject({ dense: null, pinned: '20190722/0' })
+    expect((await roll(null)).status).toBe(200)
+    await isDense(5)
+    await rm(join(root, 'dense'), { recursive: true })
   })
 
   test('waits at a version that is missing and says so, then goes on when it is there', async () => {

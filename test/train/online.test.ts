@@ -1,4 +1,5 @@
 /** @file Online training in every way to take part in a job: what it waits for, what it leaves, where it goes on. */
+import { copyFileSync } from 'node:fs'
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,7 +8,15 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { loadConfig } from '../../src/base/config/index.ts'
 import type { Event } from '../../src/base/event/index.ts'
 import { generateDemoDays } from '../../src/data/index.ts'
-import { parseVersions, projection, replay } from '../../src/inference/versions/index.ts'
+import { readExport } from '../../src/inference/export/index.ts'
+import {
+  openVersions,
+  parseVersions,
+  projection,
+  readDelta,
+  replay,
+  verifyVersions,
+} from '../../src/inference/versions/index.ts'
 import { amongRanks, overPasses, type TrainOptions, withServers } from '../../src/training/driver/index.ts'
 import { trainOnline } from '../../src/training/online/index.ts'
 import { openSnapshot, savedRows } from '../../src/weights/snapshot/index.ts'
@@ -52,11 +61,7 @@ const WAYS: Readonly<Record<string, { readonly run: Run; readonly overrides?: re
   },
   'passes on a device': {
     run: (options) => trainOnline(options, overPasses()),
-    overrides: [
-      'runner.sync_mode=gpubox',
-      'runner.reader_type=InmemoryDataset',
-      'runner.pipe_command=oarfish reader slot_lines.ts',
-    ],
+    overrides: ['runner.sync_mode=gpubox', 'runner.reader_type=InmemoryDataset'],
   },
 }
 
@@ -65,80 +70,100 @@ const lines = async (...path: string[]) => (await readFile(join(folder, ...path)
 const versionsOf = async (out: string) =>
   parseVersions(await readFile(join(folder, out, 'versions.jsonl'), 'utf8'), out)
 
-describe.each(Object.entries(WAYS).filter(([name]) => name !== 'passes on a device'))(
-  '%s',
-  (name, { run, overrides = [] }) => {
-    const out = `out-${name.replaceAll(' ', '-')}`
+describe.each(Object.entries(WAYS))('%s', (name, { run, overrides = [] }) => {
+  const out = `out-${name.replaceAll(' ', '-')}`
 
-    test('every pass is judged, trained, published and saved; a day ends with base and batch model', async () => {
-      const events: Event[] = []
-      const config = load(out, ...overrides)
-      const { samples } = await run({ config, emit: (event) => events.push(event) })
-      expect(samples).toBe(2 * 4 * 40)
-      const metrics = said(events).filter((line) => line.includes('Global Metric: AUC='))
-      expect(metrics).toHaveLength(8)
-      expect(metrics[0]).toMatch(
-        /BUCKET_ERROR=.* MAE=.* RMSE=.* Actural_CTR=.* Predicted_CTR=.* COPC=.* MEAN Q_VALUE=.* Ins number=80$/,
-      )
-      expect(
-        (await lines(out, 'donefile.txt')).map((line) =>
-          line
-            .replace(`${folder}/`, '')
-            .split('\t')
-            .filter((_, i) => i !== 1),
-        ),
-      ).toEqual([
-        ['20190720', `${out}/20190720/1/`, '1', '0'],
-        ['20190721', `${out}/20190721/0/`, '-1', '0'],
-        ['20190721', `${out}/20190721/1/`, '1', '0'],
-        ['20190722', `${out}/20190722/0/`, '-1', '0'],
-      ])
-      expect(await lines(out, 'base_donefile.txt')).toHaveLength(2)
-      expect(await lines(out, 'patch_donefile.txt')).toHaveLength(4)
-      expect((await readdir(join(folder, out, '20190721'))).sort()).toEqual([
-        '0',
-        '1',
-        'base',
-        'delta-0',
-        'delta-1',
-        'delta-2',
-      ])
-      expect((await readdir(join(folder, out, '20190721/delta-1'))).sort()).toEqual([
-        '000',
-        '001',
-        'dnn_plugin',
-        'inference',
-        'oarfish.json',
-      ])
-    })
+  test('every pass is judged, trained, published and saved; a day ends with base and batch model', async () => {
+    const events: Event[] = []
+    const config = load(out, ...overrides)
+    const { samples } = await run({ config, emit: (event) => events.push(event) })
+    expect(samples).toBe(2 * 4 * 40)
+    const metrics = said(events).filter((line) => line.includes('Global Metric: AUC='))
+    expect(metrics).toHaveLength(8)
+    expect(metrics[0]).toMatch(
+      /BUCKET_ERROR=.* MAE=.* RMSE=.* Actural_CTR=.* Predicted_CTR=.* COPC=.* MEAN Q_VALUE=.* Ins number=80$/,
+    )
+    expect(
+      (await lines(out, 'donefile.txt')).map((line) =>
+        line
+          .replace(`${folder}/`, '')
+          .split('\t')
+          .filter((_, i) => i !== 1),
+      ),
+    ).toEqual([
+      ['20190720', `${out}/20190720/1/`, '1', '0'],
+      ['20190721', `${out}/20190721/0/`, '-1', '0'],
+      ['20190721', `${out}/20190721/1/`, '1', '0'],
+      ['20190722', `${out}/20190722/0/`, '-1', '0'],
+    ])
+    expect(await lines(out, 'base_donefile.txt')).toHaveLength(2)
+    expect(await lines(out, 'patch_donefile.txt')).toHaveLength(4)
+    expect((await readdir(join(folder, out, '20190721'))).sort()).toEqual([
+      '0',
+      '1',
+      'base',
+      'delta-0',
+      'delta-1',
+      'delta-2',
+    ])
+    expect((await readdir(join(folder, out, '20190721/delta-1'))).sort()).toEqual([
+      '000',
+      '001',
+      'dnn_plugin',
+      'inference',
+      'oarfish.json',
+    ])
+  })
 
-    test('base and deltas give the rows of the checkpoint after them, with those that went left out', async () => {
-      const versions = await versionsOf(out)
-      expect(versions.map(({ kind, day, pass }) => `${kind} ${day}/${pass}`)).toEqual([
-        ...['base 20190720/1', 'delta 20190720/2', 'delta 20190721/0', 'base 20190721/0'],
-        ...['delta 20190721/1', 'delta 20190721/2', 'delta 20190722/0', 'base 20190722/0'],
-      ])
-      expect(versions.some(({ gone }) => gone > 0)).toBe(true)
-      for (const [version, checkpoint] of [
-        [2, '20190721/0'],
-        [3, '20190721/0'],
-        [4, '20190721/1'],
-        [6, '20190722/0'],
-      ] as const) {
-        const { tables } = await replay(join(folder, out), versions, versions[version]!)
-        expect(contentOf(tables[0]!)).toEqual(await trainedRows(join(folder, out, checkpoint)))
-      }
-    })
+  test('base and deltas give the rows of the checkpoint after them, with those that went left out', async () => {
+    const versions = await versionsOf(out)
+    expect(versions.map(({ kind, day, pass }) => `${kind} ${day}/${pass}`)).toEqual([
+      ...['base 20190720/1', 'delta 20190720/2', 'delta 20190721/0', 'base 20190721/0'],
+      ...['delta 20190721/1', 'delta 20190721/2', 'delta 20190722/0', 'base 20190722/0'],
+    ])
+    expect(versions.some(({ gone }) => gone > 0)).toBe(true)
+    for (const [version, checkpoint] of [
+      [2, '20190721/0'],
+      [3, '20190721/0'],
+      [4, '20190721/1'],
+      [6, '20190722/0'],
+    ] as const) {
+      const { tables } = await replay(openVersions(join(folder, out)), versions, versions[version]!)
+      expect(contentOf(tables[0]!)).toEqual(await trainedRows(join(folder, out, checkpoint)))
+    }
+  })
 
-    test('the same command finds everything trained', async () => {
-      const before = await lines(out, 'versions.jsonl')
-      const events: Event[] = []
-      await run({ config: load(out, ...overrides), emit: (event) => events.push(event) })
-      expect(said(events).join('\n')).toContain('trained already')
-      expect(await lines(out, 'versions.jsonl')).toEqual(before)
-    })
-  },
-)
+  test('dense weights are published inside a pass, over the rows of the version before it', async () => {
+    const keys = ['runner.dense_publish_seconds=0.01', 'runner.train_batch_size=2', 'runner.end_day=20190720']
+    const more = [...keys, 'runner.evaluate=none', 'runner.delta_format=oarfish', 'runner.save_first_base=True']
+    const events: Event[] = []
+    await run({ config: load(`${out}-dense`, ...overrides, ...more), emit: (event) => events.push(event) })
+    const root = join(folder, `${out}-dense`)
+    expect(said(events).filter((line) => line.startsWith('published dense weights'))).not.toEqual([])
+    expect(said(events).filter((line) => line.startsWith('NOT PUBLISHED'))).toEqual([])
+    const source = openVersions(root)
+    const dense = (await source.dense())!
+    const over = (await versionsOf(`${out}-dense`)).find(({ id }) => id === dense.over)!
+    expect(over).toMatchObject({ day: dense.day, pass: dense.pass })
+    // They have learned more than the version that they go over.
+    const { model: before } = await readDelta(join(root, over.path)).catch(() => readExport(join(root, over.path)))
+    expect(Buffer.from(await source.denseModel(dense)).equals(before)).toBe(false)
+    const kept = (await readdir(join(root, 'dense'))).filter((name) => name !== 'current.json')
+    expect(kept.length).toBeLessThanOrEqual(2)
+    expect(await verifyVersions(source)).toEqual([])
+    if (name !== 'alone') return
+    const { digest } = await run({ config: load('undisturbed', ...overrides, ...more.slice(1)), emit: () => undefined, digest: true }) // biome-ignore format: one line
+    expect((await run({ config: load('published', ...overrides, ...more), emit: () => undefined, digest: true })).digest).toBe(digest) // biome-ignore format: one line
+  })
+
+  test('the same command finds everything trained', async () => {
+    const before = await lines(out, 'versions.jsonl')
+    const events: Event[] = []
+    await run({ config: load(out, ...overrides), emit: (event) => events.push(event) })
+    expect(said(events).join('\n')).toContain('trained already')
+    expect(await lines(out, 'versions.jsonl')).toEqual(before)
+  })
+})
 
 const contentOf = (rows: { sorted(): { signs: BigUint64Array; weights: Float32Array }; dim: number }) => {
   const { signs, weights } = rows.sorted()
@@ -156,6 +181,30 @@ async function trainedRows(path: string) {
     for (const [i, sign] of signs.entries()) if (project(rows, i, row)) found.push([sign, [...row]])
   return found.sort(([a], [b]) => (a < b ? -1 : 1))
 }
+
+test('a file that comes after its pass on a device was prefetched is trained with it', async () => {
+  const { run, overrides = [] } = WAYS['passes on a device']!
+  const data = join(folder, 'growing')
+  generateDemoDays({ out: data, start: '20190720', days: 1, splitInterval: 720, rows: 40, slots: 8 })
+  const [first, late] = [join(data, '20190720/1200/part-000'), join(data, '20190720/1200/part-001')]
+  const emit = (event: Event) => {
+    // The next pass is on its way by then.
+    if (event.kind === 'batch' && event.phase === 'train' && event.epoch === 0) copyFileSync(first, late)
+  }
+  const keys = ['split_interval=720', 'split_per_pass=1', 'end_day=20190720', 'print_interval=1', 'evaluate=none']
+  const own = [`runner.train_data_dir=${data}`, ...keys.map((key) => `runner.${key}`)]
+  const { samples } = await run({ config: load('grown', ...overrides, ...own), emit })
+  expect(samples).toBe(3 * 40)
+})
+
+test('what a save settles and a day’s end drops reaches the rows of a pass on a device that was prefetched', async () => {
+  const { run, overrides = [] } = WAYS['passes on a device']!
+  const digestOf = async (out: string, prefetch: boolean) => {
+    const config = load(out, ...overrides, `runner.prefetch=${prefetch}`, 'runner.evaluate=none')
+    return (await run({ config, emit: () => undefined, digest: true })).digest
+  }
+  expect(await digestOf('ahead', true)).toBe(await digestOf('in-turn', false))
+})
 
 describe('alone', () => {
   test('stopped inside a pass it goes on behind the last checkpoint, to the same weights and versions', async () => {
@@ -267,7 +316,21 @@ describe('alone', () => {
     const versions = await versionsOf('pruned')
     expect(versions.map(({ day, pass, kind }) => `${kind} ${day}/${pass}`)).toContain('base 20190722/0')
     expect(await readdir(join(folder, 'pruned'))).not.toContain('20190720')
-    for (const version of versions) await replay(join(folder, 'pruned'), versions, version)
+    for (const version of versions) await replay(openVersions(join(folder, 'pruned')), versions, version)
+  })
+
+  test('dense weights that could not be published are tried again, loudly, and training goes on', async () => {
+    await mkdir(join(folder, 'barred'))
+    await writeFile(join(folder, 'barred/dense'), 'not a folder')
+    const events: Event[] = []
+    const keys = ['runner.dense_publish_seconds=0.01', 'runner.train_batch_size=2', 'runner.save_first_base=True']
+    await trainOnline({ config: load('barred', ...keys), emit: (event) => events.push(event) })
+    expect(said(events).join('\n')).toContain('NOT PUBLISHED: dense weights; training goes on')
+  })
+
+  test('dense weights that nobody could follow are refused', async () => {
+    const config = load('nobody', 'runner.dense_publish_seconds=5', 'runner.delta_format=paddle')
+    await expect(trainOnline({ config, emit: () => undefined })).rejects.toMatchObject({ code: 'ONLINE_CONFIG' })
   })
 
   test('another trainer on the folder is refused', async () => {

@@ -181,6 +181,11 @@ export const ONLINE = group('Online training', 'Data in `<train_data_dir>/<day>/
     'float32',
     'Rows of Oarfish’s deltas: as they are, or int8 = a byte a value with scale and offset by row, whose error the delta states.',
   ),
+  dense_publish_seconds: z.number().min(0).default(0).meta({
+    description:
+      'Seconds between two publications of dense weights alone, without a checkpoint, for servers that follow; 0 = with deltas only.',
+    expected: 'a number of seconds from 0 on',
+  }),
   keep_days: count(
     0,
     0,

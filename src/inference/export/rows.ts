@@ -1,7 +1,7 @@
 /** @file Rows by sign: out of a table file in memory, or as the trainer's evaluation sees them. */
 
 import { mix64 } from '../../base/util/index.ts'
-import type { LocalParams } from '../../weights/params/index.ts'
+import { type LocalParams, namedWeights } from '../../weights/params/index.ts'
 import { createTable, type DistinctSigns, SparseTable } from '../../weights/table/index.ts'
 import type { RowSource } from './gather.ts'
 import type { ExportTable } from './manifest.ts'
@@ -63,10 +63,10 @@ export class FileRows implements RowSource {
 }
 
 /** Dense weights and state by name. */
-export function denseWeights({ dense }: LocalParams): Map<string, Float32Array> {
+export function denseWeights({ dense }: LocalParams): ReadonlyMap<string, Float32Array> {
   const all = new Float32Array(dense.layout.floats)
   dense.pull(all)
-  return new Map(dense.layout.entries.map(({ name, at, size }) => [name, all.subarray(at, at + size)]))
+  return namedWeights(dense.layout, all)
 }
 
 /** Fills `rows` with the weights of signs grouped by segment; rows that are missing are only imagined. */

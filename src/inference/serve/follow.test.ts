@@ -33,7 +33,7 @@ const followerOf = (damaged: readonly string[] = []) =>
     emit: () => undefined,
     show: () => undefined,
     load: async (model) => {
-      if (model.kind !== 'loaded' && damaged.some((id) => model.folder.endsWith(id))) throw new Error('damaged')
+      if ('folder' in model && damaged.some((id) => model.folder.endsWith(id))) throw new Error('damaged')
       return { tables: [] } as unknown as LoadedExport
     },
   })

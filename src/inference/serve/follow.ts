@@ -21,6 +21,8 @@ export interface FollowState {
   readonly version: string
   readonly sequence: number
   readonly id: string
+  /** Number of the dense weights that were published behind it and are served; null: those of the version. */
+  readonly dense: number | null
   /** Seconds since the oldest version was published that is not served yet; 0 where none is. */
   readonly lagSeconds: number
   /** Rows of all deltas so far. */
@@ -49,6 +51,7 @@ export class Follower {
   #at: string | undefined
   #version: Version | undefined
   #loaded: LoadedExport | undefined
+  #dense: number | null = null
   #unseen: readonly Version[] = []
   #rowsApplied = 0
   #waiting: string | null = null
@@ -66,7 +69,7 @@ export class Follower {
     const { sequence, id } = this.#version!
     const [oldest] = this.#unseen
     const lagSeconds = oldest ? Math.max(0, (Date.now() - Date.parse(oldest.publishedAt)) / 1000) : 0
-    const place = { version: versionName(this.#version!), sequence, id }
+    const place = { version: versionName(this.#version!), sequence, id, dense: this.#dense }
     return { ...place, lagSeconds, rowsApplied: this.#rowsApplied, pinned: this.#at ?? null, waiting: this.#waiting }
   }
 
@@ -100,7 +103,7 @@ export class Follower {
       const wanted = chosenVersion(versions, at)
       const chain = wanted && chainOf(versions, wanted)
       if (!chain) throw brokenChain(at ?? 'that is newest', 'a version between it and its base is missing')
-      if (wanted.id !== this.#version!.id) await this.#load(chain, true)
+      if (wanted.id !== this.#version!.id || this.#dense !== null) await this.#load(chain, true)
       this.#at = at
       this.#waiting = null
     })
@@ -123,6 +126,7 @@ export class Follower {
       const chain = at < 0 ? newestChain(versions) : this.#way(versions)
       if (chain && at < 0) await this.#load(chain, false)
       else if (chain && chain.length > 0) await this.#apply(chain).catch((error) => this.#leap(versions, error))
+      await this.#takeDense()
       this.#wait(null)
     } catch (error) {
       this.#wait(reasonOf(error))
@@ -188,6 +192,18 @@ export class Follower {
     })
   }
 
+  /** Weights that were published behind the version that is served; those over another one are not for its rows. */
+  async #takeDense(): Promise<void> {
+    const { load, show } = this.#options
+    const dense = await this.#source.dense()
+    if (!dense || dense.over !== this.#version!.id || dense.number === this.#dense) return
+    const model = await this.#source.denseModel(dense)
+    const version = `${versionName(this.#version!)}+${dense.number}`
+    this.#loaded = await load({ kind: 'dense', loaded: this.#loaded!, model, steps: dense.steps, version })
+    show()
+    this.#dense = dense.number
+  }
+
   /** A base and what follows it; where a delta cannot be had yet, and no version is asked for by name, what is whole is served. */
   async #load(chain: readonly Version[], isPinned: boolean): Promise<void> {
     const { load, show, emit } = this.#options
@@ -218,6 +234,7 @@ export class Follower {
   #adopt(version: Version): void {
     if (this.#version && this.#at === undefined && version.sequence > this.#version.sequence) this.#note(version)
     this.#version = version
+    this.#dense = null
     this.#unseen = this.#unseen.filter(({ sequence }) => sequence > version.sequence)
   }
 

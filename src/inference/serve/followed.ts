@@ -89,6 +89,10 @@ function watchVersions(
     'Seconds since the oldest version was published that is not served yet.',
   )
   const rows = metrics.gauge('oarfish_version_rows_applied', 'Rows of all deltas that were applied.')
+  const dense = metrics.gauge(
+    'oarfish_version_dense_number',
+    'Number of the dense weights published behind the version that are served; 0: its own.',
+  )
   const waiting = metrics.gauge('oarfish_version_waiting', '1 while a gap or a damaged version is waited at.')
   let stopped = false
   let timer: NodeJS.Timeout | undefined
@@ -99,8 +103,9 @@ function watchVersions(
     sequence(state.sequence)
     lag(state.lagSeconds)
     rows(state.rowsApplied)
+    dense(state.dense ?? 0)
     waiting(state.waiting === null ? 0 : 1)
-    const { id: _, ...shown } = state
+    const { id: _, dense: __, ...shown } = state
     note?.note({ ...shown, taken: follower.taken })
   }
   const plan = () => {

@@ -45,6 +45,14 @@ export interface ScorerSettings {
         readonly expected: ExpectedDelta
         readonly version: string
       }
+    /** `loaded` with newer dense weights. */
+    | {
+        readonly kind: 'dense'
+        readonly loaded: LoadedModel
+        readonly model: Uint8Array
+        readonly steps: number
+        readonly version: string
+      }
   /** What a request lacks is filled as in training, instead of being refused. */
   readonly fillMissing: boolean
   readonly device: Device

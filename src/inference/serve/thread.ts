@@ -67,6 +67,10 @@ async function loadModel(wanted: ScorerSettings['model']): Promise<LoadedModel> 
     if (!index.user) throw itemsAlone(wanted.folder)
     return { ...index.user, index }
   }
+  if (wanted.kind === 'dense') {
+    const { loaded, model, steps, version } = wanted
+    return { ...loaded, model, manifest: { ...loaded.manifest, steps }, version }
+  }
   const { folder, version } = wanted
   if (wanted.kind === 'folder') return { ...(await readExport(folder)), version }
   return { ...(await withDelta(wanted.loaded, folder, wanted.expected)), version }

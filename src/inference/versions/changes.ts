@@ -1,7 +1,7 @@
 /** @file What has changed in a table since it was published last: rows that differ, rows that are no longer there. */
 import { quantized, type RowForm, type TableChanges } from './delta-table.ts'
 import type { Projection } from './project.ts'
-import { PublishedRows, wordsOf } from './published-rows.ts'
+import { ascending, PublishedRows, wordsOf } from './published-rows.ts'
 
 /** Rows as a table stores them. */
 export interface StoredRows {
@@ -51,11 +51,11 @@ export async function takeChanges(options: ChangesOptions): Promise<FoundChanges
       seen++
       marks?.put(low, high, row, 0)
       const at = published.find(low, high)
-      if (at >= 0 && equalBits(published.weights, at, rowBits) && !owed?.has(signs[i]!)) continue
+      if (at >= 0 && published.equals(at, rowBits) && !owed?.has(signs[i]!)) continue
       if (form === 'int8') {
         back.set(row.subarray(0, leading))
         quantized(row.subarray(leading), bytes, back.subarray(leading))
-        if (at >= 0 && equalBits(published.weights, at, backBits) && !owed?.has(signs[i]!)) continue
+        if (at >= 0 && published.equals(at, backBits) && !owed?.has(signs[i]!)) continue
         for (let j = 0; j < dim; j++) maxError = Math.max(maxError, Math.abs(row[j]! - back[j]!))
       }
       found.add(low, high, row)
@@ -74,12 +74,6 @@ export async function takeChanges(options: ChangesOptions): Promise<FoundChanges
   for (const sign of owed ?? [])
     if (!known.has(sign) && published.find(Number(sign & 0xffffffffn), Number(sign >> 32n)) < 0) gone.push(sign)
   return { dim, leading, ...found.sorted(), gone: BigUint64Array.from(gone).sort(), maxError }
-}
-
-function equalBits(weights: Float32Array, at: number, bits: Uint32Array): boolean {
-  const own = new Uint32Array(weights.buffer, weights.byteOffset + 4 * at, bits.length)
-  for (let j = 0; j < bits.length; j++) if (own[j] !== bits[j]) return false
-  return true
 }
 
 /** Changed rows in the order in which they come; later by sign. */
@@ -104,16 +98,22 @@ class GrowingRows {
     }
     this.#words[2 * this.#rows] = low
     this.#words[2 * this.#rows + 1] = high
-    this.#weights.set(row, this.#rows * this.#dim)
+    for (let j = 0, at = this.#rows * this.#dim; j < this.#dim; j++) this.#weights[at + j] = row[j]!
     this.#rows++
   }
 
   sorted(): { readonly signs: BigUint64Array; readonly weights: Float32Array } {
     const dim = this.#dim
-    const all = new BigUint64Array(this.#words.buffer, 0, this.#rows)
-    const order = Uint32Array.from({ length: this.#rows }, (_, i) => i).sort((a, b) => (all[a]! < all[b]! ? -1 : 1))
+    const order = ascending(this.#words, this.#rows)
+    const signs = new BigUint64Array(this.#rows)
+    const words = wordsOf(signs)
     const weights = new Float32Array(this.#rows * dim)
-    for (const [i, from] of order.entries()) weights.set(this.#weights.subarray(from * dim, (from + 1) * dim), i * dim)
-    return { signs: BigUint64Array.from(order, (i) => all[i]!), weights }
+    for (let i = 0; i < order.length; i++) {
+      const from = order[i]!
+      words[2 * i] = this.#words[2 * from]!
+      words[2 * i + 1] = this.#words[2 * from + 1]!
+      for (let j = 0; j < dim; j++) weights[i * dim + j] = this.#weights[from * dim + j]!
+    }
+    return { signs, weights }
   }
 }

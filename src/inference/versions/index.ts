@@ -5,6 +5,7 @@
 export { type StoredRows, takeChanges } from './changes.ts'
 export { type Delta, type DeltaManifest, readDelta, writeDelta } from './delta.ts'
 export type { RowForm, TableChanges } from './delta-table.ts'
+export { type DenseWeights, readDense, writeDense } from './dense.ts'
 export { brokenChain, notPublished } from './errors.ts'
 export { type ExpectedDelta, layerRows, withDelta } from './layers.ts'
 export {

@@ -16,16 +16,19 @@ export class PublishedRows {
   readonly dim: number
   #words = new Uint32Array(2 * FIRST_ROWS)
   #weights: Float32Array
+  /** The same memory as bits. */
+  #bits: Uint32Array
   #gone = new Uint8Array(FIRST_ROWS)
   #index: SignIndex = new Uint32Array(4 * FIRST_ROWS)
   /** Rows ever put, those that went included. */
   #used = 0
   #rows = 0
-  #digest: [number, number] = [0, 0]
+  readonly #digest = new Int32Array(2)
 
   constructor(dim: number) {
     this.dim = dim
     this.#weights = new Float32Array(FIRST_ROWS * dim)
+    this.#bits = new Uint32Array(this.#weights.buffer)
   }
 
   get rows(): number {
@@ -34,7 +37,7 @@ export class PublishedRows {
 
   /** Of all rows, whatever their order: 16 hexadecimal digits. */
   get digest(): string {
-    return this.#digest.map((half) => (half >>> 0).toString(16).padStart(8, '0')).join('')
+    return [...this.#digest].map((half) => (half >>> 0).toString(16).padStart(8, '0')).join('')
   }
 
   /** Where a sign's weights begin in `weights`; -1 where it has no row. */
@@ -46,6 +49,13 @@ export class PublishedRows {
   /** Valid until the next put. */
   get weights(): Float32Array {
     return this.#weights
+  }
+
+  /** Whether the weights at `at` (see find) have these bits. */
+  equals(at: number, bits: Uint32Array): boolean {
+    const own = this.#bits
+    for (let j = 0; j < bits.length; j++) if (own[at + j] !== bits[j]) return false
+    return true
   }
 
   /** Stores a row over the one of the same sign. */
@@ -107,15 +117,26 @@ export class PublishedRows {
     return { signs, weights }
   }
 
+  /** Two mixes of a row's sign and the bits of its weights come to the digest, or go from it. */
   #count(row: number, factor: 1 | -1): void {
-    const [first, second] = rowHash(this.#words, this.#weights, row, this.dim)
-    this.#digest = [(this.#digest[0] + factor * first) | 0, (this.#digest[1] + factor * second) | 0]
+    const { dim } = this
+    const bits = this.#bits
+    const [low, high, at] = [this.#words[2 * row]!, this.#words[2 * row + 1]!, row * dim]
+    let first = mixed(low, 0x9e3779b1) ^ high
+    let second = mixed(high, 0x7feb352d) ^ low
+    for (let j = 0; j < dim; j++) {
+      first = mixed(first ^ bits[at + j]!, 0x85ebca6b)
+      second = mixed((second + bits[at + j]!) | 0, 0xc2b2ae35)
+    }
+    this.#digest[0] = (this.#digest[0]! + factor * first) | 0
+    this.#digest[1] = (this.#digest[1]! + factor * second) | 0
   }
 
   #grow(): void {
     const rows = 2 * this.#gone.length
     this.#words = grown(this.#words, new Uint32Array(2 * rows))
     this.#weights = grown(this.#weights, new Float32Array(rows * this.dim))
+    this.#bits = new Uint32Array(this.#weights.buffer)
     this.#gone = grown(this.#gone, new Uint8Array(rows))
     this.#index = new Uint32Array(4 * rows)
     for (let row = 0; row < this.#used; row++) placeSign(this.#index, this.#words, row)
@@ -130,19 +151,28 @@ function grown<T extends Uint32Array | Float32Array | Uint8Array>(from: T, to: T
 /** Signs as little-endian halves. */
 export const wordsOf = (signs: BigUint64Array) => new Uint32Array(signs.buffer, signs.byteOffset, 2 * signs.length)
 
-/** Two mixes of a row's sign and the bits of its weights. */
-function rowHash(words: Uint32Array, weights: Float32Array, row: number, dim: number): [number, number] {
-  const bits = new Uint32Array(weights.buffer, weights.byteOffset + 4 * row * dim, dim)
-  let first = mixed(words[2 * row]!, 0x9e3779b1) ^ words[2 * row + 1]!
-  let second = mixed(words[2 * row + 1]!, 0x7feb352d) ^ words[2 * row]!
-  for (let j = 0; j < dim; j++) {
-    first = mixed(first ^ bits[j]!, 0x85ebca6b)
-    second = mixed((second + bits[j]!) | 0, 0xc2b2ae35)
-  }
-  return [first, second]
-}
-
 function mixed(value: number, factor: number): number {
   const x = Math.imul(value ^ (value >>> 16), factor)
   return x ^ (x >>> 13)
+}
+
+/** Places of signs (as little-endian halves) by ascending sign: sorted by 16 bits at a time, the lowest first. */
+export function ascending(words: Uint32Array, count: number): Uint32Array {
+  let order = new Uint32Array(count)
+  for (let i = 0; i < count; i++) order[i] = i
+  let aside = new Uint32Array(count)
+  for (let digit = 0; digit < 4; digit++) {
+    const [half, shift] = [digit >> 1, 16 * (digit & 1)]
+    const starts = new Uint32Array((1 << 16) + 1)
+    for (let i = 0; i < count; i++) starts[((words[2 * i + half]! >>> shift) & 0xffff) + 1]!++
+    for (let d = 0; d < 1 << 16; d++) starts[d + 1]! += starts[d]!
+    for (let k = 0; k < count; k++) {
+      const from = order[k]!
+      aside[starts[(words[2 * from + half]! >>> shift) & 0xffff]!++] = from
+    }
+    const done = aside
+    aside = order
+    order = done
+  }
+  return order
 }

@@ -1,10 +1,10 @@
 /** @file A version built anew: its base, then every delta up to it, each compared with what its manifest says. */
-import { join } from 'node:path'
 import { type LoadedExport, readExport } from '../export/index.ts'
 import { readDelta } from './delta.ts'
 import { brokenChain, damagedDelta } from './errors.ts'
 import { chainOf, type Version, versionId, versionName } from './log.ts'
 import { PublishedRows } from './published-rows.ts'
+import type { VersionSource } from './source.ts'
 
 /** The rows of all tables at a version, and the graph with its dense weights. */
 export interface Replayed {
@@ -15,11 +15,15 @@ export interface Replayed {
 }
 
 /** Throws where a version of the chain is missing or damaged, or does not give the rows that its trainer had. */
-export async function replay(root: string, versions: readonly Version[], last: Version): Promise<Replayed> {
+export async function replay(
+  source: Pick<VersionSource, 'folder'>,
+  versions: readonly Version[],
+  last: Version,
+): Promise<Replayed> {
   const chain = chainOf(versions, last)
   if (!chain) throw brokenChain(versionName(last), 'a version between it and its base is not in versions.jsonl')
   const [first, ...deltas] = chain as [Version, ...Version[]]
-  const base = await readExport(join(root, first.path))
+  const base = await readExport(await source.folder(first))
   const tables = base.tables.map(({ signs, weights, dim }) => {
     const rows = new PublishedRows(dim)
     rows.putAll({ signs: new BigUint64Array(signs), weights: new Float32Array(weights) })
@@ -27,7 +31,7 @@ export async function replay(root: string, versions: readonly Version[], last: V
   })
   let { model } = base
   for (const version of deltas) {
-    const folder = join(root, version.path)
+    const folder = await source.folder(version)
     const delta = await readDelta(folder)
     if (delta.manifest.follows !== version.follows || delta.manifest.base !== version.base)
       throw damagedDelta(folder, `it follows ${delta.manifest.follows}, and versions.jsonl says ${version.follows}`)

@@ -4,6 +4,7 @@ import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { anyFiles, contentOf, isRemotePath } from '../../base/fs/index.ts'
 import { isUserError, makeOwnFolder } from '../../base/util/index.ts'
+import { CURRENT_FILE, checkedModel, DENSE_FOLDER, type DenseWeights, parseDense, readDense } from './dense.ts'
 import { notPublished } from './errors.ts'
 import { parseVersions, VERSIONS_FILE, type Version } from './log.ts'
 
@@ -12,6 +13,10 @@ export interface VersionSource {
   versions(): Promise<readonly Version[]>
   /** A folder of this machine with the files of a version. */
   folder(version: Version): Promise<string>
+  /** Dense weights that were published behind a version; undefined: none were. */
+  dense(): Promise<DenseWeights | undefined>
+  /** The graph with these weights; throws where it is not whole. */
+  denseModel(dense: DenseWeights): Promise<Uint8Array>
   /** What was copied is no longer needed, but for this version. */
   forget(kept: readonly Version[]): Promise<void>
 }
@@ -29,6 +34,11 @@ function localVersions(root: string): VersionSource {
       return parseVersions(text, root)
     },
     folder: async ({ path }) => join(root, path),
+    dense: () => readDense(root),
+    denseModel: async (dense) => {
+      const file = join(root, DENSE_FOLDER, dense.path)
+      return checkedModel(dense, await readFile(file), file)
+    },
     forget: async () => undefined,
   }
 }
@@ -63,6 +73,22 @@ function remoteVersions(root: string): VersionSource {
       await rename(aside, place)
       copied.add(place)
       return place
+    },
+    dense: async () => {
+      const file = `${root}/${DENSE_FOLDER}/${CURRENT_FILE}`
+      const isThere = await anyFiles.list(file).then(
+        () => true,
+        (error: unknown) => {
+          if (isUserError(error) && error.code === 'FS_NOT_FOUND') return false
+          throw error
+        },
+      )
+      return isThere ? parseDense((await bytesOf(file)).toString('utf8'), file) : undefined
+    },
+    denseModel: async (dense) => {
+      const file = `${root}/${DENSE_FOLDER}/${dense.path}`
+      await anyFiles.list(file)
+      return checkedModel(dense, await bytesOf(file), file)
     },
     forget: async (kept) => {
       const needed = new Set(kept.map(placeOf))

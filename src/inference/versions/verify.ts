@@ -38,7 +38,6 @@ export function logProblems(versions: readonly Version[]): readonly VersionProbl
 
 /** Of every version, its files; of the newest of each base, whether replaying the chain gives what its trainer had. */
 export async function verifyVersions(
-  root: string,
   source: VersionSource,
   onVersion: (version: Version) => void = () => undefined,
 ): Promise<readonly VersionProblem[]> {
@@ -63,10 +62,16 @@ export async function verifyVersions(
       problems.push({ version: name, kind: 'incomplete', message: (error as Error).message })
     }
   }
+  try {
+    const dense = await source.dense()
+    if (dense) await source.denseModel(dense)
+  } catch (error) {
+    problems.push({ version: 'dense weights', kind: 'incomplete', message: (error as Error).message })
+  }
   for (const version of lastOfBases(versions)) {
     if (problems.length > 0 || !chainOf(versions, version)) break
     try {
-      await replay(root, versions, version)
+      await replay(source, versions, version)
     } catch (error) {
       problems.push({ version: versionName(version), kind: 'differs', message: (error as Error).message })
     }

@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createRng } from '../../base/util/index.ts'
 import { takeChanges } from './changes.ts'
 import { readDelta, writeDelta } from './delta.ts'
 import { parseTableChanges, type RowForm, writeTableChanges } from './delta-table.ts'
 import { chainOf, parseVersions, type Version, versionLine } from './log.ts'
 import { projection } from './project.ts'
-import { PublishedRows } from './published-rows.ts'
+import { ascending, PublishedRows, wordsOf } from './published-rows.ts'
 import { applyChanges } from './replay.ts'
 
 let folder: string
@@ -172,4 +173,14 @@ test('a chain ends at its base, and is none where a version is missing', () => {
   expect(chainOf([all[0]!, all[2]!], all[2]!)).toBeUndefined()
   expect(parseVersions(all.map(versionLine).join(''), '')).toEqual(all)
   expect(() => parseVersions('{"sequence": 1}\n', 'out')).toThrow('this line cannot be read')
+})
+
+test('signs are put in order as whole numbers of 64 bits, whatever their halves', () => {
+  const rng = createRng(7n)
+  const signs = BigUint64Array.from({ length: 5000 }, (_, i) =>
+    i % 3 === 0 ? BigInt(rng.below(100)) : (BigInt(rng.below(2 ** 32)) << 32n) | BigInt(rng.below(2 ** 32)),
+  )
+  const order = ascending(wordsOf(signs), signs.length)
+  expect([...order].map((i) => signs[i])).toEqual([...signs.toSorted()])
+  expect([...ascending(new Uint32Array(0), 0)]).toEqual([])
 })

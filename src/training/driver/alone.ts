@@ -1,9 +1,17 @@
 /** @file A job of one process: weights, readers and threads are its own, and there is nobody to agree with. */
 
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { JobConfig } from '../../base/config/index.ts'
 import { shown } from '../../base/util/index.ts'
 import { loadModelAs, type TracedModel } from '../../model/index.ts'
-import { isPaddleFolder, type LocalParams, loadPaddleModel, openTiers, tierFolder } from '../../weights/params/index.ts'
+import {
+  isPaddleFolder,
+  type LocalParams,
+  loadPaddleModel,
+  namedWeights,
+  openTiers,
+  tierFolder,
+} from '../../weights/params/index.ts'
 import {
   type EpochsFile,
   loadSnapshot,
@@ -33,6 +41,7 @@ import {
   epochFiles,
   type JobContext,
   type JobCuts,
+  type ReadDense,
   readersOf,
   runtimeOptions,
   type SavedInside,
@@ -44,6 +53,9 @@ import {
 import { configCheckpoints, type JobCheckpoints } from './job-checkpoints.ts'
 import { epochAnew } from './places.ts'
 import { checkRecall, recallHooks } from './recall-metrics.ts'
+
+/** After so many a copy is taken as it is: some weights are of the step under way. */
+const MOST_TRIES = 1000
 
 export function alone(context: TrainingContext): TrainingJob {
   return new LocalTraining(context)
@@ -148,6 +160,14 @@ export class LocalTraining implements TrainingJob {
 
   async saveInterrupted(trained: PassResult): Promise<SavedInside> {
     return { path: await this.#checkpoints?.saveInterrupted?.({ params: this.params }, trained) }
+  }
+
+  async readDense(): Promise<ReadDense> {
+    const { dense } = this.params
+    const weights = new Float32Array(dense.layout.floats)
+    // Steps that threads make together are long beside a copy: in time one falls between two of them.
+    for (let tries = 0; !dense.pullWhole(weights) && tries < MOST_TRIES; tries++) await sleep(1)
+    return { weights: namedWeights(dense.layout, weights), steps: dense.steps }
   }
 
   async digest(): Promise<string> {

@@ -22,6 +22,7 @@ export {
 export type {
   Agree,
   EpochSchedule,
+  ReadDense,
   SavedModel,
   TrainingContext,
   TrainingJob,

@@ -57,8 +57,15 @@ export interface TrainingJob extends Job {
   saveInterrupted(trained: PassResult): Promise<SavedInside>
   /** Of other processes, who is waited for now, and with what. @default not known */
   waitingFor?(): readonly string[]
+  /** Dense weights by name, between two steps, while training goes on. At the first process. */
+  readDense?(): Promise<ReadDense>
   /** SHA-256 over weights, optimizer state and rows; undefined at processes that do not compute it. */
   digest(): Promise<string | undefined>
+}
+
+export interface ReadDense {
+  readonly weights: ReadonlyMap<string, Float32Array>
+  readonly steps: number
 }
 
 /** Of jobs of several processes, any of which may die. */

@@ -139,6 +139,13 @@ class PassTraining extends LocalTraining {
     }
   }
 
+  /** What a save settles and a day's end drops is not in rows that were pulled for the next pass. */
+  override async save(epoch: number, trained: PassResult): Promise<string | undefined> {
+    const path = await super.save(epoch, trained)
+    if (this.context.rules.schedule && this.params.tables.some(({ accessor }) => accessor)) this.#reader?.pullAnew()
+    return path
+  }
+
   /** Rows lie on devices inside a pass. */
   override get cuts(): undefined {
     return undefined

@@ -5,6 +5,7 @@ import type { Cluster } from '../../base/env/index.ts'
 import type { Reader } from '../../base/net/index.ts'
 import { shown } from '../../base/util/index.ts'
 import { loadModelAs } from '../../model/index.ts'
+import { denseLayout, namedWeights } from '../../weights/params/index.ts'
 import { type EpochsFile, inputChanged, markInput, type WorkerPlace } from '../../weights/snapshot/index.ts'
 import type { Group } from '../collective/index.ts'
 import {
@@ -28,6 +29,7 @@ import {
   epochFiles,
   type JobContext,
   type JobCuts,
+  type ReadDense,
   readersOf,
   type SavedInside,
   type SavedModel,
@@ -201,6 +203,12 @@ class Training extends WorkerJob<TrainingContext> implements TrainingJob {
     const isPlaced = !runner.global_shuffle && !this.context.rules.checkpoints && runner.model_save_path !== ''
     const path = await this.#whole!.saveInterrupted(trained, isPlaced ? this.#place(trained) : undefined)
     return { path, notice: isPlaced ? undefined : noticeInterrupted(trained.position.epoch, path) }
+  }
+
+  async readDense(): Promise<ReadDense> {
+    const { bytes, steps } = await this.mode.dense.read()
+    const layout = denseLayout(this.model.train, this.model.optimizer)
+    return { weights: namedWeights(layout, new Float32Array(bytes.slice().buffer, 0, layout.floats)), steps }
   }
 
   /** Worker 0 computes it over what the servers hold. */

@@ -109,7 +109,7 @@ const NOT_SEEN: Arrived = { files: [], missing: ['it cannot be looked at'] }
 /** The data of the first pass to train that there are: what the input is like is seen from them. */
 async function firstFiles(options: OnlineScheduleOptions, agree: Agree): Promise<NonNullable<DataFiles['train']>> {
   const { config, days, arrivals, first, signal } = options
-  const begin = await agree(first, count)
+  const begin = await agree(() => patiently(first, options), count)
   if (begin < days.epochs) {
     const { files, isStopped } = await waitFor(options, begin, agree)
     if (isStopped) throw signal.reason instanceof Error ? signal.reason : stopped()
@@ -154,6 +154,19 @@ async function waitFor(options: OnlineScheduleOptions, epoch: number, agree: Agr
     }
     if (told++ === 0) for (const path of missing) emit({ kind: 'notice', message: `wait for data ready: ${path}` })
     await sleep(1000 * data_sleep_second, undefined, { signal }).catch(() => undefined)
+  }
+}
+
+/** What is down when a job starts is waited for as what goes down later is. */
+async function patiently<T>(work: () => Promise<T>, { config, emit, signal }: OnlineScheduleOptions): Promise<T> {
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isUserError(error) || !DOWN.has(error.code) || signal.aborted) throw error
+      emit({ kind: 'warning', message: `Training cannot begin yet: ${error.message}` })
+      await sleep(1000 * config.runner.data_sleep_second, undefined, { signal }).catch(() => undefined)
+    }
   }
 }
 

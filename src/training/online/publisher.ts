@@ -15,18 +15,22 @@ import {
   writeExport,
 } from '../../inference/export/index.ts'
 import {
+  type DenseWeights,
+  openVersions,
   type PublishedRows,
   parseVersions,
+  readDense,
   replay,
   VERSIONS_FILE,
   type Version,
   versionId,
   versionLine,
   writeDelta,
+  writeDense,
 } from '../../inference/versions/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import { SAVE_MODES, type SaveMode } from '../../weights/table/index.ts'
-import { firstSamples, localTableWork, type WholeModel, writePaddlePlugin } from '../driver/index.ts'
+import { firstSamples, localTableWork, type ReadDense, type WholeModel, writePaddlePlugin } from '../driver/index.ts'
 import type { Days } from './days.ts'
 import { addPublished, BASE_DONEFILE, lastPublished } from './donefiles.ts'
 import { isFull } from './full-disk.ts'
@@ -59,6 +63,8 @@ export interface Publisher {
   /** Whether it was published. */
   base(whole: WholeModel, place: Omit<Place, 'pass' | 'monitor'>): Promise<boolean>
   delta(whole: WholeModel, place: Place): Promise<void>
+  /** Dense weights alone, over the rows of the version before; undefined where there is none. */
+  dense(read: ReadDense): Promise<DenseWeights | undefined>
   /** Removes what is not to be kept at the end of a day. */
   prune(day: string): Promise<void>
 }
@@ -152,6 +158,14 @@ class FolderPublisher implements Publisher {
     this.#say(`finished save delta model epoch ${pass} [save_model: ${(performance.now() - started) / 60_000} min]`)
   }
 
+  async dense({ weights, steps }: ReadDense): Promise<DenseWeights | undefined> {
+    const over = this.#versions.at(-1)
+    if (!over || !this.#plan) return undefined
+    const number = ((await readDense(this.#root).catch(() => undefined))?.number ?? 0) + 1
+    const { id, day, pass } = over
+    return await writeDense(this.#root, { number, over: id, day, pass, steps, model: this.#encoded(weights) })
+  }
+
   async prune(day: string): Promise<void> {
     if (this.#root === '') return
     this.#versions = await pruneVersions({ ...this.#options, root: this.#root, versions: this.#versions, day })
@@ -210,7 +224,7 @@ class FolderPublisher implements Publisher {
   async #writeDelta(whole: WholeModel, folder: string, place: Place, before: Version): Promise<Written> {
     const { day, pass } = place
     const tables = await this.#tables!.changes(whole, pass === 0)
-    const model = this.#encoded(whole)
+    const model = this.#encoded(denseWeights(whole.params))
     await mkdir(folder)
     const steps = whole.params.dense.steps
     const { sequence, id: follows, base } = before
@@ -246,8 +260,8 @@ class FolderPublisher implements Publisher {
     return { day, pass, id, bytes, rows, gone: 0 }
   }
 
-  #encoded({ params }: WholeModel): Uint8Array {
-    return encodeModel(toOnnxModel(this.#plan!.program, { weights: denseWeights(params) }))
+  #encoded(weights: ReadonlyMap<string, Float32Array>): Uint8Array {
+    return encodeModel(toOnnxModel(this.#plan!.program, { weights }))
   }
 
   /** A disk that is full does not end training: it is said, and what could not be published goes with the next delta. Returns whether it was published. */
@@ -296,7 +310,7 @@ class FolderPublisher implements Publisher {
     const last = this.#versions.at(-1)
     if (!last) return undefined
     try {
-      return (await replay(this.#root, this.#versions, last)).tables
+      return (await replay(openVersions(this.#root), this.#versions, last)).tables
     } catch (error) {
       const text = isUserError(error) ? formatUserError(error) : (error as Error).message
       this.#options.emit({

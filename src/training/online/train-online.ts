@@ -8,6 +8,8 @@ import { programHash } from '../../graph/program/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import {
   type Agree,
+  alone,
+  type JobCheckpoints,
   type TrainingContext,
   type TrainingJob,
   type TrainOptions,
@@ -16,6 +18,7 @@ import {
 } from '../driver/index.ts'
 import { splitArrivals } from './arrivals.ts'
 import { daysOf } from './days.ts'
+import { DensePublishing } from './dense-publishing.ts'
 import { lastModel } from './donefiles.ts'
 import { firstPass, onlineCheckpoints } from './online-checkpoints.ts'
 import { onlineSchedule } from './online-schedule.ts'
@@ -69,9 +72,31 @@ export async function trainOnline(
     program: () => programHash(model().train),
     metricsOf: (trained) => metricText(model(), trained),
   })
+  let opened: TrainingJob | undefined
+  const open = (context: TrainingContext) => {
+    const job = (openJob ?? alone)(context)
+    const finish = job.finish?.bind(job)
+    // The other processes are left in good order: nobody asks them for weights then.
+    job.finish = async () => {
+      await dense.close()
+      await finish?.()
+    }
+    opened = job
+    return job
+  }
+  const dense = new DensePublishing({
+    ...{ seconds: config.runner.dense_publish_seconds, publisher, emit, job: () => opened },
+  })
   const rules = {
     ...options.rules,
-    checkpoints,
+    checkpoints: {
+      ...checkpoints,
+      started: async (whole) => {
+        await checkpoints.started?.(whole)
+        if (isFirst) dense.start(whole.params.dense.steps)
+      },
+      save: (whole, ...saved) => dense.beside(whole.params.dense.steps, () => checkpoints.save(whole, ...saved)),
+    } satisfies JobCheckpoints,
     schedule: {
       ...schedule,
       find: async (agree: Agree) => {
@@ -91,8 +116,9 @@ export async function trainOnline(
     },
   }
   try {
-    return await train({ ...options, config: loaded, rules }, openJob)
+    return await train({ ...options, config: loaded, rules }, open)
   } finally {
+    await dense.close()
     await arrivals.close?.()
     await checkpoints.close?.()
   }
@@ -141,7 +167,9 @@ function refuse({ runner, path }: JobConfig, { mode }: TrainOptions): void {
       ? '--mode dygraph: base and delta models are static graphs'
       : /^(hdfs|afs|s3):/.test(runner.model_save_path)
         ? 'runner.model_save_path: models are saved on this machine or on a file system that is mounted'
-        : streamProblem({ runner })
+        : runner.dense_publish_seconds > 0 && (runner.delta_format === 'paddle' || runner.model_save_path === '')
+          ? 'runner.dense_publish_seconds: dense weights are published beside the versions that servers follow, which delta_format: paddle or an empty model_save_path leaves out'
+          : streamProblem({ runner })
   if (problem === undefined) return
   throw new UserError(problem, {
     code: 'ONLINE_CONFIG',

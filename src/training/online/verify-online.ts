@@ -1,7 +1,14 @@
 /** @file Compares the versions of a folder with the checkpoints that their trainer saved: the rows that servers have are those it had. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { projection, replay, type Version, type VersionProblem, versionName } from '../../inference/versions/index.ts'
+import {
+  openVersions,
+  projection,
+  replay,
+  type Version,
+  type VersionProblem,
+  versionName,
+} from '../../inference/versions/index.ts'
 import { openSnapshot, savedRows } from '../../weights/snapshot/index.ts'
 
 export interface ComparedVersions {
@@ -35,7 +42,7 @@ async function differenceFrom(
   folder: string,
   tolerance: number,
 ): Promise<string | undefined> {
-  const { tables, base } = await replay(root, versions, version)
+  const { tables, base } = await replay(openVersions(root), versions, version)
   const snapshot = await openSnapshot(folder, 'checkpoint')
   for (const [t, rows] of tables.entries()) {
     const name = base.manifest.tables[t]!.name

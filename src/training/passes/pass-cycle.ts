@@ -162,12 +162,12 @@ export class PassCycle {
     this.#day = day
     let gone = 0
     for (let i = 0; i < days; i++) gone += this.#options.host.reduce((sum, table) => sum + table.shrink(), 0)
-    if (days > 0) this.#pullAnew()
+    if (days > 0) this.pullAnew()
     return gone
   }
 
-  /** Rows that were pulled before the host's tables changed are a day old. */
-  #pullAnew(): void {
+  /** The host's tables have changed since rows were pulled for the pass that is prepared. */
+  pullAnew(): void {
     this.#last = undefined
     this.#prepared = this.#prepared?.then(async (prepared) => {
       const started = performance.now()

@@ -61,6 +61,11 @@ export class PassReader implements ReaderPool {
     return batch === this.#lastBatch && this.#place.pass + 1 < this.#options.passes
   }
 
+  /** The host's tables have changed between passes: rows that are prepared already are pulled again. */
+  pullAnew(): void {
+    this.#cycle.pullAnew()
+  }
+
   /** Writes back what the pass under way has trained, if one is. */
   async end(): Promise<void> {
     if (!this.#cycle.isBegun) return
@@ -93,7 +98,9 @@ export class PassReader implements ReaderPool {
 
   async #begin(epoch: number, pass: number): Promise<{ readonly loaded: LoadedSamples }> {
     const { passes, epochs, emit, counts, isReady } = this.#options
-    if (this.#next?.epoch !== epoch || this.#next.pass !== pass) this.prepare(epoch, pass)
+    // Files may have come since it was prepared.
+    const isPrepared = this.#next?.epoch === epoch && this.#next.pass === pass
+    if (!isPrepared || this.#next?.key !== this.#keyOf(epoch, pass)) this.prepare(epoch, pass)
     this.#place = { epoch, pass }
     this.#lastBatch = -1
     const begun = await this.#cycle.beginPass()
@@ -110,12 +117,18 @@ export class PassReader implements ReaderPool {
   }
 
   /** The pass that was prepared last. */
-  #next: { readonly epoch: number; readonly pass: number } | undefined
+  #next: { readonly epoch: number; readonly pass: number; readonly key: string } | undefined
+
+  /** Passes of equal files have equal samples. */
+  #keyOf(epoch: number, pass: number): string {
+    return JSON.stringify([this.#options.filesOf(epoch), pass])
+  }
 
   #samplesOf(epoch: number, pass: number): PassSamples {
     const { passes, filesOf, dataset: options, shuffle, emit } = this.#options
     const files = filesOf(epoch)
-    this.#next = { epoch, pass }
+    const key = this.#keyOf(epoch, pass)
+    this.#next = { epoch, pass, key }
     const onNotice = (message: string) => {
       if (!this.#told.has(message)) emit({ kind: 'notice', message })
       this.#told.add(message)
@@ -135,7 +148,7 @@ export class PassReader implements ReaderPool {
         },
       }
     }
-    return { key: JSON.stringify([files, pass]), load }
+    return { key, load }
   }
 }
 

@@ -182,7 +182,9 @@ export function inputOf(config: JobConfig, phase: Phase, files: readonly string[
   const piped = (inMemory || type === 'QueueDataset') && runner.pipe_command !== undefined
   const named = phase === 'train' ? runner.train_reader_path : runner.infer_reader_path
   const path = type === 'CustomizeDataLoader' ? modelFile(config.dir) : named
-  const own = !inMemory && type !== 'QueueDataset' && path !== undefined && existsSync(path)
+  // What is kept in memory may come from a reader in TypeScript too.
+  const reads = inMemory ? !piped && !path?.endsWith('.py') : type !== 'QueueDataset'
+  const own = reads && path !== undefined && existsSync(path)
   const python = own && path.endsWith('.py')
   const table = piped || own ? undefined : tableOf(runner.data_format, files)
   const { data_format, on_bad_line, parse_ins_id, parse_content } = runner

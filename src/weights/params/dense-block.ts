@@ -148,6 +148,16 @@ export class DenseBlock {
     into.set(this.#weights)
   }
 
+  /** Weights between two steps, while other threads train. False: a step that threads make together came between. */
+  pullWhole(into: Float32Array): boolean {
+    const round = Atomics.load(this.#header, ROUNDS)
+    if (this.#handle.locked) lock(this.#header)
+    into.set(this.#weights)
+    if (this.#handle.locked) unlock(this.#header)
+    // Such a step is between the two barriers of its threads.
+    return round % 2 === 0 && Atomics.load(this.#header, ROUNDS) === round
+  }
+
   /**
    * Trainable weights as they will be about when `steps` gradients that other threads are computing have been applied: a
    * gradient for weights that are older than it is applied to makes training swing. The rest as they are.

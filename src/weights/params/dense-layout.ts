@@ -131,3 +131,7 @@ export function mergeDense<V extends Values>(
   }
   return into
 }
+
+/** Each weight and state value by its name, as parts of one array. */
+export const namedWeights = ({ entries }: DenseLayout, all: Float32Array): ReadonlyMap<string, Float32Array> =>
+  new Map(entries.map(({ name, at, size }) => [name, all.subarray(at, at + size)]))

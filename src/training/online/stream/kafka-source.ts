@@ -133,8 +133,9 @@ class KafkaSource implements StreamSource {
       try {
         return await this.#ask(question)
       } catch (error) {
-        const { type = '' } = ((error as Error).cause ?? {}) as { readonly type?: string }
-        if (!/COORDINATOR|LOAD_IN_PROGRESS/.test(type) || attempt === COORDINATOR_ATTEMPTS) throw error
+        const { type = '', name = '' } = ((error as Error).cause ?? {}) as { readonly type?: string; name?: string }
+        const isYoung = /COORDINATOR|LOAD_IN_PROGRESS/.test(type) || name === 'KafkaJSGroupCoordinatorNotFound'
+        if (!isYoung || attempt === COORDINATOR_ATTEMPTS) throw error
         await sleep(1000)
       }
     }
