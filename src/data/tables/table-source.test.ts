@@ -138,6 +138,20 @@ describe('columns', () => {
     expect(await errorOf(put(folder, 'c.csv', text), {})).toMatch(message)
   })
 
+  test('lines of blanks are none, also where blanks divide cells; a row may begin with an empty cell', async () => {
+    const lines = ['label\tcity\tprice', '', '1\t3\t4', '\t\t', '  ', '\t5\t.5', '0\t\t-2.5\r']
+    const rows = [
+      [1n, [3n], 4],
+      [0n, [5n], 0.5],
+      [0n, [0n], -2.5],
+    ]
+    for (const end of ['', '\n']) {
+      expect(await rowsOf(put(folder, 'blank.tsv', lines.join('\n') + end), {})).toEqual(rows)
+      const packed = gzipSync(`\ufeff${lines.join('\n')}${end}`)
+      expect(await rowsOf(put(folder, 'blank.tsv.gz', packed), {})).toEqual(rows)
+    }
+  })
+
   test('bad rows are left out and counted under skip', async () => {
     const notices: string[] = []
     const file = put(folder, 'd.csv', 'label,city,price\n0,1,2\n0,x,2\n1,2,3\n')
