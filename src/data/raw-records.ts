@@ -87,6 +87,7 @@ async function tableRecords(
       records.push(Object.fromEntries(fields.filter(([, values]) => values.length > 0)))
     },
     addBytes: (line, bounds) => keeping.add(writer.columns.map((_, c) => cellText(line, bounds, c))),
+    addFrom: (columns, row) => keeping.add(columns.map(({ values }) => values[row])),
     get full() {
       return writer.full || records.length >= rows
     },

@@ -15,6 +15,8 @@ export interface CellList {
   addText(text: string): boolean
   /** Appends what these bytes of a text say if it is a plain number; any other, also one of the kind, is left to addText. */
   addBytes(bytes: Uint8Array, from: number, to: number): boolean
+  /** Appends a value given by its two words, which is below 2^63. */
+  addWords(low: number, high: number): boolean
   /** Keeps the first `length` values. */
   cut(length: number): void
 }
@@ -63,6 +65,7 @@ function floatList(): CellList {
     addNumber,
     addBigint: (value) => addNumber(Number(value)),
     addText: (text) => text.trim() !== '' && addNumber(Number(text)),
+    addWords: (low, high) => addNumber(2 ** 32 * high + low),
     addBytes: (bytes, from, to) => {
       const value = plainDecimal(bytes, from, to)
       return !Number.isNaN(value) && addNumber(value)
@@ -91,14 +94,16 @@ function integerList(kind: 'sign' | 'int64'): IntegerList {
     values[length++] = value
     return true
   }
-  const addNumber = (value: number) => {
-    if (!Number.isSafeInteger(value)) return false
-    if (value < 0) return addBigint(BigInt(value))
+  const addWords = (low: number, high: number) => {
     reserve()
-    words[2 * length] = value // modulo 2^32; typed arrays are little-endian on every platform of Node
-    words[2 * length + 1] = value / 2 ** 32
+    words[2 * length] = low // modulo 2^32; typed arrays are little-endian on every platform of Node
+    words[2 * length + 1] = high
     length++
     return true
+  }
+  const addNumber = (value: number) => {
+    if (!Number.isSafeInteger(value)) return false
+    return value < 0 ? addBigint(BigInt(value)) : addWords(value, value / 2 ** 32)
   }
   return {
     expected: EXPECTED[kind],
@@ -113,6 +118,7 @@ function integerList(kind: 'sign' | 'int64'): IntegerList {
     },
     addNumber,
     addBigint,
+    addWords,
     addText: (text) => {
       const digits = exactDigits(text)
       if (digits >= 0) return addNumber(digits)
@@ -129,12 +135,7 @@ function integerList(kind: 'sign' | 'int64'): IntegerList {
       const upper = Math.floor(high / 2 ** 16) * 10 ** LOW_DIGITS
       const lower = (upper % 2 ** 16) * 2 ** 16 + (high % 2 ** 16) * 10 ** LOW_DIGITS + low
       const word = Math.floor(upper / 2 ** 16) + Math.floor(lower / 2 ** 32)
-      if (word >= 2 ** 32) return false
-      reserve()
-      words[2 * length] = lower % 2 ** 32
-      words[2 * length + 1] = word
-      length++
-      return true
+      return word < 2 ** 32 && addWords(lower % 2 ** 32, word)
     },
     cut: (to) => {
       length = to

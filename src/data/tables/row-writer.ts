@@ -16,10 +16,18 @@ export interface RowWriter {
   add(cells: readonly unknown[]): void
   /** The same for cells that are stretches of a line: the cell of column c from bounds[2 * c] to bounds[2 * c + 1]. */
   addBytes(line: Uint8Array, bounds: Int32Array): void
+  /** The same for the cells in one row of columns. */
+  addFrom(columns: readonly CellColumn[], row: number): void
   /** Whether enough rows are there for a part. */
   readonly full: boolean
   /** The rows so far; valid until the next add. */
   take(bytes: number): SourcePart
+}
+
+/** Values of a column by row; those of 64 bits also as words, since bigints are slow. */
+export interface CellColumn {
+  readonly values: ArrayLike<unknown>
+  readonly words?: Uint32Array | undefined
 }
 
 const PART_SAMPLES = 2048
@@ -42,7 +50,6 @@ interface Filler {
   readonly cross: RowCross | undefined
 }
 
-const NO_BOUNDS = new Int32Array()
 const NO_CELLS: ColumnSource = { from: [], type: 'number' }
 
 /** `sources` are those of the slots that are no crosses. */
@@ -86,19 +93,15 @@ export function createRowWriter(all: readonly Slot[], sources: readonly ColumnSo
   let samples = 0
   let crossed = 0
 
-  let cells: readonly unknown[] = []
-  const addRow = (line: Uint8Array | undefined, bounds: Int32Array) => {
+  /** `addOne` appends the cell of a column to the slot that it belongs to. */
+  const addRow = (addOne: (filler: Filler, column: number, name: string) => void) => {
     let slot = 0
     ends[0] = signs.length
     for (let f = 0; f < fillers.length; f++) {
       const filler = fillers[f]!
       const before = filler.list.length
       const { places, names } = filler
-      for (let i = 0; i < places.length; i++) {
-        const place = places[i]!
-        if (line) addBytes(filler, line, bounds[2 * place]!, bounds[2 * place + 1]!, names[i]!)
-        else addCell(filler, cells[place], names[i]!)
-      }
+      for (let i = 0; i < places.length; i++) addOne(filler, places[i]!, names[i]!)
       filler.cross?.(signs, ends)
       const count = filler.list.length - before
       if (filler.slot.kind === 'sparse') {
@@ -115,10 +118,10 @@ export function createRowWriter(all: readonly Slot[], sources: readonly ColumnSo
   const lists = [signs, ...dense]
   const lengths = new Float64Array(lists.length)
   /** Leaves nothing of a row that does not fit. */
-  const addWhole = (line: Uint8Array | undefined, bounds: Int32Array) => {
+  const addWhole = (addOne: Parameters<typeof addRow>[0]) => {
     for (let i = 0; i < lists.length; i++) lengths[i] = lists[i]!.length
     try {
-      addRow(line, bounds)
+      addRow(addOne)
     } catch (error) {
       for (const [i, list] of lists.entries()) list.cut(lengths[i]!)
       throw error
@@ -126,11 +129,10 @@ export function createRowWriter(all: readonly Slot[], sources: readonly ColumnSo
   }
   return {
     columns,
-    add: (given) => {
-      cells = given
-      addWhole(undefined, NO_BOUNDS)
-    },
-    addBytes: addWhole,
+    add: (cells) => addWhole((filler, column, name) => addCell(filler, cells[column], name)),
+    addBytes: (line, bounds) =>
+      addWhole((filler, column, name) => addBytes(filler, line, bounds[2 * column]!, bounds[2 * column + 1]!, name)),
+    addFrom: (all, row) => addWhole((filler, column, name) => addFrom(filler, all[column]!, row, name)),
     get full() {
       return samples >= PART_SAMPLES || signs.length + crossed >= PART_SIGNS
     },
@@ -187,6 +189,15 @@ const DECODER = new TextDecoder('utf-8', { ignoreBOM: true })
 /** What addBytes is given as the cell of a column, as text. */
 export const cellText = (line: Uint8Array, bounds: Int32Array, column: number): string =>
   DECODER.decode(line.subarray(bounds[2 * column], bounds[2 * column + 1]))
+
+/** The same for a cell of a column. */
+function addFrom(filler: Filler, { values, words }: CellColumn, row: number, name: string): void {
+  const high = words ? words[2 * row + 1]! : NEGATIVE
+  if (!filler.isPlain || high >= NEGATIVE || !filler.list.addWords(words![2 * row]!, high))
+    addCell(filler, values[row], name)
+}
+
+const NEGATIVE = 2 ** 31
 
 /** Frequent texts are hashed once. */
 function hasher(slot: string): (text: string) => bigint {

@@ -192,6 +192,27 @@ describe('columns', () => {
     )
   })
 
+  test('of Parquet that cannot be null are the same: 64 bits, negative, too small for an id', async () => {
+    const written = (city: bigint[]) =>
+      new Uint8Array(
+        parquetWriteBuffer({
+          columnData: [
+            { name: 'label', data: [-1n, 2n ** 40n, 0n], type: 'INT64', nullable: false },
+            { name: 'city', data: city, type: 'INT64', nullable: false },
+            { name: 'price', data: [5n, -3n, 2n ** 53n + 1n], type: 'INT64', nullable: false },
+          ],
+        }),
+      )
+    expect(await rowsOf(put(folder, 'j.parquet', written([7n, 2n ** 62n + 1n, 0n])), { table: 'parquet' })).toEqual([
+      [-1n, [7n], 5],
+      [2n ** 40n, [2n ** 62n + 1n], -3],
+      [0n, [0n], 2 ** 53],
+    ])
+    expect(await errorOf(put(folder, 'k.parquet', written([7n, -7n, 0n])), { table: 'parquet' })).toMatch(
+      /^k\.parquet Row 2: Column "city": expected a whole number from 0 to 18446744073709551615, found -7/,
+    )
+  })
+
   test('of a file that is no Parquet are refused at once', () => {
     const file = put(folder, 'h.parquet', 'not a table at all')
     expect(() => openReader({ files: [file], slots, batchSize: 2, threads: 1, epoch: 0, table: 'parquet' })).toThrow(
