@@ -32,9 +32,9 @@ test.each(['sign', 'int64', 'float32'] as const)('a %s read from bytes has the b
       plain++
       expect([text, found]).toEqual([text, bitsOf(kind, (list) => list.addText(text))])
     }),
-    { numRuns: 5000, seed: 1 },
+    { numRuns: 2000, seed: 1 },
   )
-  expect(plain).toBeGreaterThan(500)
+  expect(plain).toBeGreaterThan(200)
 })
 
 test.each([
