@@ -10,7 +10,7 @@ import { inputKind, openReader, type ReaderPoolOptions } from './reader-pool.ts'
 import { type ColumnSource, columnSources } from './tables/column-spec.ts'
 import { createCsvSource } from './tables/csv-source.ts'
 import { createParquetSource } from './tables/parquet-source.ts'
-import { createRowWriter, type RowWriter } from './tables/row-writer.ts'
+import { cellText, createRowWriter, type RowWriter } from './tables/row-writer.ts'
 import type { Sample, SampleValue } from './user/rec-dataset.ts'
 import { loadRecDataset } from './user/user-source.ts'
 
@@ -86,6 +86,8 @@ async function tableRecords(
       )
       records.push(Object.fromEntries(fields.filter(([, values]) => values.length > 0)))
     },
+    addBytes: (line, bounds) => keeping.add(writer.columns.map((_, c) => cellText(line, bounds, c))),
+    addFrom: (columns, row) => keeping.add(columns.map(({ values }) => values[row])),
     get full() {
       return writer.full || records.length >= rows
     },

@@ -191,7 +191,7 @@ export function withCrosses(slots: readonly Slot[]): Convert {
  * How many signs the crosses add to a sample, of which `counts` from `at` on says how many signs its slots have, crosses aside; throws where they are
  * more than a memory holds. Asked for as a sample is read, while its place is known.
  */
-export function crossedSigns(slots: readonly Slot[]): (counts: readonly number[], at: number) => number {
+export function crossedSigns(slots: readonly Slot[]): (counts: ArrayLike<number>, at: number) => number {
   const own = baseSlots(slots).flatMap(({ kind, name }) => (kind === 'sparse' ? [name] : []))
   const crosses = slots.flatMap(({ name, feature }) =>
     feature?.kind === 'cross' ? [{ name, of: feature.of.map((one) => own.indexOf(one)) }] : [],

@@ -1,7 +1,7 @@
 /** @file Texts that are whole numbers, without a text made of a number or a bigint made of a text. */
 
 /** Digits that a double holds exactly. */
-const EXACT_DIGITS = 15
+export const EXACT_DIGITS = 15
 
 /** The number that a short text of digits is; -1 for any other text. */
 export function exactDigits(text: string): number {

@@ -3,7 +3,7 @@ import { anyFiles, contentOf, type ReadFile } from '../../base/fs/index.ts'
 import { isUserError, UserError } from '../../base/util/index.ts'
 import type { Chunk } from '../plan.ts'
 import { afterMark } from '../text/head.ts'
-import { linesOf, MAX_LINE_BYTES, tooLongLine } from '../text/long-line.ts'
+import { MAX_LINE_BYTES, tooLongLine, wholeLines } from '../text/long-line.ts'
 import { countLines, type Source } from '../text/text-source.ts'
 import { damagedGzip } from '../text/text-stream.ts'
 import { type ColumnsOptions, noColumn } from './column-spec.ts'
@@ -22,7 +22,7 @@ interface Layout {
 }
 
 const MEND = 'Mend the row, or set runner.on_bad_line: skip to count such rows and leave them out.'
-const NEWLINE = 10
+const [NEWLINE, RETURN, BLANK, QUOTE, LAST_ASCII] = [10, 13, 32, 34, 127]
 const OVERRUN = 64 * 1024
 
 export function createCsvSource(writer: RowWriter, options: CsvSourceOptions): (chunk: Chunk) => Source {
@@ -33,20 +33,25 @@ export function createCsvSource(writer: RowWriter, options: CsvSourceOptions): (
     const delimiter = options.delimiter ?? (/\.tsv(\.gz)?$/.test(file) ? '\t' : ',')
     const first = await firstLine(file)
     const layout = layoutOf(splitCsv(first, delimiter), writer.columns, { file, delimiter, header })
+    const addLine = lineAdder(writer, layout)
     let [line, skipped] = [0, 0]
     try {
-      for await (const { text, number } of gzip ? gzipLines(file) : rangeLines(chunk)) {
-        line = number
-        if (text.trim() === '' || (header && number === 1)) continue
-        try {
-          writer.add(cellsOf(text, layout))
-        } catch (error) {
-          if (onBadLine === 'error' || !isUserError(error)) throw error
-          skipped++
+      for await (const block of gzip ? gzipLines(file) : rangeLines(chunk)) {
+        const { bytes, first: number, step } = block
+        for (let [at, i] = [0, 0]; at < bytes.length; i++) {
+          const end = newlineAt(bytes, at)
+          line = number + step * i
+          try {
+            if (!header || line !== 1) addLine(bytes, at, end)
+          } catch (error) {
+            if (onBadLine === 'error' || !isUserError(error)) throw error
+            skipped++
+          }
+          at = end + 1
+          if (!writer.full) continue
+          yield { ...writer.take(0), skipped }
+          skipped = 0
         }
-        if (!writer.full) continue
-        yield { ...writer.take(0), skipped }
-        skipped = 0
       }
     } catch (error) {
       // What was read before the failure still counts.
@@ -81,22 +86,64 @@ function cellsOf(text: string, { delimiter, width, places }: Layout): readonly s
   throw new UserError(`Expected ${width} cells as in the first line, found ${cells.length}.`, { code: 'DATA_CELL' })
 }
 
-interface Line {
-  readonly text: string
-  /** From 1 over the file; not above 0 where only its distance from the range's first line is known: 0, -1, -2... */
-  readonly number: number
+/** Adds the line from one byte to another; one without quotes as it lies there. */
+function lineAdder(writer: RowWriter, layout: Layout): (bytes: Buffer, from: number, to: number) => void {
+  const { delimiter, width, places } = layout
+  const code = delimiter.length === 1 && delimiter.charCodeAt(0) <= LAST_ASCII ? delimiter.charCodeAt(0) : undefined
+  const starts = new Int32Array(width + 2)
+  const bounds = new Int32Array(2 * places.length)
+  return (bytes, from, lineEnd) => {
+    const to = lineEnd > from && bytes[lineEnd - 1] === RETURN ? lineEnd - 1 : lineEnd
+    if (code === undefined || !cellStarts(bytes, from, to, code, starts, width)) {
+      const text = bytes.toString('utf8', from, to)
+      if (text.trim() !== '') writer.add(cellsOf(text, layout))
+      return
+    }
+    for (let i = 0; i < places.length; i++) {
+      const place = places[i]!
+      bounds[2 * i] = starts[place]!
+      bounds[2 * i + 1] = starts[place + 1]! - 1
+    }
+    writer.addBytes(bytes, bounds)
+  }
+}
+
+/** Where each of `width` cells begins, and one behind the end; false where there are quotes, or another number of cells. */
+function cellStarts(bytes: Buffer, from: number, to: number, code: number, starts: Int32Array, width: number): boolean {
+  // What may be a line of blanks is looked at as text.
+  if (from === to || bytes[from]! <= BLANK || bytes[from]! > LAST_ASCII) return false
+  let cells = 1
+  starts[0] = from
+  for (let at = from; at < to; at++) {
+    const byte = bytes[at]
+    if (byte === code) {
+      if (cells === width) return false
+      starts[cells++] = at + 1
+    } else if (byte === QUOTE) return false
+  }
+  starts[cells] = to + 1
+  return cells === width
+}
+
+function newlineAt(bytes: Buffer, from: number): number {
+  const end = bytes.indexOf(NEWLINE, from)
+  return end < 0 ? bytes.length : end
+}
+
+/** Whole lines. */
+interface Lines {
+  readonly bytes: Buffer
+  /** Of the first, from 1 over the file; not above 0 where only its distance from the range's first line is known: 0, -1, -2... */
+  readonly first: number
+  readonly step: 1 | -1
 }
 
 /** The lines that start in the chunk's range. A cell in quotes must not hold a line break: ranges are cut at these. */
-async function* rangeLines(chunk: Chunk): AsyncGenerator<Line> {
+async function* rangeLines(chunk: Chunk): AsyncGenerator<Lines> {
   const file = await anyFiles.open(chunk.file)
   try {
     const bytes = await readRange(file, chunk.file, chunk)
-    const lines = bytes.toString('utf8').split('\n')
-    if (lines.at(-1) === '') lines.pop()
-    for (const [i, text] of lines.entries()) {
-      yield { text: text.replace(/\r$/, ''), number: chunk.from === 0 ? i + 1 : -i }
-    }
+    yield chunk.from === 0 ? { bytes, first: 1, step: 1 } : { bytes, first: 0, step: -1 }
   } finally {
     await file.close()
   }
@@ -131,14 +178,14 @@ async function lineAt(chunk: Chunk, after: number): Promise<number> {
   }
 }
 
-async function* gzipLines(file: string): AsyncGenerator<Line> {
-  let number = 0
-  for await (const text of linesOf(contentOf(anyFiles, file), file)) yield { text, number: ++number }
+async function* gzipLines(file: string): AsyncGenerator<Lines> {
+  for await (const lines of wholeLines(contentOf(anyFiles, file), file)) yield { ...lines, step: 1 }
 }
 
 async function firstLine(path: string): Promise<string> {
   if (path.endsWith('.gz')) {
-    for await (const { text } of gzipLines(path)) return text
+    for await (const { bytes } of gzipLines(path))
+      return bytes.toString('utf8', 0, newlineAt(bytes, 0)).replace(/\r$/, '')
     return ''
   }
   const file = await anyFiles.open(path)

@@ -7,7 +7,7 @@ import type { Chunk } from '../plan.ts'
 import type { Source } from '../text/text-source.ts'
 import { noColumn } from './column-spec.ts'
 import { asyncBuffer, readMetadata } from './parquet-plan.ts'
-import type { RowWriter } from './row-writer.ts'
+import type { CellColumn, RowWriter } from './row-writer.ts'
 
 export function createParquetSource(writer: RowWriter): (chunk: Chunk) => Source {
   // Of the file that was read last: most chunks are of the same one.
@@ -28,7 +28,7 @@ export function createParquetSource(writer: RowWriter): (chunk: Chunk) => Source
       const columns = await readColumns(asyncBuffer(opened), metadata, writer.columns, first, count)
       for (let i = 0; i < count; i++) {
         row++
-        writer.add(columns.map((column) => column[i]))
+        writer.addFrom(columns, i)
         if (writer.full) yield writer.take(0)
       }
     } catch (error) {
@@ -48,8 +48,8 @@ async function readColumns(
   names: readonly string[],
   first: number,
   count: number,
-): Promise<readonly (readonly unknown[])[]> {
-  const columns = names.map(() => new Array<unknown>(count))
+): Promise<readonly CellColumn[]> {
+  const columns = names.map((): Pieces => [])
   await parquetRead({
     file,
     metadata,
@@ -59,12 +59,28 @@ async function readColumns(
     compressors: COMPRESSORS,
     utf8: true,
     onChunk: ({ columnName, columnData, rowStart }) => {
-      const column = columns[names.indexOf(columnName)]!
-      for (let i = 0; i < columnData.length; i++) column[rowStart - first + i] = columnData[i]
+      columns[names.indexOf(columnName)]!.push({ at: rowStart - first, values: columnData })
     },
   })
-  return columns
+  return columns.map((pieces) => joined(pieces, count))
 }
+
+type Pieces = { readonly at: number; readonly values: ArrayLike<unknown> }[]
+
+/** Typed arrays of one kind stay such; anything else becomes a plain array. */
+function joined(pieces: Pieces, count: number): CellColumn {
+  const of = TYPED.find((kind) => pieces.length > 0 && pieces.every(({ values }) => values instanceof kind))
+  const values = of ? new of(count) : new Array<unknown>(count)
+  for (const { at, values: some } of pieces) {
+    const most = Math.min(some.length, count - at)
+    if (ArrayBuffer.isView(values)) values.set((some as Float64Array).subarray(0, most) as never, at)
+    else for (let i = 0; i < most; i++) values[at + i] = some[i]
+  }
+  const isLong = values instanceof BigInt64Array || values instanceof BigUint64Array
+  return { values, words: isLong ? new Uint32Array(values.buffer) : undefined }
+}
+
+const TYPED = [BigInt64Array, BigUint64Array, Float32Array, Float64Array, Int32Array, Uint32Array] as const
 
 /** Snappy comes with the reader of the format; the rest is Node's. */
 const COMPRESSORS: Compressors = {

@@ -138,6 +138,20 @@ describe('columns', () => {
     expect(await errorOf(put(folder, 'c.csv', text), {})).toMatch(message)
   })
 
+  test('lines of blanks are none, also where blanks divide cells; a row may begin with an empty cell', async () => {
+    const lines = ['label\tcity\tprice', '', '1\t3\t4', '\t\t', '  ', '\t5\t.5', '0\t\t-2.5\r']
+    const rows = [
+      [1n, [3n], 4],
+      [0n, [5n], 0.5],
+      [0n, [0n], -2.5],
+    ]
+    for (const end of ['', '\n']) {
+      expect(await rowsOf(put(folder, 'blank.tsv', lines.join('\n') + end), {})).toEqual(rows)
+      const packed = gzipSync(`\ufeff${lines.join('\n')}${end}`)
+      expect(await rowsOf(put(folder, 'blank.tsv.gz', packed), {})).toEqual(rows)
+    }
+  })
+
   test('bad rows are left out and counted under skip', async () => {
     const notices: string[] = []
     const file = put(folder, 'd.csv', 'label,city,price\n0,1,2\n0,x,2\n1,2,3\n')
@@ -175,6 +189,27 @@ describe('columns', () => {
     ])
     expect(await errorOf(file, { table: 'parquet', columns: { columns: { city: 'town' } } })).toMatch(
       /^g\.parquet There is no column "town"/,
+    )
+  })
+
+  test('of Parquet that cannot be null are the same: 64 bits, negative, too small for an id', async () => {
+    const written = (city: bigint[]) =>
+      new Uint8Array(
+        parquetWriteBuffer({
+          columnData: [
+            { name: 'label', data: [-1n, 2n ** 40n, 0n], type: 'INT64', nullable: false },
+            { name: 'city', data: city, type: 'INT64', nullable: false },
+            { name: 'price', data: [5n, -3n, 2n ** 53n + 1n], type: 'INT64', nullable: false },
+          ],
+        }),
+      )
+    expect(await rowsOf(put(folder, 'j.parquet', written([7n, 2n ** 62n + 1n, 0n])), { table: 'parquet' })).toEqual([
+      [-1n, [7n], 5],
+      [2n ** 40n, [2n ** 62n + 1n], -3],
+      [0n, [0n], 2 ** 53],
+    ])
+    expect(await errorOf(put(folder, 'k.parquet', written([7n, -7n, 0n])), { table: 'parquet' })).toMatch(
+      /^k\.parquet Row 2: Column "city": expected a whole number from 0 to 18446744073709551615, found -7/,
     )
   })
 
