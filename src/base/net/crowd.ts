@@ -67,7 +67,10 @@ export class Crowd {
       this.#second = setTimeout(() => this.#over(), SECOND_MS)
     }
     const fd = queue.copy()
-    if (fd < 0) return again() // no descriptor is left
+    if (fd < 0) {
+      again() // no descriptor is left
+      return
+    }
     this.#server.once('error', again)
     this.#server.listen({ fd }, () => {
       this.#server.off('error', again)
