@@ -137,7 +137,7 @@ describe('exportModel', () => {
   test('aborted, leaves the export that was there', async () => {
     const before = await readFile(join(out, 'manifest.json'), 'utf8')
     const stop = new AbortController()
-    const onEvent = () => stop.abort(new Error('not now'))
+    const onEvent = ({ kind }: Event) => kind === 'saved' && stop.abort(new Error('not now'))
     await expect(exportModel({ config, set, out, signal: AbortSignal.abort(new Error('not now')) })).rejects.toThrow(
       'not now',
     )

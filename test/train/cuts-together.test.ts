@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { loadConfig } from '../../src/base/config/index.ts'
 import type { Event } from '../../src/base/event/index.ts'
 import { tinyFolder } from './tiny.testing.ts'
-import { TOGETHER } from './ways.testing.ts'
+import { TOGETHER, trainApart } from './ways.testing.ts'
 
 let folder: string
 beforeAll(async () => {
@@ -18,6 +18,7 @@ afterAll(() => rm(folder, { recursive: true, force: true }))
 const SAMPLES = 2880
 const EVERY = 'runner.snapshot_interval=6'
 let runs = 0
+const APART = 'two ranks on two disks'
 const freshPath = () => join(folder, `saved-${runs++}`)
 
 async function trained(
@@ -35,7 +36,8 @@ async function trained(
     events.push(event)
     onEvent(event)
   }
-  const result = await TOGETHER[way]!.train({ config, emit, resume, signal, digest: true })
+  const train = way === APART ? trainApart : TOGETHER[way]!.train
+  const result = await train({ config, emit, resume, signal, digest: true })
   return { result, events }
 }
 
@@ -77,7 +79,7 @@ test('a rank that does not see the folder of the first gets its weights, rows an
   const overrides = ['runner.use_fleet=True', EVERY]
   const whole = await trained('two ranks', freshPath(), overrides)
   const left = await killed('two ranks', overrides)
-  const { result, events } = await trained('two ranks on two disks', left, overrides, undefined, true)
+  const { result, events } = await trained(APART, left, overrides, undefined, true)
   expect(events.filter(({ kind }) => kind === 'warning')).toEqual([])
   expect([result.digest, result.metrics]).toEqual([whole.result.digest, whole.result.metrics])
   expect(result.samples).toBeLessThan(SAMPLES)

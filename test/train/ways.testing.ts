@@ -92,12 +92,11 @@ export const TOGETHER: Readonly<Record<string, Way>> = {
   alone: WAYS['alone']!,
   'two workers': served(2),
   'two ranks': WAYS['among ranks']!,
-  'two ranks on two disks': {
-    ...WAYS['among ranks']!,
-    train: (options) =>
-      inRing(options, (own, group) => train(group.rank === 0 ? own : onItsOwnDisk(own), amongRanks(group))),
-  },
 }
+
+/** Two ranks of which each saves to, and looks on, a disk of its own. */
+export const trainApart: Way['train'] = (options) =>
+  inRing(options, (own, group) => train(group.rank === 0 ? own : onItsOwnDisk(own), amongRanks(group)))
 
 /** As on a host that does not see the first one's folder. */
 function onItsOwnDisk(options: TrainOptions): TrainOptions {
