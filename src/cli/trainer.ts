@@ -41,7 +41,10 @@ async function printHelp(program: TrainerProgram, io: CliIo): Promise<void> {
 }
 
 async function run(program: TrainerProgram, words: readonly string[], io: CliIo): Promise<void> {
-  const { badOptions, fillTrainerOptions, parseTrainerOptions } = await import('../paddle/paddle-v1/index.ts')
+  const { badOptions, fillTrainerOptions, parseTrainerOptions, trainerRecord } = await import(
+    '../paddle/paddle-v1/index.ts'
+  )
+  const { recordRun } = await import('../base/runs/index.ts')
   const { typed, problems } = parseTrainerOptions(words, program)
   if (problems.length > 0) throw badOptions(program, problems)
   await underLauncher(io)
@@ -49,9 +52,12 @@ async function run(program: TrainerProgram, words: readonly string[], io: CliIo)
   const log = await openLog(program, log_dir, io)
   const hooks = { onStopping: () => log.emit({ kind: 'notice', message: STOPPING }), onLeaving: log.close }
   try {
-    await untilInterrupted(io, hooks, (signal) =>
-      work(program, typed, { emit: log.emit, env: io.env, signal, onStep: log.dots(dot_period) }),
-    )
+    const record = program === 'trainer' ? trainerRecord(typed, io.env) : undefined
+    await untilInterrupted(io, hooks, (signal) => {
+      const onStep = log.dots(dot_period)
+      const start = (emit: EventSink) => work(program, typed, { emit, env: io.env, signal, onStep })
+      return record ? recordRun({ ...record, emit: log.emit }, start) : start(log.emit)
+    })
   } catch (error) {
     log.failed(error)
     throw error

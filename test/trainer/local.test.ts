@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readRun } from '../../src/base/runs/index.ts'
 import { exec } from '../fluid/process.testing.ts'
 import { openWorkspace, rmse, start, testCosts, type Workspace } from './job.testing.ts'
 
@@ -37,6 +38,16 @@ describe('a run of three passes', () => {
   test('saves every second pass and the last', () => {
     expect(readdirSync(join(workspace.folder, 'output'))).toEqual(['pass-00001', 'pass-00002'])
     expect(existsSync(join(workspace.folder, 'output/pass-00002/manifest.json'))).toBe(true)
+  })
+
+  test('is recorded in runs/: options, configuration, passes and curves', () => {
+    const [name, ...others] = readdirSync(join(workspace.folder, 'runs'))
+    const run = readRun(join(workspace.folder, 'runs', name!))!
+    expect([others, run.state, run.lead?.role]).toEqual([[], 'done', 'local'])
+    expect(run.meta.settings).toMatchObject({ num_passes: 3, save_dir: './output', saving_period: 2 })
+    expect(run.meta.source.text).toBe(readFileSync(join(workspace.folder, 'trainer_config.ts'), 'utf8'))
+    expect(run.lead).toMatchObject({ samples: 3 * 4320, epoch: 2 })
+    expect(run.lead?.evaluation).toBeDefined()
   })
 
   test('keeps the same lines in log/paddle_trainer.INFO', () => {

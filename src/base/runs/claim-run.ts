@@ -10,8 +10,15 @@ import { readGitCommit } from './git-commit.ts'
 import { RUN_VERSION, type RunMeta, runPaths } from './run-paths.ts'
 import { readJson } from './status-file.ts'
 
+/** What a run is of. */
+export interface RecordedConfig extends Pick<LoadedConfig, 'config'> {
+  readonly source: Pick<LoadedConfig['source'], 'file' | 'text' | 'overrides'>
+  /** @default those of `config` */
+  readonly settings?: RunMeta['settings'] | undefined
+}
+
 interface ClaimOptions {
-  readonly config: LoadedConfig
+  readonly config: RecordedConfig
   readonly env: Env
   readonly resume: boolean
 }
@@ -44,7 +51,7 @@ function writeNew(path: string, text: string): boolean {
   }
 }
 
-function describe(name: string, { config, source }: LoadedConfig): RunMeta {
+function describe(name: string, { config, source, settings = explain(config) }: RecordedConfig): RunMeta {
   const { file, text, overrides } = source
   return {
     version: RUN_VERSION,
@@ -58,7 +65,7 @@ function describe(name: string, { config, source }: LoadedConfig): RunMeta {
     command: process.argv.slice(1).map((word) => withoutSecrets(word)),
     commit: readGitCommit(config.dir),
     model: config.model ?? config.dir,
-    settings: explain(config),
+    settings,
     source: { file, text: withoutSecrets(text), overrides: overrides.map(({ argument }) => withoutSecrets(argument)) },
   }
 }

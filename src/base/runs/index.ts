@@ -20,7 +20,7 @@ export { type LogOf, LogRun } from './log-run.ts'
 export { openCurves } from './long-curves.ts'
 export { serveMetrics } from './metrics-port.ts'
 export { openWithin, type ReadFile, readPlain, readWithin } from './read-plain.ts'
-export { openRecorder, type Recorder, recordRun } from './recorder.ts'
+export { openRecorder, type Recorder, type RecordOptions, recordRun } from './recorder.ts'
 export { isRunName, namedRun, type RunIdentity, runIdentity, runName } from './run-name.ts'
 export {
   ACTIVE_STATES,

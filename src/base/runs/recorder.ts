@@ -1,23 +1,24 @@
 /** @file What a process adds to its run folder: its events, curves and how far it is. It costs a few small writes a second and never stops training. */
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { hostname } from 'node:os'
-import type { LoadedConfig } from '../config/index.ts'
 import { type Env, startedAgain } from '../env/index.ts'
 import type { Event, EventOf, EventSink, TableSize } from '../event/index.ts'
 import { formatUserError, isUserError, processPlace, processStart } from '../util/index.ts'
-import { claimRun } from './claim-run.ts'
+import { claimRun, type RecordedConfig } from './claim-run.ts'
 import { CurveWriter } from './curve-file.ts'
 import { EventWriter } from './event-file.ts'
 import { noteRun } from './log-note.ts'
-import { type RunIdentity, runIdentity } from './run-name.ts'
+import { type RunIdentity, type RunPart, runIdentity } from './run-name.ts'
 import { type ProcessStatus, processName, runPaths } from './run-paths.ts'
 import { readStatus, writeStatus } from './status-file.ts'
 import { TrainedCount } from './trained-count.ts'
 import { openWatchers } from './watchers.ts'
 
 export interface RecordOptions {
-  readonly config: LoadedConfig
+  readonly config: RecordedConfig
   readonly env: Env
+  /** @default as the environment says */
+  readonly part?: RunPart | undefined
   /** The run goes on from a checkpoint; with its name given, its folder goes on too. */
   readonly resume?: boolean | undefined
   readonly emit: EventSink
@@ -76,8 +77,8 @@ export function guarded(add: EventSink, emit: EventSink): EventSink {
 }
 
 /** Undefined: there is no place for it, or none that can be written, which is said. */
-export function openRecorder({ config, env, resume = false, emit }: RecordOptions): Recorder | undefined {
-  const identity = runIdentity(config.config, env)
+export function openRecorder({ config, env, part, resume = false, emit }: RecordOptions): Recorder | undefined {
+  const identity = runIdentity(config.config, env, part)
   if (!identity) return undefined
   try {
     const folder = claimRun(identity.folder, { config, env, resume: resume || startedAgain(env) })

@@ -36,10 +36,10 @@ export function namedRun(name: string): Env {
  * Undefined: nothing is recorded. OARFISH_RUN_DIR stands above runner.run_dir, and an empty one is none; without either runs lie beside
  * runner.model_save_path, so that who keeps nothing finds nothing.
  */
-export function runIdentity({ runner, dir }: JobConfig, env: Env): RunIdentity | undefined {
+export function runIdentity({ runner, dir }: JobConfig, env: Env, part = partOf(env)): RunIdentity | undefined {
   const base = env['OARFISH_RUN_DIR'] ?? runner.run_dir ?? besideModels(runner.model_save_path)
   if (!base) return undefined
-  const { role, rank, jobId } = partOf(env)
+  const { role, rank, jobId } = part
   const shared = env['OARFISH_RUN_NAME'] || jobId
   // Of ranks that have no name in common the first one records.
   if (!shared && rank > 0) return undefined
@@ -51,11 +51,14 @@ const besideModels = (path: string) => (path === '' || /^\w+:\/\//.test(path) ? 
 const RANKS = ['PADDLE_TRAINER_ID', 'OMPI_COMM_WORLD_RANK', 'PMI_RANK', 'PMIX_RANK', 'SLURM_PROCID'] as const
 const SIZES = ['PADDLE_TRAINERS_NUM', 'OMPI_COMM_WORLD_SIZE', 'PMI_SIZE', 'SLURM_NTASKS'] as const
 
-export function partOf(env: Env): {
+/** Which process of which job this is. */
+export interface RunPart {
   readonly role: RunRole
   readonly rank: number
   readonly jobId: string | undefined
-} {
+}
+
+export function partOf(env: Env): RunPart {
   const cluster = clusterFromEnv(env)
   const named = env['OARFISH_JOB_ID']
   if (cluster.role !== 'local') return { ...cluster, jobId: named ?? `job-${cluster.jobId}` }

@@ -15,7 +15,7 @@ export interface Watcher {
 }
 
 interface WatchedRun {
-  readonly config: LoadedConfig
+  readonly config: Pick<LoadedConfig, 'config'>
   readonly env: Env
   readonly emit: EventSink
 }

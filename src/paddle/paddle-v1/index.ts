@@ -9,3 +9,4 @@ export { checkTrainerOptions, fillTrainerOptions, isLocal, parseTrainerOptions }
 export { openPassPredictor, type PassPredictor, type PassPredictorOptions } from './predictor.ts'
 export { runPserver } from './run-pserver.ts'
 export { runTrainer } from './run-trainer.ts'
+export { trainerRecord } from './trainer-record.ts'
