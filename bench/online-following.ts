@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import { createInterface } from 'node:readline'
 import { finished } from 'node:stream/promises'
-import { at, median, scratch } from './tools.ts'
+import { at, median, scratch, startServer } from './tools.ts'
 
 const SLOTS = 300
 const CHANGED = 0.01
@@ -125,25 +125,7 @@ async function train(root: string): Promise<readonly number[]> {
   return seconds
 }
 
-async function serve(model: string) {
-  const args = [at('bin', 'oarfish.js'), 'serve', '--follow', model, '--port', '0', '--threads', '1', '--json']
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
-  const url = await new Promise<string>((resolve, reject) => {
-    createInterface(child.stdout).on('line', (line) => {
-      const found = /http:\/\/[\d.]+:\d+/.exec(line)
-      if (found) resolve(found[0])
-    })
-    child.once('close', () => reject(new Error('the server ended')))
-  })
-  return {
-    url,
-    stop: async () => {
-      child.kill('SIGTERM')
-      await ended
-    },
-  }
-}
+const serve = (model: string) => startServer(['--follow', model, '--threads', '1'])
 
 /** A request every REQUEST_EVERY_MS, whether those before are answered or not; time counts from when it was due. */
 function ask(url: string, instances: readonly unknown[]) {

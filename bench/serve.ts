@@ -7,8 +7,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, write
 import { Agent, request } from 'node:http'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
-import { createInterface } from 'node:readline'
-import { at, scratch } from './tools.ts'
+import { at, scratch, startServer } from './tools.ts'
 
 const CONNECTIONS = 64
 const RELOAD_EVERY_MS = 2000
@@ -43,7 +42,7 @@ end
 const models = prepareExports()
 const lines = testLines()
 const load = findWrk() ? wrk : ownClient
-const server = await startServer(models)
+const server = await startServer(['--model', models, '--threads', threads, '--poll-ms', '200'])
 try {
   await load(server.url, 2) // threads are compiled, caches are filled
   print('steady', await load(server.url, Number(seconds)), 0)
@@ -81,27 +80,6 @@ function testLines(): string[] {
   const folder = at('models', 'rank', 'dnn', 'data', 'sample_data', 'test')
   const text = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'))
   return text.join('').trim().split('\n')
-}
-
-/** The server in a process of its own, as a user runs it. */
-async function startServer(folder: string) {
-  const args = ['serve', '--model', folder, '--port', '0', '--threads', threads, '--poll-ms', '200', '--json']
-  const child = spawn(process.execPath, [at('bin', 'oarfish.js'), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
-  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
-  const url = await new Promise<string>((resolve, reject) => {
-    createInterface(child.stdout).on('line', (line) => {
-      const found = /http:\/\/[\d.]+:\d+/.exec(line)
-      if (found) resolve(found[0])
-    })
-    child.once('close', () => reject(new Error('the server ended')))
-  })
-  return {
-    url,
-    stop: async () => {
-      child.kill('SIGTERM')
-      await ended
-    },
-  }
 }
 
 /** Puts a newer export into the folder again and again. */

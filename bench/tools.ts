@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -62,3 +63,24 @@ export function median(values: readonly number[]): number {
 }
 
 export const thousands = (value: number): string => Math.round(value).toLocaleString('en-US')
+
+/** `oarfish serve` in a process of its own, at a free port. */
+export async function startServer(words: readonly string[]) {
+  const args = [at('bin', 'oarfish.js'), 'serve', ...words, '--port', '0', '--json']
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const url = await new Promise<string>((resolve, reject) => {
+    createInterface(child.stdout).on('line', (line) => {
+      const found = /http:\/\/[\d.]+:\d+/.exec(line)
+      if (found) resolve(found[0])
+    })
+    child.once('close', () => reject(new Error('the server ended')))
+  })
+  return {
+    url,
+    stop: async () => {
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}

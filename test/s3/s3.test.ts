@@ -1,26 +1,14 @@
 /** @file S3 against a server of its protocol: objects whole and in parts, listed, read, refused. Signatures are tested beside s3.ts. */
-import { spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { type RemoteFiles, remoteFiles, setFileAccess } from '../../src/base/fs/index.ts'
 import { listDataFiles, openReader } from '../../src/data/index.ts'
 import { collect, SLOTS } from '../contracts/reader.ts'
-
-const script = fileURLToPath(new URL('../../scripts/s3-server.mjs', import.meta.url))
-const { status, stdout, stderr } = spawnSync(process.execPath, [script], { encoding: 'utf8' })
-const lacking = status === 0 ? undefined : stderr.trim()
-if (lacking) console.warn(`skipped: ${lacking}`)
-
-interface S3Server {
-  run(): Promise<AddressInfo>
-  close(): Promise<void>
-}
+import { lacking, type S3Server, s3Server } from './server.testing.ts'
 
 describe.skipIf(lacking)(`S3 ${lacking ?? ''}`, () => {
   let server: S3Server
@@ -29,9 +17,7 @@ describe.skipIf(lacking)(`S3 ${lacking ?? ''}`, () => {
   let files: RemoteFiles
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 's3-'))
-    const { default: Server } = (await import(stdout.trim())) as { default: new (options: object) => S3Server }
-    const options = { port: 0, address: '127.0.0.1', silent: true, directory: folder }
-    server = new Server({ ...options, configureBuckets: [{ name: 'bucket' }] })
+    server = await s3Server(folder)
     const { port } = await server.run()
     name = `s3://bucket/jobs?endpoint=http://127.0.0.1:${port}&region=us-east-1`
     files = remoteFiles(name, { ugi: 'S3RVER,S3RVER' })
