@@ -1,37 +1,19 @@
 /** @file `oarfish cloud`: the job server, its groups and users. */
 import { existsSync } from 'node:fs'
 import { homedir, tmpdir } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { Command } from 'commander'
 import type { Priority } from '../base/config/index.ts'
 import type { Event } from '../base/event/index.ts'
-import { packageFile, UserError } from '../base/util/index.ts'
 import type { Keys } from '../jobs/server/index.ts'
 import { keysCommand } from './cloud-keys.ts'
-import { metricsAddress, openCloudMetrics } from './cloud-metrics.ts'
+import { type ServeOptions, serveJobs } from './cloud-serve.ts'
 import { exitWith, stopSignal } from './interrupt.ts'
-import { type CliIo, STOP_SIGNALS } from './io.ts'
+import type { CliIo } from './io.ts'
 import { oneOf, wholeNumber } from './options.ts'
 import { packageVersion } from './user-places.ts'
-
-const MEBI = 1 << 20
-
-interface ServeOptions {
-  readonly dir: string
-  readonly port: number
-  readonly host: string
-  readonly executor: string
-  readonly hostfile?: string
-  readonly namespace?: string
-  readonly tlsCert?: string
-  readonly tlsKey?: string
-  readonly metrics_port?: string
-  readonly maxFileMb: number
-  readonly maxJobMb: number
-  readonly passEnv: readonly string[]
-}
 
 export function cloudCommand(io: CliIo): Command {
   const dir = ['--dir <folder>', 'where jobs and accounts are kept', serverFolder()] as const
@@ -55,7 +37,7 @@ export function cloudCommand(io: CliIo): Command {
     .option('--max-file-mb <n>', 'larger files are refused', wholeNumber, 256)
     .option('--max-job-mb <n>', 'larger jobs are refused', wholeNumber, 1024)
     .option('--pass-env <names>', 'further variables of this environment that jobs get, separated by commas', names, [])
-    .action((options: ServeOptions) => serve(options, io))
+    .action((options: ServeOptions) => serveJobs(options, io))
   for (const [name, run] of Object.entries(INTERNAL))
     cloud
       .command(name, { hidden: true })
@@ -80,7 +62,7 @@ function addAccountCommands(cloud: Command, dir: readonly [string, string, strin
     .action(async (given: string, options: { dir: string; quota: number; priorities?: string; queue?: boolean }) => {
       const { groupOf } = await import('../jobs/submit/index.ts')
       const name = groupOf(given)
-      const { addGroup } = await import('../jobs/server/index.ts')
+      const { accountsFile, addGroup } = await import('../jobs/server/index.ts')
       const { PRIORITIES } = await import('../base/config/index.ts')
       const asked = options.priorities?.split(',') ?? PRIORITIES
       const priorities = asked.map((word) => oneOf('--priorities', PRIORITIES, word) as Priority)
@@ -98,7 +80,7 @@ function addAccountCommands(cloud: Command, dir: readonly [string, string, strin
     .option('--uid <n>', 'user id that the processes of the jobs get; without it they run as the server', wholeNumber)
     .option('--admin', 'sees and stops the jobs of all users')
     .action(async (name: string, options: { dir: string; group: string; uid?: number; admin?: boolean }) => {
-      const { addUser } = await import('../jobs/server/index.ts')
+      const { accountsFile, addUser } = await import('../jobs/server/index.ts')
       const { groupOf } = await import('../jobs/submit/index.ts')
       const { dir, group, uid, admin } = options
       const groups = group.split(',').map(groupOf)
@@ -110,7 +92,7 @@ function addAccountCommands(cloud: Command, dir: readonly [string, string, strin
     .argument('<name>')
     .option(...dir)
     .action(async (name: string, options: { dir: string }) => {
-      const { rotateKeys } = await import('../jobs/server/index.ts')
+      const { accountsFile, rotateKeys } = await import('../jobs/server/index.ts')
       io.out.write(keysText(name, await rotateKeys(accountsFile(options.dir), name)))
     })
 }
@@ -138,121 +120,6 @@ function serverFolder(): string {
 }
 
 const names = (list: string) => list.split(',').filter((name) => name !== '')
-const accountsFile = (dir: string) => join(dir, 'accounts.json')
-const QUEUE_MS = 300
-
-async function serve(options: ServeOptions, io: CliIo): Promise<void> {
-  const { superviseWords } = await import('../jobs/agent/index.ts')
-  const { EXECUTOR_NAMES, executorOf } = await import('../jobs/executors/index.ts')
-  const cloud = await import('../jobs/server/index.ts')
-  const name = oneOf('--executor', EXECUTOR_NAMES, options.executor)
-  const metricsAt = await metricsAddress(options.metrics_port)
-  const { namespace } = options
-  const { check, ...traits } = executorOf(name)
-  const hostfile = hostfileOf(traits.needsHostfile ?? false, options.hostfile)
-  refuseIdle(name, options, io.env)
-  // A server that cannot run jobs says so when it is started, not when the first job comes.
-  await check?.({ env: io.env, version: packageVersion(), hostfile, namespace })
-  const executor = { ...traits, name, namespace }
-  const { readServerKeys } = await import('../base/net/index.ts')
-  const tls = readServerKeys(options.tlsCert, options.tlsKey)
-  const release = await cloud.holdStore(options.dir)
-  const warn = (message: string) => void io.err.write(`${message}\n`)
-  const store = await cloud.openStore(options.dir)
-  const nonces = cloud.openNonces(join(options.dir, 'nonces'))
-  const accounts = cloud.accountsReader(accountsFile(options.dir), warn)
-  await cloud.sealAccounts(accountsFile(options.dir)).catch(() => undefined) // its reader tells what is wrong with it
-  const bin = packageFile('bin')
-  const dispatcher = cloud.createDispatcher({
-    store,
-    executor,
-    accounts,
-    hostfile,
-    supervisor: (hosts) => [
-      ...[process.execPath, join(bin, 'oarfish.js')],
-      ...superviseWords({ executor: name, hostfile: hosts, namespace }),
-    ],
-    env: cloud.jobEnv(
-      { ...io.env, PATH: [join(bin, 'path'), io.env['PATH']].join(delimiter) },
-      { executor: name, more: options.passEnv },
-    ),
-    warn,
-  })
-  const limits = { fileBytes: options.maxFileMb * MEBI, jobBytes: options.maxJobMb * MEBI }
-  const server = cloud.createJobServer({
-    store,
-    dispatcher,
-    executor,
-    limits,
-    accounts,
-    nonces,
-    version: packageVersion(),
-    rotate: async (user) => {
-      const { ak, sk } = await cloud.rotateKeys(accountsFile(options.dir), user)
-      return { ak, sk }
-    },
-    tls,
-  })
-  await new Promise<void>((done, fail) => server.once('error', fail).listen(options.port, options.host, done)).catch(
-    async (cause: NodeJS.ErrnoException) => {
-      nonces.close()
-      await store.close()
-      release()
-      throw cannotListen(cause, options)
-    },
-  )
-  const address = server.address()
-  const port = typeof address === 'object' && address ? address.port : options.port
-  io.out.write(
-    `The job server listens at ${tls ? 'https' : 'http'}://${options.host}:${port}; jobs are kept in ${options.dir}\n`,
-  )
-  const metrics = await openCloudMetrics(metricsAt, { store, accounts, executor: name }, io)
-  const timer = setInterval(() => void dispatcher.turn(), QUEUE_MS)
-  await new Promise<void>((done) => {
-    let signals = 0
-    io.onSignal((signal) => (signals++ > 0 ? io.exit(STOP_SIGNALS[signal]) : done()))
-  })
-  clearInterval(timer)
-  metrics?.close()
-  server.close()
-  server.closeAllConnections()
-  await store.close()
-  nonces.close()
-  release()
-  io.out.write('Stopped. Jobs that run go on, and are found again by the next server.\n')
-}
-
-function hostfileOf(isNeeded: boolean, hostfile: string | undefined): string | undefined {
-  if (hostfile === undefined && !isNeeded) return undefined
-  if (hostfile !== undefined && existsSync(hostfile)) return resolve(hostfile)
-  const problem = hostfile === undefined ? '--executor ssh needs a --hostfile' : `--hostfile: there is no ${hostfile}`
-  throw new UserError(`${problem}.`, { code: 'CLI_OPTION', hint: 'List the hosts in a file, one a line, and name it.' })
-}
-
-/** What an executor does not use is no setting of it. */
-function refuseIdle(executor: string, { hostfile, namespace, passEnv }: ServeOptions, env: CliIo['env']): void {
-  const unset = passEnv.filter((variable) => env[variable] === undefined)
-  const idle = [
-    ...(hostfile !== undefined && !['mpi', 'ssh'].includes(executor) ? ['--hostfile: only mpi and ssh have one'] : []),
-    ...(namespace !== undefined && executor !== 'kubernetes' ? ['--namespace: only kubernetes has one'] : []),
-    ...(unset.length > 0 ? [`--pass-env: ${unset.join(', ')} is not set here`] : []),
-  ]
-  if (idle.length > 0)
-    throw new UserError(`${idle.join('\n')}.`, {
-      code: 'CLI_OPTION',
-      hint: `Leave it out with --executor ${executor}${unset.length > 0 ? ', or set it' : ''}.`,
-    })
-}
-
-function cannotListen(cause: NodeJS.ErrnoException, { host, port }: ServeOptions): UserError {
-  const why = cause.code === 'EADDRINUSE' ? 'another program has this port' : cause.message
-  return new UserError(`The job server cannot listen on ${host}:${port}: ${why}.`, {
-    code: 'CLOUD_LISTEN',
-    hint: 'Name a free port with --port; 0 is any.',
-    cause,
-  })
-}
-
 async function supervise(words: readonly string[], io: CliIo): Promise<void> {
   const { readSupervise } = await import('../jobs/agent/index.ts')
   const { EXECUTOR_NAMES } = await import('../jobs/executors/index.ts')
