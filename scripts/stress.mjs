@@ -1,13 +1,13 @@
 /**
- * @file `npm run test:stress [-- --times 3 --cpu 2 --minutes 60 --restart] [FILES]`: the tests that start processes, each file several times in a row,
+ * @file `npm run test:stress [-- --times 3 --cpu 2 --minutes 60 --restart] [FILES]`: the tests that start processes, several times in a row,
  * with stress-ng beside them. Goes on where it was stopped. Ends with a table of files and runs, with 1 when any test failed, with 3 when files are left.
  */
 import { execFileSync, spawn } from 'node:child_process'
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { installed } from './apt.mjs'
-import { at, install, node, root } from './setup.mjs'
+import { at, install, root } from './setup.mjs'
+import { forgetRuns, knownRuns } from './stress-state.mjs'
 
 /** Whatever has processes, sockets or timers; vitest takes them as parts of paths. */
 const SUITES = [
@@ -25,10 +25,6 @@ const SUITES = [
   ...['src/jobs/ssh/', 'src/jobs/submit/', 'src/training/', 'src/jobs/launch/', 'src/jobs/server/', 'src/jobs/agent/'],
 ]
 
-/** So many files are run together before the next: as many as keep two cores busy to the end, few enough that a stop loses little. */
-const TOGETHER = 8
-
-const STATE = at('.cache', 'stress.json')
 const VITEST = at('node_modules', 'vitest', 'vitest.mjs')
 const LEFT = 3
 
@@ -50,29 +46,26 @@ async function main() {
     console.error('npm run test:stress needs stress-ng (Debian: apt-get install stress-ng).')
     return 2
   }
-  mkdirSync(at('.cache'), { recursive: true })
   process.env.OARFISH_SET = 'chaos' // these are the worst
   const times = Number(values.times)
   const files = listFiles(positionals.length > 0 ? positionals : SUITES)
-  const runs = values.restart ? {} : readState()
-  const isDone = (file) => (runs[file]?.length ?? 0) >= times
+  if (files.length === 0) {
+    console.error(`npm run test:stress: no test file's path has ${positionals.join(' or ')} in it.`)
+    return 2
+  }
+  if (values.restart) forgetRuns()
   const stress = spawn('stress-ng', ['--quiet', '--cpu', values.cpu], { stdio: 'ignore' })
   process.on('exit', () => stress.kill())
   const until = performance.now() + Number(values.minutes) * 60_000
-  for (
-    let left = files.filter((file) => !isDone(file));
-    left.length > 0;
-    left = files.filter((file) => !isDone(file))
-  ) {
-    if (performance.now() > until) break
-    console.log(`> ${left.length} of ${files.length} files are left, beside stress-ng --cpu ${values.cpu}`)
-    await runFiles(left.slice(0, TOGETHER), runs)
+  for (let time = 1; time <= times && performance.now() < until; time++) {
+    const runs = knownRuns()
+    const left = files.filter((file) => (runs[file]?.length ?? 0) < time)
+    console.log(`> run ${time}: ${left.length} of ${files.length} files, beside stress-ng --cpu ${values.cpu}`)
+    if (left.length > 0) await runFiles(left, until)
   }
   stress.kill()
-  return print(files, runs, times)
+  return print(files, knownRuns(), times)
 }
-
-const headCommit = () => execFileSync('git', ['rev-parse', '--short', 'HEAD'], { cwd: root, encoding: 'utf8' }).trim()
 
 /** Test files by path in the repository. */
 function listFiles(parts) {
@@ -81,34 +74,18 @@ function listFiles(parts) {
   return [...new Set(listed.map(({ file }) => relative(root, file)))].sort()
 }
 
-/** Adds a run of each: seconds, commit, and the names of tests that failed. */
-async function runFiles(files, runs) {
-  const report = at('.cache', 'stress-report.json')
-  rmSync(report, { force: true })
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
-  const commit = headCommit()
-  await node(VITEST, ['run', ...reporters, ...files])
-  const { testResults } = JSON.parse(readFileSync(report, 'utf8'))
-  for (const { name, startTime, endTime, status, assertionResults } of testResults) {
-    const seconds = Math.round((endTime - startTime) / 1000)
-    const names = assertionResults.filter((test) => test.status === 'failed').map((test) => test.fullName)
-    const run = { seconds, commit, failed: status !== 'passed', names }
-    const file = relative(root, name)
-    runs[file] = [...(runs[file] ?? []), run]
-  }
-  writeFileSync(`${STATE}.new`, JSON.stringify(runs))
-  renameSync(`${STATE}.new`, STATE)
-}
-
-/** A file that failed at another commit begins anew: it is expected to be mended. */
-function readState() {
-  try {
-    const known = Object.entries(JSON.parse(readFileSync(STATE, 'utf8')))
-    const isMended = (runs) => runs.some(({ failed, commit }) => failed && commit !== headCommit())
-    return Object.fromEntries(known.filter(([, runs]) => !isMended(runs)))
-  } catch {
-    return {} // nothing was run yet
-  }
+/** Ends them, and what they started, when the minutes are over: what had ended is noted. */
+function runFiles(files, until) {
+  const reporters = ['--reporter=default', `--reporter=${at('scripts', 'stress-reporter.mjs')}`]
+  const tests = spawn(process.execPath, [VITEST, 'run', ...reporters, ...files], { cwd: root, stdio: 'inherit' })
+  const left = until - performance.now()
+  const limit = Number.isFinite(left) ? setTimeout(() => tests.kill('SIGINT'), left) : undefined
+  return new Promise((resolve) => {
+    tests.on('exit', () => {
+      clearTimeout(limit)
+      resolve()
+    })
+  })
 }
 
 function print(files, runs, times) {
