@@ -27,7 +27,11 @@ function counted(name: string): readonly (readonly [number, number])[] {
   return [...times]
 }
 
-const overrides = (name: string) => ['-o', `runner.model_save_path=${join(folder, name)}`, `runner.epochs=${EPOCHS}`]
+// One is held still in some tests until another has come, and nobody may take it for dead meanwhile.
+const overrides = (name: string) => [
+  ...['-o', `runner.model_save_path=${join(folder, name)}`, `runner.epochs=${EPOCHS}`],
+  'runner.silence_limit=60',
+]
 const messages = (out: string) => ofKind(eventsOf({ out }), 'notice').map(({ message }) => message)
 const whole = (all: string) => ({ out: all.slice(0, all.lastIndexOf('\n') + 1) })
 const pidOf = (all: string, role: string, rank: number) =>
@@ -73,10 +77,15 @@ test.each(['async', 'sync'])(
       [TRAINS, (all) => process.kill(pidOf(all, 'worker', 1), 'SIGTERM')],
       [
         /Going on from the last cut with 1 of 1:2 workers: 1 left[\s\S]*epoch: 0, batch_id: \d+,/,
-        () => join1(mode, joins),
+        (all) => {
+          // It waits until the other is there: else it may end the job before.
+          process.kill(pidOf(all, 'worker', 0), 'SIGSTOP')
+          join1(mode, joins)
+        },
       ],
+      [/A worker joins: the job is saved/, (all) => process.kill(pidOf(all, 'worker', 0), 'SIGCONT')],
     ])
-    expect([code, taken, await Promise.all(joins)], out).toEqual([0, 2, [0]])
+    expect([code, taken, await Promise.all(joins)], out).toEqual([0, 3, [0]])
     expect(messages(out)).toContainEqual('Going on from the last cut with 2 of 1:2 workers: 1 joined.')
     expect(counted(mode)).toEqual([[EPOCHS, SAMPLES]])
   },

@@ -10,8 +10,8 @@ import { addGroup, addUser } from '../../src/jobs/server/index.ts'
 import { filled } from '../submit/mpi-cluster.testing.ts'
 import { type Bed, nodeOf } from './bed.testing.ts'
 import { guideJob } from './guide.testing.ts'
+import { LONG, SOON } from './testbed.testing.ts'
 
-const LONG = { timeout: 240_000 }
 const SUBMIT = ['run', '-m', 'config.yaml', '-b', 'backend.yaml']
 const BIN = fileURLToPath(new URL('../../bin/oarfish.js', import.meta.url))
 
@@ -36,7 +36,7 @@ export function commandTests(bed: () => Bed): void {
       const { ak, sk } = await addUser(join(dir, 'accounts.json'), { name: 'me', groups: ['ctr'] })
       const where = ['--executor', 'kubernetes', '--namespace', 'guide', '--dir', dir, '--port', '0']
       server = start(['cloud', 'serve', ...where])
-      const url = await vi.waitFor(() => /http:\/\/[\d.:]+/.exec(textOf(server))![0], 90_000)
+      const url = await vi.waitFor(() => /http:\/\/[\d.:]+/.exec(textOf(server))![0], SOON)
       keys = { ak, sk, group: 'ctr', server: url }
     })
     afterAll(async () => {
@@ -72,13 +72,13 @@ export function commandTests(bed: () => Bed): void {
       const id = await submitted('PS', { ...keys, k8s_trainers: '1000' })
       const status = async () => JSON.parse((await oarfish(['status', id, '--json'])).text)
       const reason = expect.stringMatching(/The pods cannot be placed: .*overused cpu.*Ask for less/)
-      await vi.waitFor(async () => expect(await status()).toMatchObject({ phase: 'queued', reason }), 90_000)
+      await vi.waitFor(async () => expect(await status()).toMatchObject({ phase: 'queued', reason }), SOON)
       const claim = join(bed().folder, 'server/jobs', id, 'started')
       const killed = Number(readFileSync(claim, 'utf8').split(' ')[0])
       process.kill(killed, 'SIGKILL')
-      await vi.waitFor(() => expect(Number(readFileSync(claim, 'utf8').split(' ')[0])).not.toBe(killed), 90_000)
+      await vi.waitFor(() => expect(Number(readFileSync(claim, 'utf8').split(' ')[0])).not.toBe(killed), SOON)
       expect((await oarfish(['stop', id])).text).toContain('is being stopped')
-      await vi.waitFor(async () => expect(await status()).toMatchObject({ phase: 'stopped' }), 90_000)
+      await vi.waitFor(async () => expect(await status()).toMatchObject({ phase: 'stopped' }), SOON)
       expect(await madeOf(id)).toBeUndefined()
       expect((await oarfish(['logs', id])).text).toContain('job: queued')
     })
@@ -128,7 +128,7 @@ export function commandTests(bed: () => Bed): void {
         await vi.waitFor(async () => {
           const replaced = /"jobId": "([^"]+)"/.exec(first.text)![1]!
           expect((await oarfish(['status', replaced])).text).toMatch(/stopped|succeeded/)
-        }, 90_000)
+        }, SOON)
       },
     )
 
@@ -174,7 +174,7 @@ export function commandTests(bed: () => Bed): void {
       const command = [process.execPath, BIN, ...SUBMIT].map((word) => `'${word}'`).join(' ')
       const words = ['--quiet', '--return', '--flush', '--command', command, '/dev/null']
       const child = gathering(spawn('script', words, { cwd, env: environment(), stdio: 'pipe' }))
-      await vi.waitFor(() => expect(textOf(child)).toContain('[y/N] '), 90_000)
+      await vi.waitFor(() => expect(textOf(child)).toContain('[y/N] '), SOON)
       child.stdin.write(`${answer}\n`)
       const code = await new Promise<number | null>((done) => child.once('close', done))
       return { code, text: textOf(child) }

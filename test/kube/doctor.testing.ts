@@ -6,8 +6,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { examine } from '../../src/jobs/kube/index.ts'
 import type { Bed } from './bed.testing.ts'
-
-const LONG = { timeout: 240_000 }
+import { LONG } from './testbed.testing.ts'
 
 export function doctorTests(bed: () => Bed): void {
   describe('oarfish doctor', () => {

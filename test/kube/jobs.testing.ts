@@ -7,8 +7,7 @@ import { applyJob, deleteJob, type KubeObject, planObjects, RESOURCES } from '..
 import type { Job } from '../../src/jobs/submit/index.ts'
 import { type Bed, jobOf, nodeOf, pretending, renderOf } from './bed.testing.ts'
 import { PADDLEJOB_CRD } from './paddlejob-crd.ts'
-
-const LONG = { timeout: 240_000 }
+import { LONG, SOON } from './testbed.testing.ts'
 
 type VolcanoStatus = { status: { running?: number; retryCount: number } }
 
@@ -31,7 +30,7 @@ export function jobTests(bed: () => Bed): void {
         )
         expect(left.flat()).toEqual([])
         // The garbage collector of a cluster that has just met Volcano takes its time.
-      }, 90_000)
+      }, SOON)
     })
 
     test('whose pods do not all fit has none of them placed, says why, and runs when a node joins', LONG, async () => {
@@ -51,7 +50,7 @@ export function jobTests(bed: () => Bed): void {
         client,
         jobOf('gang', { roles, kind: 'COLLECTIVE_GPU_K8S' }),
         async (said) => {
-          await vi.waitFor(() => expect(said.join('\n')).toMatch(/Insufficient example\.com\/card/), 90_000)
+          await vi.waitFor(() => expect(said.join('\n')).toMatch(/Insufficient example\.com\/card/), SOON)
           const { items } = await client.list<V1Pod>(RESOURCES.Pod)
           expect(items.map(({ spec }) => spec?.nodeName)).toEqual([undefined, undefined])
           await withCards('two-cards-1', '2')
@@ -74,7 +73,7 @@ export function jobTests(bed: () => Bed): void {
         async (said) => {
           await vi.waitFor(
             () => expect(said.join('\n')).toMatch(/The pods cannot be placed: .*overused cpu.*Ask for less/),
-            90_000,
+            SOON,
           )
           stop.abort()
         },
@@ -108,7 +107,7 @@ export function jobTests(bed: () => Bed): void {
       // Nodes that pretend have no logs: this is what the API gives of a program that says why it ends.
       const logs = async function* (name: string) {
         yield Buffer.from('learning\n')
-        await vi.waitFor(async () => expect(await isThere(name)).toBe(false), 90_000)
+        await vi.waitFor(async () => expect(await isThere(name)).toBe(false), SOON)
         yield Buffer.from('saved, and ended\n')
       }
       const client = { ...forever, logs: async (name: string) => logs(name) as never }
@@ -116,7 +115,7 @@ export function jobTests(bed: () => Bed): void {
       const during = async (said: readonly string[]) => {
         await vi.waitFor(
           () => expect(said.filter((line) => /trainer \d .*: running$/.test(line))).toHaveLength(2),
-          90_000,
+          SOON,
         )
         stop.abort()
       }
@@ -131,11 +130,11 @@ export function jobTests(bed: () => Bed): void {
       const namespace = await bed().testbed.namespace('evict')
       const client = pretending(namespace, 'trainer', { 'testbed/outcome': 'run-forever' })
       const { outcome } = await bed().run(client, jobOf('evict'), async (said) => {
-        await vi.waitFor(() => expect(said).toContain('job: running'), 90_000)
+        await vi.waitFor(() => expect(said).toContain('job: running'), SOON)
         await vi.waitFor(async () => {
           const { status } = await client.read<VolcanoStatus>(RESOURCES.VolcanoJob, 'evict')
           expect(status.running).toBe(4) // Volcano too has seen all of them run
-        }, 90_000)
+        }, SOON)
         const eviction = {
           apiVersion: 'policy/v1',
           kind: 'Eviction',
@@ -153,7 +152,7 @@ export function jobTests(bed: () => Bed): void {
           expect(
             items.map((pod) => [pod.metadata?.annotations?.['volcano.sh/job-version'], pod.status?.phase]),
           ).toEqual(Array(4).fill(['1', 'Running']))
-        }, 90_000)
+        }, SOON)
         expect(said.join('\n')).toMatch(/^all pods are started again/m)
         for (const trainer of ['evict-trainer-0', 'evict-trainer-1'])
           await bed().testbed.kubectl([
@@ -181,7 +180,7 @@ export function jobTests(bed: () => Bed): void {
       await vi.waitFor(async () => {
         const { items } = await client.list<V1Pod>(RESOURCES.Pod, { labels: 'oarfish.dev/role=pserver' })
         expect(items.filter(({ metadata }) => metadata?.deletionTimestamp === undefined)).toEqual([])
-      }, 90_000)
+      }, SOON)
     })
 
     test('as a PaddleJob fits the schema of its operator; without the operator that is said', LONG, async () => {
@@ -198,7 +197,7 @@ export function jobTests(bed: () => Bed): void {
       const said: string[] = []
       const job = await vi.waitFor(
         () => applyJob({ client, objects: planObjects(render), replace: false, say: (line) => said.push(line) }),
-        90_000,
+        SOON,
       )
       const made = await client.read<KubeObject & { spec: object }>(RESOURCES.PaddleJob, job.name)
       expect(made.spec).toMatchObject({

@@ -5,6 +5,7 @@ import type { V1Pod } from '@kubernetes/client-node'
 import { describe, expect, test, vi } from 'vitest'
 import { RESOURCES } from '../../src/jobs/kube/index.ts'
 import type { Bed } from './bed.testing.ts'
+import { SOON } from './testbed.testing.ts'
 
 const FOLDER = fileURLToPath(new URL('../../deploy/kubernetes', import.meta.url))
 const MANIFEST = `${FOLDER}/ctr-paddlepaddle-on-volcano.yaml`
@@ -19,7 +20,7 @@ export function manifestTests(bed: () => Bed): void {
         const { items } = await client.list<V1Pod>(RESOURCES.Pod, { labels: 'volcano.sh/job-name=ctr-volcano' })
         expect(items).toHaveLength(4)
         return items.map(({ spec }) => spec!.containers[0]!.envFrom)
-      }, 90_000)
+      }, SOON)
     }
     const text = readFileSync(MANIFEST, 'utf8')
 

@@ -12,10 +12,9 @@ import {
 } from '../../src/jobs/kube/index.ts'
 import type { Job } from '../../src/jobs/submit/index.ts'
 import { type Bed, jobOf, renderOf } from './bed.testing.ts'
+import { LONG, SOON } from './testbed.testing.ts'
 
 const SUBMITTER = fileURLToPath(new URL('../../deploy/kubernetes/submitter.yaml', import.meta.url))
-const LONG = { timeout: 240_000 }
-
 export function refusalTests(bed: () => Bed): void {
   describe.concurrent('what is refused:', () => {
     const refused = async (client: KubeClient, job: Job, error: object) =>
@@ -70,7 +69,7 @@ export function refusalTests(bed: () => Bed): void {
             code: 'KUBE_QUOTA',
             message: expect.stringMatching(/quota small of the namespace is exceeded: a pod asks for requests\.cpu=1/),
           }),
-        90_000,
+        SOON,
       )
       await bed().testbed.kubectl(['apply', '-f', '-'], quota('1'))
       const stop = new AbortController()
@@ -84,13 +83,13 @@ export function refusalTests(bed: () => Bed): void {
                 expect(said.join('\n')).toMatch(
                   /The quota of the namespace is exceeded \(exceeded quota: small, .*\): ask for fewer/,
                 ),
-              90_000,
+              SOON,
             )
             stop.abort()
           },
           stop.signal,
         )
-      }, 90_000)
+      }, SOON)
     })
 
     test('a job of the same name; it is replaced when that is wanted', LONG, async () => {
@@ -159,7 +158,7 @@ export function refusalTests(bed: () => Bed): void {
           refused(client, jobOf('rights'), {
             message: 'system:serviceaccount:rights:intern may not create jobs.batch.volcano.sh in namespace rights.',
           }),
-        90_000,
+        SOON,
       )
     })
 

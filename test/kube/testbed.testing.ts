@@ -7,6 +7,11 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { connectKube, type KubeClient } from '../../src/jobs/kube/index.ts'
 
+/** What a cluster does in seconds, a busy machine does in minutes; asking all the time would make it busier. */
+export const SOON = { timeout: 180_000, interval: 200 }
+/** No test is held to this: it ends one that hangs. */
+export const LONG = { timeout: 600_000 }
+
 const TOOL = fileURLToPath(new URL('../../../shared/k8s-testbed/testbed', import.meta.url))
 
 export const hasTestbed = existsSync(TOOL)

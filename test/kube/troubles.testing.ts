@@ -1,8 +1,7 @@
 /** @file Pods in trouble, as nodes report it. */
 import { describe, expect, test, vi } from 'vitest'
 import { type Bed, jobOf, pretending } from './bed.testing.ts'
-
-const LONG = { timeout: 240_000 }
+import { LONG, SOON } from './testbed.testing.ts'
 
 export function troubleTests(bed: () => Bed): void {
   describe.concurrent('trouble with a pod is one line with the fix:', () => {
@@ -34,7 +33,7 @@ export function troubleTests(bed: () => Bed): void {
         client,
         jobOf(name, {}, { image: 'registry.example/none:1' }),
         async (said) => {
-          await vi.waitFor(() => expect(said).toContain('job: running'), 90_000)
+          await vi.waitFor(() => expect(said).toContain('job: running'), SOON)
           await bed().testbed.kubectl([
             '-n',
             `trouble-${name}`,
@@ -45,7 +44,7 @@ export function troubleTests(bed: () => Bed): void {
             '-p',
             JSON.stringify({ status }),
           ])
-          await vi.waitFor(() => expect(said).toContainEqual(expect.stringMatching(line)), 90_000)
+          await vi.waitFor(() => expect(said).toContainEqual(expect.stringMatching(line)), SOON)
           stop.abort()
         },
         stop.signal,

@@ -176,9 +176,13 @@ async function trainedRows(path: string) {
   const [table] = snapshot.manifest.tables
   const project = projection({ dim: table!.dim, rowBytes: table!.rowBytes, accessor: table!.accessor })
   const found: [bigint, number[]][] = []
-  const row = new Float32Array(table!.dim)
-  for await (const { signs, rows } of savedRows(snapshot, table!))
-    for (const [i, sign] of signs.entries()) if (project(rows, i, row)) found.push([sign, [...row]])
+  const { dim } = table!
+  for await (const { signs, rows } of savedRows(snapshot, table!)) {
+    const [all, kept] = [new Float32Array(signs.length * dim), new Uint8Array(signs.length)]
+    project(rows, signs.length, all, kept)
+    for (const [i, sign] of signs.entries())
+      if (kept[i] === 1) found.push([sign, [...all.subarray(i * dim, (i + 1) * dim)]])
+  }
   return found.sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
