@@ -6,12 +6,13 @@ const REGION_BITS: u32 = 20;  // the bytes of each MiB lie together, made with i
 const REGIONS: usize = 4096;
 const GRAIN_BITS: u32 = 5;
 const REGION_MARKS: u32 = 1 << (REGION_BITS - GRAIN_BITS);
+const REGION_NOTES: u32 = REGION_MARKS >> 3; // a bit a mark, behind the marks: so small that a search of all rows keeps them at hand
 
 /** Makes room for the marks of rows in [at, at + size). Only under the lock; false when the segment is full. */
 export function makeMarks(at: u64, size: u64): bool {
   for (let region = <usize>(at >> REGION_BITS); region <= <usize>((at + size - 1) >> REGION_BITS); region++) {
     if (load<u32>(MARKS + (region << 2))) continue;
-    let marks = allocate(REGION_MARKS);
+    let marks = allocate(REGION_MARKS + REGION_NOTES);
     if (!marks) return false;
     store<u32>(MARKS + (region << 2), <u32>marks);
   }
@@ -25,7 +26,28 @@ export function makeMarks(at: u64, size: u64): bool {
 /** After the row has changed: one who clears the mark first and then reads the row misses nothing. */
 @inline export function mark(row: usize): void { store<u8>(markOf(row), 1); }
 
-@inline export function isMarked(row: usize): bool { return load<u8>(markOf(row)) != 0; }
+/** Notes which rows are marked now; whether any is. */
+export function noteMarks(): bool {
+  let any = false;
+  for (let region: usize = 0; region < REGIONS; region++) {
+    let marks = <usize>load<u32>(MARKS + (region << 2));
+    if (!marks) continue;
+    let notes = marks + REGION_MARKS;
+    for (let i: usize = 0; i < REGION_MARKS; i += 16) {
+      let bits = i8x16.bitmask(i8x16.ne(v128.load(marks + i), i8x16.splat(0)));
+      store<u16>(notes + (i >> 3), <u16>bits);
+      if (bits) any = true;
+    }
+  }
+  return any;
+}
+
+/** As of the last noteMarks. Of address 0, any answer. */
+@inline export function isNoted(row: usize): u32 {
+  let marks = <usize>load<u32>(MARKS + ((row >> REGION_BITS) << 2));
+  let grain = (row & ((1 << REGION_BITS) - 1)) >> GRAIN_BITS;
+  return (load<u8>(marks + REGION_MARKS + (grain >> 3)) >> <u8>(grain & 7)) & 1;
+}
 
 export function markRows(addresses: usize, n: u32): void {
   for (let i: usize = 0; i < n; i++) {

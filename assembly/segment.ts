@@ -4,7 +4,7 @@ import { active, admits, columns, createRow, fades, pullRow, pushRow, saved, set
 import { mix64 } from "./mix";
 import { applyRows } from "./rules";
 import { createIndex, directoryBits, enter, find, leave, PAGE_COUNT, PAGE_DEPTH, PAGE_LIMIT, PAGE_SLOTS, pageAt, place, setThread, SLOT_BYTES, split, sweep } from "./segment-index";
-import { isMarked, mark, markAll, markRows } from "./segment-marks";
+import { isNoted, noteMarks, mark, markAll, markRows } from "./segment-marks";
 import { acquire, createMemory, DEPTH, DIRECTORY, release, ROWS, TICK } from "./segment-memory";
 import { allocateRow, catchUp, caughtUp, clocked, copied, copyRow, countRows, dim, freeRow, imagine, initRow, rowBytes, setLayout, stamp, touchRows } from "./segment-rows";
 export { setAccessor, setKeeping, setPart } from "./accessor";
@@ -143,19 +143,23 @@ export function clear(): void {
 /**
  * Copies out the signs and whole rows of directory entries [from, to) whose page is first seen there, at most `capacity`
  * rows; returns rows written. Call with no other thread inserting. `next` receives where to go on. Of an accessor's rows only
- * those that save mode `mode` writes; -1: all; -2: those that are marked as changed.
+ * those that save mode `mode` writes; -1: all; -2: those that were marked as changed when this began with entry 0.
  */
 export function scan(from: u32, capacity: u32, signs: usize, rows: usize, next: usize, mode: i32): i32 {
   let size: u32 = 1 << atomic.load<u32>(DEPTH);
   let written: u32 = 0;
-  let entry = from;
+  let entry = mode == -2 && from == 0 && !noteMarks() ? size : from;
   for (; entry < size; entry++) {
     let page = <usize>load<u32>(DIRECTORY + (<usize>entry << 2));
     if (entry >> load<u32>(page + PAGE_DEPTH)) continue; // seen under a smaller entry
     if (written + load<u32>(page + PAGE_COUNT) > capacity) break;
+    if (mode == -2) {
+      if (load<u32>(page + PAGE_COUNT)) written += copyNoted(page, signs + (<usize>written << 3), rows + <usize>written * rowBytes);
+      continue;
+    }
     for (let slot = page; slot < page + PAGE_COUNT; slot += SLOT_BYTES) {
       let row = <usize>load<u32>(slot + 8);
-      if (!row || (mode >= 0 && !saved(row, mode)) || (mode == -2 && !isMarked(row))) continue;
+      if (!row || (mode >= 0 && !saved(row, mode))) continue;
       store<u64>(signs + (<usize>written << 3), load<u64>(slot));
       memory.copy(rows + <usize>written * rowBytes, row, rowBytes);
       written++;
@@ -163,6 +167,23 @@ export function scan(from: u32, capacity: u32, signs: usize, rows: usize, next: 
   }
   store<u32>(next, entry >= size ? 0xffffffff : entry);
   return written;
+}
+
+// Few of many rows are marked: their slots are put down without a branch, which would mostly be guessed wrong. They lie where
+// the signs will be, and are read from the last on: a sign covers none that is still to be read. The page has rows.
+function copyNoted(page: usize, signs: usize, rows: usize): u32 {
+  let found: usize = 0;
+  for (let slot = page; slot < page + PAGE_COUNT; slot += SLOT_BYTES) {
+    store<u32>(signs + (found << 2), <u32>slot);
+    let row = <usize>load<u32>(slot + 8);
+    found += isNoted(row) & <u32>(row != 0);
+  }
+  for (let i = found; i-- > 0; ) {
+    let slot = <usize>load<u32>(signs + (i << 2));
+    store<u64>(signs + (i << 3), load<u64>(slot));
+    memory.copy(rows + i * rowBytes, <usize>load<u32>(slot + 8), rowBytes);
+  }
+  return <u32>found;
 }
 
 // ---- accessors ----

@@ -1,7 +1,7 @@
 /** @file What has changed in a table since it was published last: rows that differ, rows that are no longer there. */
 import { quantized, type RowForm, type TableChanges } from './delta-table.ts'
 import type { Projection } from './project.ts'
-import { ascending, PublishedRows, wordsOf } from './published-rows.ts'
+import { ascending, type PublishedRows, wordsOf } from './published-rows.ts'
 
 /** Rows as a table stores them. */
 export interface StoredRows {
@@ -31,49 +31,95 @@ export interface FoundChanges extends TableChanges {
 
 /** Finds the changes and brings `published` to them. */
 export async function takeChanges(options: ChangesOptions): Promise<FoundChanges> {
-  const { published, project, form, leading = 0, blocks, isWhole, owed } = options
-  const { dim } = published
-  const found = new GrowingRows(dim)
-  const gone: bigint[] = []
-  const [row, back, bytes] = [new Float32Array(dim), new Float32Array(dim), new Uint8Array(dim - leading)]
-  const rowBits = new Uint32Array(row.buffer)
-  const backBits = new Uint32Array(back.buffer)
-  let [seen, maxError] = [0, 0]
-  const marks = isWhole ? new PublishedRows(0) : undefined
-  for await (const { signs, rows } of blocks) {
-    const words = wordsOf(signs)
-    for (let i = 0; i < signs.length; i++) {
-      const [low, high] = [words[2 * i]!, words[2 * i + 1]!]
-      if (!project(rows, i, row)) {
-        if (published.remove(low, high)) gone.push(signs[i]!)
-        continue
-      }
-      seen++
-      marks?.put(low, high, row, 0)
-      const at = published.find(low, high)
-      if (at >= 0 && published.equals(at, rowBits) && !owed?.has(signs[i]!)) continue
-      if (form === 'int8') {
-        back.set(row.subarray(0, leading))
-        quantized(row.subarray(leading), bytes, back.subarray(leading))
-        if (at >= 0 && published.equals(at, backBits) && !owed?.has(signs[i]!)) continue
-        for (let j = 0; j < dim; j++) maxError = Math.max(maxError, Math.abs(row[j]! - back[j]!))
-      }
-      found.add(low, high, row)
-      published.put(low, high, form === 'int8' ? back : row, 0)
-    }
-  }
-  if (marks && published.rows > seen) {
-    const lost = [...published.signs()].filter(([low, high]) => marks.find(low, high) < 0)
-    for (const [low, high] of lost) {
-      published.remove(low, high)
-      gone.push((BigInt(high) << 32n) | BigInt(low))
-    }
-  }
+  const { published, leading = 0, blocks, isWhole, owed } = options
+  const work = new Comparison(options)
+  if (isWhole) published.beginLook()
+  for await (const { signs, rows } of blocks) work.look(signs, rows)
+  const gone = isWhole ? [...work.gone, ...published.endLook()] : work.gone
   // Rows that went while nothing could be published are to go elsewhere too.
   const known = new Set(gone)
   for (const sign of owed ?? [])
     if (!known.has(sign) && published.find(Number(sign & 0xffffffffn), Number(sign >> 32n)) < 0) gone.push(sign)
-  return { dim, leading, ...found.sorted(), gone: BigUint64Array.from(gone).sort(), maxError }
+  const { maxError } = work
+  return { dim: published.dim, leading, ...work.found.sorted(), gone: BigUint64Array.from(gone).sort(), maxError }
+}
+
+/** Rows of the table, block by block, beside what is published of them. */
+class Comparison {
+  readonly found: GrowingRows
+  readonly gone: bigint[] = []
+  maxError = 0
+  readonly #options: ChangesOptions
+  /** Of a row that is published as bytes. */
+  readonly #bytes: Uint8Array
+  readonly #back: Float32Array
+  readonly #backBits: Uint32Array
+  #rows: Float32Array = new Float32Array(0)
+  #bits: Uint32Array = new Uint32Array(0)
+  #kept: Uint8Array = new Uint8Array(0)
+  #places: Int32Array = new Int32Array(0)
+
+  constructor(options: ChangesOptions) {
+    const { published, leading = 0 } = options
+    this.#options = options
+    this.found = new GrowingRows(published.dim)
+    this.#bytes = new Uint8Array(published.dim - leading)
+    this.#back = new Float32Array(published.dim)
+    this.#backBits = new Uint32Array(this.#back.buffer)
+  }
+
+  look(signs: BigUint64Array, stored: Uint8Array): void {
+    const { published, project, form, owed } = this.#options
+    const { dim } = published
+    this.#fit(signs.length)
+    const [rows, bits, kept, places] = [this.#rows, this.#bits, this.#kept, this.#places]
+    project(stored, signs.length, rows, kept)
+    const words = wordsOf(signs)
+    // All of them first: none waits for the memory that another one needs.
+    published.locate(words, signs.length, places)
+    for (let i = 0; i < signs.length; i++) {
+      const [place, at] = [places[i]!, i * dim]
+      if (kept[i] === 0) {
+        if (published.removeAt(place)) this.gone.push(signs[i]!)
+        continue
+      }
+      const isOwed = owed !== undefined && owed.size > 0 && owed.has(signs[i]!)
+      if (!isOwed && published.isSame(place, bits, at)) published.see(place)
+      else if (form === 'int8') this.#takeBytes(i, words, isOwed)
+      else this.#take(i, words, rows, at)
+    }
+  }
+
+  /** Row `i` as it was trained; `published` is what a reader of the delta has of it. */
+  #take(i: number, words: Uint32Array, published: Float32Array, at: number): void {
+    const { dim } = this.#options.published
+    const [low, high] = [words[2 * i]!, words[2 * i + 1]!]
+    this.found.add(low, high, this.#rows, i * dim)
+    this.#options.published.putAt(this.#places[i]!, low, high, published, at)
+  }
+
+  /** A row that is the same as bytes has not changed. */
+  #takeBytes(i: number, words: Uint32Array, isOwed: boolean): void {
+    const { published, leading = 0 } = this.#options
+    const [back, at] = [this.#back, i * published.dim]
+    const row = this.#rows.subarray(at, at + published.dim)
+    back.set(row.subarray(0, leading))
+    quantized(row.subarray(leading), this.#bytes, back.subarray(leading))
+    if (!isOwed && published.isSame(this.#places[i]!, this.#backBits, 0)) {
+      published.see(this.#places[i]!)
+      return
+    }
+    for (let j = 0; j < back.length; j++) this.maxError = Math.max(this.maxError, Math.abs(row[j]! - back[j]!))
+    this.#take(i, words, back, 0)
+  }
+
+  #fit(count: number): void {
+    if (count <= this.#kept.length) return
+    this.#rows = new Float32Array(count * this.#options.published.dim)
+    this.#bits = new Uint32Array(this.#rows.buffer)
+    this.#kept = new Uint8Array(count)
+    this.#places = new Int32Array(count)
+  }
 }
 
 /** Changed rows in the order in which they come; later by sign. */
@@ -88,7 +134,7 @@ class GrowingRows {
     this.#weights = new Float32Array(1024 * dim)
   }
 
-  add(low: number, high: number, row: Float32Array): void {
+  add(low: number, high: number, from: Float32Array, first: number): void {
     if (2 * this.#rows === this.#words.length) {
       const [words, weights] = [new Uint32Array(2 * this.#words.length), new Float32Array(2 * this.#weights.length)]
       words.set(this.#words)
@@ -98,7 +144,7 @@ class GrowingRows {
     }
     this.#words[2 * this.#rows] = low
     this.#words[2 * this.#rows + 1] = high
-    for (let j = 0, at = this.#rows * this.#dim; j < this.#dim; j++) this.#weights[at + j] = row[j]!
+    for (let j = 0, at = this.#rows * this.#dim; j < this.#dim; j++) this.#weights[at + j] = from[first + j]!
     this.#rows++
   }
 

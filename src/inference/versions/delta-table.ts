@@ -1,7 +1,4 @@
 /** @file A table's changes as a file: signs of changed rows, signs of rows that went, then the rows, as float32 or as bytes with scale and offset. */
-import { crc32 } from 'node:zlib'
-import { createFile } from '../../base/fs/index.ts'
-import { type FileMark, hexOf } from '../export/index.ts'
 import { damagedDelta } from './errors.ts'
 import type { TableRows } from './published-rows.ts'
 
@@ -31,7 +28,8 @@ export function quantized(weights: Float32Array, bytes: Uint8Array, back: Float3
   }
   const scale = Math.fround((high - low) / 255)
   const offset = Math.fround(low)
-  for (const [j, value] of weights.entries()) {
+  for (let j = 0; j < weights.length; j++) {
+    const value = weights[j]!
     const byte = scale === 0 ? 0 : Math.min(255, Math.max(0, Math.round((value - offset) / scale)))
     bytes[j] = byte
     back[j] = Math.fround(offset + Math.fround(scale * byte))
@@ -39,26 +37,15 @@ export function quantized(weights: Float32Array, bytes: Uint8Array, back: Float3
   return { scale, offset }
 }
 
-/** Writes the file. Rows become bytes here alone: of bytes made of bytes, the scale is another. */
-export async function writeTableChanges(path: string, changes: TableChanges, form: RowForm): Promise<FileMark> {
+/** The file, in parts. Rows become bytes here alone: of bytes made of bytes, the scale is another. */
+export function tableChangesFile(changes: TableChanges, form: RowForm): readonly Uint8Array[] {
   const { signs, gone, weights, dim, leading = 0 } = changes
   const head = Buffer.alloc(HEADER_BYTES)
   head.write(MAGIC, 'latin1')
   for (const [i, value] of [FILE_VERSION, dim, signs.length, gone.length, ROW_FORMS.indexOf(form), leading].entries())
     head.writeUInt32LE(value, 8 + 4 * i)
   const parts = [head, bytesOf(signs), bytesOf(gone), form === 'int8' ? bytesOfRows(changes) : bytesOf(weights)]
-  const file = await createFile(path)
-  let [crc, bytes] = [0, 0]
-  try {
-    for (const part of parts.filter(({ length }) => length > 0)) {
-      crc = crc32(part, crc)
-      bytes += part.length
-      await file.write(part)
-    }
-  } finally {
-    await file.close()
-  }
-  return { bytes, crc32: hexOf(crc) }
+  return parts.filter(({ length }) => length > 0)
 }
 
 const bytesOf = ({ buffer, byteOffset, byteLength }: BigUint64Array | Float32Array) =>

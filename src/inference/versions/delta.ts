@@ -5,7 +5,7 @@ import { crc32 } from 'node:zlib'
 import { z } from 'zod'
 import { createFile } from '../../base/fs/index.ts'
 import { type FileMark, hexOf, MANIFEST } from '../export/index.ts'
-import { parseTableChanges, ROW_FORMS, type RowForm, type TableChanges, writeTableChanges } from './delta-table.ts'
+import { parseTableChanges, ROW_FORMS, type RowForm, type TableChanges, tableChangesFile } from './delta-table.ts'
 import { damagedDelta } from './errors.ts'
 
 export const DELTA_FORMAT = 'oarfish-delta'
@@ -60,29 +60,42 @@ export async function writeDelta(
   options: WriteDeltaOptions,
 ): Promise<{ readonly crc32: string; readonly bytes: number }> {
   const { folder, model, tables, sequence, day, pass, follows, base, steps } = options
-  const files: Record<string, FileMark> = {}
-  const put = async (name: string, data: Uint8Array) => {
-    const file = await createFile(join(folder, name))
-    await file.write(data).finally(file.close)
-    files[name] = { bytes: data.length, crc32: hexOf(crc32(data)) }
-  }
-  for (const [i, table] of tables.entries()) {
-    const name = `table-${i}.delta`
-    files[name] = await writeTableChanges(join(folder, name), table, table.form)
-  }
-  await put('model.onnx', model)
+  const parts: Record<string, readonly Uint8Array[]> = { [MODEL]: [model] }
+  for (const [i, table] of tables.entries()) parts[tableFile(i)] = tableChangesFile(table, table.form)
+  const files = Object.fromEntries(Object.entries(parts).map(([name, own]) => [name, markOf(own)]))
   const content: DeltaManifest = {
     ...{ format: DELTA_FORMAT, version: VERSION, sequence, day, pass, follows, base, steps },
-    model: { file: 'model.onnx' },
+    model: { file: MODEL },
     tables: tables.map(({ name, dim, signs, gone, form, maxError, digest }, i) => ({
-      ...{ name, dim, file: `table-${i}.delta`, rows: signs.length, gone: gone.length, form, maxError, digest },
+      ...{ name, dim, file: tableFile(i), rows: signs.length, gone: gone.length, form, maxError, digest },
     })),
-    files: { ...files },
+    files,
   }
-  const text = Buffer.from(`${JSON.stringify(content, null, 2)}\n`)
-  const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, text.length)
-  await put(MANIFEST, text)
-  return { crc32: files[MANIFEST]!.crc32, bytes }
+  const text = [Buffer.from(`${JSON.stringify(content, null, 2)}\n`)]
+  // All at once, since a disk takes its time to say that it has one; whoever gave the folder makes it seen when it has all.
+  const all = Object.entries({ ...parts, [MANIFEST]: text })
+  const written = await Promise.allSettled(all.map(([name, own]) => writeParts(join(folder, name), own)))
+  for (const one of written) if (one.status === 'rejected') throw one.reason
+  const own = markOf(text)
+  const bytes = Object.values(files).reduce((sum, file) => sum + file.bytes, own.bytes)
+  return { crc32: own.crc32, bytes }
+}
+
+const MODEL = 'model.onnx'
+const tableFile = (i: number) => `table-${i}.delta`
+
+function markOf(parts: readonly Uint8Array[]): FileMark {
+  const bytes = parts.reduce((sum, { length }) => sum + length, 0)
+  return { bytes, crc32: hexOf(parts.reduce((crc, part) => crc32(part, crc), 0)) }
+}
+
+async function writeParts(path: string, parts: readonly Uint8Array[]): Promise<void> {
+  const file = await createFile(path)
+  try {
+    for (const part of parts) await file.write(part)
+  } finally {
+    await file.close()
+  }
 }
 
 /** A delta in memory. */

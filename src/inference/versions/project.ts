@@ -8,46 +8,48 @@ export interface StoredTable {
   readonly accessor?: AccessorConfig | undefined
 }
 
-/** Writes what a lookup gives of row `i` to `out`; false: the row is not published. */
-export type Projection = (rows: Uint8Array, i: number, out: Float32Array) => boolean
+/** Writes what a lookup gives of `count` rows to `out` ([count, dim]), and to `kept` 1 for those that are published. */
+export type Projection = (rows: Uint8Array, count: number, out: Float32Array, kept: Uint8Array) => void
 
 /** Rows of an accessor's table count from base_threshold on, unless they were unseen for long; of other tables all do. */
 export function projection(table: StoredTable): Projection {
   const { dim, rowBytes, accessor } = table
-  const viewOf = blockView()
   if (!accessor)
-    return (rows, i, out) => {
-      const [view, at] = [viewOf(rows), i * rowBytes]
-      for (let j = 0; j < dim; j++) out[j] = view.getFloat32(at + 4 * j, true)
-      return true
+    return (rows, count, out, kept) => {
+      const [from, each] = [floatsOf(rows), rowBytes / FLOAT_BYTES]
+      for (let i = 0; i < count; i++) for (let j = 0; j < dim; j++) out[i * dim + j] = from[i * each + j]!
+      kept.fill(1, 0, count)
     }
   const { stats, counts, countFloats, weights } = accessorRow(accessor)
   const leading = leadingColumns(accessor)
   const { nonclkCoeff, clickCoeff, baseThreshold, deltaKeepDays } = accessor
-  return (rows, i, out) => {
-    const [row, at] = [viewOf(rows), i * rowBytes]
-    if ((row.getUint32(at + 4 * (stats + 3), true) & ADMITTED) === 0) return false
-    const count = (k: number) =>
-      countFloats === 2 ? row.getFloat64(at + 4 * counts + 8 * k, true) : row.getFloat32(at + 4 * (counts + k), true)
-    const [show, click] = [count(0), count(1)]
-    const score = (show - click) * nonclkCoeff + click * clickCoeff
-    if (!(score >= baseThreshold) || row.getFloat32(at + 4 * (stats + 1), true) > deltaKeepDays) return false
-    if (leading === 2) {
-      out[0] = show
-      out[1] = click
+  return (rows, count, out, kept) => {
+    const view = new DataView(rows.buffer, rows.byteOffset, rows.byteLength)
+    for (let i = 0; i < count; i++) {
+      const [at, to] = [i * rowBytes, i * dim]
+      kept[i] = 0
+      if ((view.getUint32(at + 4 * (stats + 3), true) & ADMITTED) === 0) continue
+      const countAt = (k: number) =>
+        countFloats === 2
+          ? view.getFloat64(at + 4 * counts + 8 * k, true)
+          : view.getFloat32(at + 4 * (counts + k), true)
+      const [show, click] = [countAt(0), countAt(1)]
+      const score = (show - click) * nonclkCoeff + click * clickCoeff
+      if (!(score >= baseThreshold) || view.getFloat32(at + 4 * (stats + 1), true) > deltaKeepDays) continue
+      kept[i] = 1
+      if (leading === 2) {
+        out[to] = show
+        out[to + 1] = click
+      }
+      for (let j = 0; j < weights; j++) out[to + leading + j] = view.getFloat32(at + 4 * j, true)
     }
-    for (let j = 0; j < weights; j++) out[leading + j] = row.getFloat32(at + 4 * j, true)
-    return true
   }
 }
 
-/** Rows come in blocks: one view for all of a block. */
-function blockView(): (rows: Uint8Array) => DataView {
-  let block: Uint8Array | undefined
-  let view: DataView = new DataView(new ArrayBuffer(0))
-  return (rows) => {
-    if (rows !== block) view = new DataView(rows.buffer, rows.byteOffset, rows.byteLength)
-    block = rows
-    return view
-  }
+const FLOAT_BYTES = 4
+
+/** Rows as floats; of rows that lie anywhere, a copy. */
+function floatsOf(rows: Uint8Array): Float32Array {
+  const { buffer, byteOffset, byteLength } = rows.byteOffset % FLOAT_BYTES === 0 ? rows : rows.slice()
+  return new Float32Array(buffer, byteOffset, byteLength / FLOAT_BYTES)
 }

@@ -23,6 +23,8 @@ export class PublishedRows {
   /** Rows ever put, those that went included. */
   #used = 0
   #rows = 0
+  /** By place, while all rows are looked at. */
+  #seen: Uint8Array | undefined
   readonly #digest = new Int32Array(2)
 
   constructor(dim: number) {
@@ -42,8 +44,13 @@ export class PublishedRows {
 
   /** Where a sign's weights begin in `weights`; -1 where it has no row. */
   find(low: number, high: number): number {
-    const row = findSign(this.#index, this.#words, low, high)
-    return row < 0 || this.#gone[row] === 1 ? NONE : row * this.dim
+    const place = findSign(this.#index, this.#words, low, high)
+    return place < 0 || this.#gone[place] === 1 ? NONE : place * this.dim
+  }
+
+  /** The place of each sign, -1 of those that never had a row. Places stay. */
+  locate(words: Uint32Array, count: number, places: Int32Array): void {
+    for (let i = 0; i < count; i++) places[i] = findSign(this.#index, this.#words, words[2 * i]!, words[2 * i + 1]!)
   }
 
   /** Valid until the next put. */
@@ -51,41 +58,72 @@ export class PublishedRows {
     return this.#weights
   }
 
-  /** Whether the weights at `at` (see find) have these bits. */
-  equals(at: number, bits: Uint32Array): boolean {
-    const own = this.#bits
-    for (let j = 0; j < bits.length; j++) if (own[at + j] !== bits[j]) return false
+  /** Whether there is a row at this place whose weights have the bits at `at`. */
+  isSame(place: number, bits: Uint32Array, at: number): boolean {
+    if (place < 0 || this.#gone[place] === 1) return false
+    const [own, from] = [this.#bits, place * this.dim]
+    for (let j = 0; j < this.dim; j++) if (own[from + j] !== bits[at + j]) return false
     return true
   }
 
   /** Stores a row over the one of the same sign. */
   put(low: number, high: number, from: Float32Array, at: number): void {
+    this.putAt(findSign(this.#index, this.#words, low, high), low, high, from, at)
+  }
+
+  /** The same of a sign that was located. */
+  putAt(place: number, low: number, high: number, from: Float32Array, at: number): void {
     const { dim } = this
-    let row = findSign(this.#index, this.#words, low, high)
-    if (row < 0) {
-      if (this.#used === this.#gone.length) this.#grow()
-      row = this.#used++
-      this.#words[2 * row] = low
-      this.#words[2 * row + 1] = high
-      placeSign(this.#index, this.#words, row)
-      this.#gone[row] = 1
-    }
-    if (this.#gone[row] === 1) {
-      this.#gone[row] = 0
+    const own = place < 0 ? this.#place(low, high) : place
+    if (this.#gone[own] === 1) {
+      this.#gone[own] = 0
       this.#rows++
-    } else this.#count(row, -1)
-    for (let j = 0; j < dim; j++) this.#weights[row * dim + j] = from[at + j]!
-    this.#count(row, 1)
+    } else this.#count(own, -1)
+    for (let j = 0; j < dim; j++) this.#weights[own * dim + j] = from[at + j]!
+    this.#count(own, 1)
+    this.see(own)
+  }
+
+  #place(low: number, high: number): number {
+    if (this.#used === this.#gone.length) this.#grow()
+    const place = this.#used++
+    this.#words[2 * place] = low
+    this.#words[2 * place + 1] = high
+    placeSign(this.#index, this.#words, place)
+    this.#gone[place] = 1
+    return place
   }
 
   /** Whether there was a row to remove. */
   remove(low: number, high: number): boolean {
-    const row = findSign(this.#index, this.#words, low, high)
-    if (row < 0 || this.#gone[row] === 1) return false
-    this.#count(row, -1)
-    this.#gone[row] = 1
+    return this.removeAt(findSign(this.#index, this.#words, low, high))
+  }
+
+  removeAt(place: number): boolean {
+    if (place < 0 || this.#gone[place] === 1) return false
+    this.#count(place, -1)
+    this.#gone[place] = 1
     this.#rows--
     return true
+  }
+
+  /** From now on rows that are there are noted: those that are put, and those that are seen. */
+  beginLook(): void {
+    this.#seen = new Uint8Array(this.#gone.length)
+  }
+
+  see(place: number): void {
+    if (this.#seen) this.#seen[place] = 1
+  }
+
+  /** Removes the rows that were not there; returns their signs. */
+  endLook(): bigint[] {
+    const lost: bigint[] = []
+    for (let place = 0; place < this.#used; place++)
+      if (this.#seen![place] === 0 && this.removeAt(place))
+        lost.push((BigInt(this.#words[2 * place + 1]!) << 32n) | BigInt(this.#words[2 * place]!))
+    this.#seen = undefined
+    return lost
   }
 
   putAll({ signs, weights }: TableRows): void {
@@ -138,6 +176,7 @@ export class PublishedRows {
     this.#weights = grown(this.#weights, new Float32Array(rows * this.dim))
     this.#bits = new Uint32Array(this.#weights.buffer)
     this.#gone = grown(this.#gone, new Uint8Array(rows))
+    if (this.#seen) this.#seen = grown(this.#seen, new Uint8Array(rows))
     this.#index = new Uint32Array(4 * rows)
     for (let row = 0; row < this.#used; row++) placeSign(this.#index, this.#words, row)
   }

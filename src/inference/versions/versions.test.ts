@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, truncate, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createRng } from '../../base/util/index.ts'
 import { takeChanges } from './changes.ts'
 import { readDelta, writeDelta } from './delta.ts'
-import { parseTableChanges, type RowForm, writeTableChanges } from './delta-table.ts'
+import { parseTableChanges, type RowForm, tableChangesFile } from './delta-table.ts'
 import { chainOf, parseVersions, type Version, versionLine } from './log.ts'
 import { projection } from './project.ts'
 import { ascending, PublishedRows, wordsOf } from './published-rows.ts'
@@ -122,7 +122,6 @@ describe('a delta', () => {
   test.each([0, 2])(
     'of bytes gives the rows that its trainer has as published, %i columns of counts',
     async (leading) => {
-      let name = 0
       await fc.assert(
         fc.asyncProperty(rows, async (list) => {
           const published = new PublishedRows(DIM)
@@ -131,9 +130,7 @@ describe('a delta', () => {
           ]
           const project = projection({ dim: DIM, rowBytes: 4 * DIM })
           const changes = await takeChanges({ published, project, form: 'int8', leading, blocks, isWhole: true })
-          const path = join(folder, `bytes-${leading}-${name++}`)
-          await writeTableChanges(path, changes, 'int8')
-          const read = parseTableChanges(new Uint8Array(await readFile(path)), path)
+          const read = parseTableChanges(Buffer.concat(tableChangesFile(changes, 'int8')), 'a file')
           expect(read.weights).toEqual(published.sorted().weights)
           if (leading === 2) expect(changes.maxError).toBe(0) // a single weight is exact
         }),

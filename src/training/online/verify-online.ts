@@ -50,13 +50,15 @@ async function differenceFrom(
     if (!saved) return `the checkpoint has no table ${name}`
     const { dim, rowBytes, accessor } = saved
     const project = projection({ dim, rowBytes, accessor })
-    const row = new Float32Array(dim)
     let [count, different] = [0, 0]
     for await (const block of savedRows(snapshot, saved)) {
       const words = new Uint32Array(block.signs.buffer, block.signs.byteOffset, 2 * block.signs.length)
+      const [all, kept] = [new Float32Array(block.signs.length * dim), new Uint8Array(block.signs.length)]
+      project(block.rows, block.signs.length, all, kept)
       for (let i = 0; i < block.signs.length; i++) {
-        if (!project(block.rows, i, row)) continue
+        if (kept[i] === 0) continue
         count++
+        const row = all.subarray(i * dim, (i + 1) * dim)
         const at = rows.find(words[2 * i]!, words[2 * i + 1]!)
         const isSame = at >= 0 && row.every((value, j) => Math.abs(value - rows.weights[at + j]!) <= tolerance)
         if (!isSame) different++

@@ -68,6 +68,8 @@ export class ColdStore {
   readonly #merge: BackgroundMerge
   #runs: LevelRun[] = []
   #merging: { readonly runs: readonly LevelRun[]; readonly file: string; readonly indexBytes: number } | undefined
+  /** Of a merge whose end was seen while rows were only read, which goes on without it: the next write says it. */
+  #failure: unknown
   #next = 0
   #written = { all: 0, merged: 0 }
 
@@ -99,6 +101,7 @@ export class ColdStore {
   /** Writes rows as a run, of rows with the same sign the last; returns how many. */
   put(signs: BigUint64Array, rows: Uint8Array): number {
     this.#takeMerged(this.#runs.length >= MOST_RUNS)
+    this.#sayFailure()
     const file = this.#newFile()
     const path = join(this.#options.folder, file)
     const mark = this.#writing(() => this.#writer.write(path, signs, rows))
@@ -112,7 +115,11 @@ export class ColdStore {
 
   /** Hands over the rows of those of `signs` that have one, block by block, as views that are valid until the next; returns how many. */
   find(signs: BigUint64Array, found: (signs: BigUint64Array, rows: Uint8Array) => void): number {
-    this.#takeMerged(false)
+    try {
+      this.#takeMerged(false)
+    } catch (error) {
+      this.#failure = error
+    }
     return this.#runs.length === 0 ? 0 : this.#search.find(signs, found)
   }
 
@@ -206,6 +213,12 @@ export class ColdStore {
     this.#merging = { runs, file, indexBytes: (rows * bitsPerRow) / 8 }
     const stored = runs.map(({ path, mark }) => ({ path, mark }))
     this.#merge.begin({ runs: stored, path: join(this.#options.folder, file), bitsPerRow, isDurable: this.#isDurable })
+  }
+
+  #sayFailure(): void {
+    const failure = this.#failure
+    this.#failure = undefined
+    if (failure !== undefined) throw failure
   }
 
   /** One merge may make the next one due; a run that is being merged may not be dropped. */
