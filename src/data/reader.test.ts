@@ -267,6 +267,29 @@ describe('a user reader', () => {
     expect(notices).toEqual(['The data has a slot "color" that is not declared: it is left out.'])
   })
 
+  test('that cuts long sequences has them counted over all files, and said once', async () => {
+    const own = fileOf(
+      `import { BaseRecDataset } from '${new URL('../index.ts', import.meta.url).pathname}'
+      export class RecDataset extends BaseRecDataset {
+        async *[Symbol.asyncIterator]() {
+          for await (const line of this.lines())
+            yield { click: 0, 1: this.latest(line.split(' '), 2), 2: [1], dense_feature: [1, 2, 3] }
+        }
+      }`,
+      '.ts',
+    )
+    const notices: string[] = []
+    const files = [fileOf('1 2 3\n4 5\n'), fileOf('6 7 8 9\n')]
+    const samples = await samplesIn(files, {
+      userReader: { path: own, config: {} },
+      onNotice: (m) => notices.push(m),
+    })
+    expect(samples).toHaveLength(3)
+    expect(notices).toEqual([
+      'Of the sequences, 2 of 3 are longer than 2: the last 2 of each are read, what came before is left out. A larger length in hyper_parameters reads more of them.',
+    ])
+  })
+
   test('that never gives a slot is refused with the nearest name, unless the slot need not be there', async () => {
     const lines = '{"click":0,"1":[1],"dense_feature":[1,2,3],"dens_feature":[1,2,3]}\n'.repeat(3)
     const file = fileOf(lines)

@@ -10,6 +10,7 @@ import { pipeChanged } from './pipes/pipe-errors.ts'
 import { blockOf, type Chunk, type InputKind, joinChunks, planChunks, sizeOf } from './plan.ts'
 import type { BatchReader, BegunChunk, ReadOptions } from './read-options.ts'
 import { detectFormat } from './text/head.ts'
+import type { Sequences } from './user/rec-dataset.ts'
 
 export type { BatchReader, BegunChunk, ReadOptions } from './read-options.ts'
 
@@ -68,6 +69,7 @@ export class Reader implements BatchReader {
   #dispatched: Promise<void> = Promise.resolve()
   #format: TextFormat = 'slot'
   #skipped = 0
+  readonly #sequences = { all: 0, cut: 0, most: 0 }
   #state: 'open' | 'iterating' | 'closed' = 'open'
   #failure: Error | undefined
   readonly #started: Promise<void>
@@ -202,6 +204,7 @@ export class Reader implements BatchReader {
       }
       if (this.#skipped > 0)
         this.#notice(`${this.#skipped} lines could not be parsed and were left out (runner.on_bad_line: skip).`)
+      this.#noticeCuts()
     } finally {
       await this.close()
     }
@@ -260,6 +263,7 @@ export class Reader implements BatchReader {
         break
       }
       this.#skipped += message.skipped
+      this.#countSequences(message.sequences)
       for (const name of message.ignored) this.#noticeIgnored(name)
       yield message
       const entry = this.#inFlight.get(number)!
@@ -280,6 +284,22 @@ export class Reader implements BatchReader {
       })
     }
     return entry.messages.shift()!
+  }
+
+  #countSequences({ all, cut, most }: Sequences = { all: 0, cut: 0, most: 0 }): void {
+    const own = this.#sequences
+    own.all += all
+    own.cut += cut
+    own.most = Math.max(own.most, most)
+  }
+
+  #noticeCuts(): void {
+    const { all, cut, most } = this.#sequences
+    if (cut > 0)
+      this.#noticeOnce(
+        'Of the sequences,',
+        `${cut} of ${all} are longer than ${most}: the last ${most} of each are read, what came before is left out. A larger length in hyper_parameters reads more of them.`,
+      )
   }
 
   #noticeIgnored(name: string): void {

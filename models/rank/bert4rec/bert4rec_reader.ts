@@ -24,7 +24,7 @@ export class RecDataset extends BaseRecDataset<Config> {
       const stranger = items.find((item) => !(Number.isInteger(item) && item >= 1 && item <= item_num))
       if (stranger !== undefined)
         throw new Error(`item ${stranger} is not between 1 and hyper_parameters.item_num, ${item_num}`)
-      const seen = (this.evaluates ? items : items.slice(0, -1)).slice(-max_len)
+      const seen = this.latest(this.evaluates ? items : items.slice(0, -1), max_len)
       if (seen.length < 2) continue
       const last = seen.length - 1
       const hidden = seen.map((_, i) => (this.evaluates ? i === last : random.uniform() < masked_lm_prob))

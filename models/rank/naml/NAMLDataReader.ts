@@ -35,7 +35,7 @@ export class RecDataset extends BaseRecDataset<Config> {
       if (!(shown && read?.[0]))
         throw new Error('expected a history, what was read and what was not, with tabs between')
       if (shown.length < others) continue // too few to compare with, as in PaddleRec
-      const recent = history!.slice(-browse_size)
+      const recent = this.latest(history!, browse_size)
       const ids = [
         read[0],
         ...shown.slice(0, others),

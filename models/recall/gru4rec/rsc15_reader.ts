@@ -9,10 +9,7 @@ export class RecDataset extends BaseRecDataset<Config> {
   async *[Symbol.asyncIterator](): AsyncGenerator<Sample> {
     const { max_len = 20, vocab_size = 37_483 } = this.config.hyper_parameters
     for await (const line of this.lines()) {
-      const session = line
-        .trim()
-        .split(/\s+/)
-        .slice(-max_len - 1)
+      const session = this.latest(line.trim().split(/\s+/), max_len + 1)
       if (session.length < 2) continue
       const next = session.slice(1).map(Number)
       const stranger = next.find((item) => !(item < vocab_size))

@@ -29,6 +29,6 @@ export class RecDataset extends BaseRecDataset<Config> {
     const { maxlen = 20 } = this.config.hyper_parameters
     const items = [...events].sort(([, a], [, b]) => a - b).map(([item]) => item)
     const at = FEWEST + createRng(hashText(user)).below(items.length - FEWEST)
-    yield { hist_item: items.slice(Math.max(0, at - maxlen), at), target_item: items[at]! }
+    yield { hist_item: this.latest(items.slice(0, at), maxlen), target_item: items[at]! }
   }
 }

@@ -49,7 +49,7 @@ export class RecDataset extends BaseRecDataset<Config> {
 
   #sample(items: readonly number[], seen: readonly number[], random: Rng): Sample {
     const { maxlen = 50, item_num = 23_715, neg_num = 100 } = this.config.hyper_parameters
-    const history = seen.slice(0, -1).slice(-maxlen)
+    const history = this.latest(seen.slice(0, -1), maxlen)
     // What is left for the test is unknown to training.
     const known = new Set(this.evaluates ? items : seen)
     const other = Array.from({ length: this.evaluates ? neg_num : history.length }, () => {

@@ -20,7 +20,7 @@ export class RecDataset extends BaseRecDataset<Config> {
 
   #sample(before: readonly number[], label: number): Sample {
     const { maxlen = 50 } = this.config.hyper_parameters
-    const session = before.slice(-maxlen)
+    const session = this.latest(before, maxlen)
     return { session: [...session, ...new Array<number>(maxlen - session.length).fill(0)], label }
   }
 

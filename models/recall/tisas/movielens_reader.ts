@@ -59,7 +59,7 @@ export class RecDataset extends BaseRecDataset<Config> {
 
   #sample(all: readonly Taken[], seen: readonly Taken[], random: Rng): Sample {
     const { maxlen = 50, num_items = 3416, neg_num = 100, time_span = 256 } = this.config.hyper_parameters
-    const read = seen.slice(0, -1).slice(-maxlen)
+    const read = this.latest(seen.slice(0, -1), maxlen)
     const times = scaled(all, read, time_span)
     const known = new Set(all.map(({ item }) => item))
     const other = Array.from({ length: this.evaluates ? neg_num : read.length }, () => {

@@ -26,7 +26,7 @@ export class RecDataset extends BaseRecDataset<Config> {
         .split(/\s+/)
         .map((item) => leafOf.get(item) ?? unknown(item, tree_path))
       if (leaves.length < 2) continue
-      const user = leaves.slice(0, -1).slice(-item_nums)
+      const user = this.latest(leaves.slice(0, -1), item_nums)
       const random = createRng(hashText(line) ^ BigInt(this.pass.seed)) // others anew in each epoch
       for (const [i, node] of pathOf(leaves.at(-1)!).entries()) {
         const layer = layers[i + 1]!

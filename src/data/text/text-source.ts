@@ -4,6 +4,7 @@ import { createTextParser, type TextEncoding, type TextFormat, type TextParser }
 import type { Columns, Slot } from '../batch.ts'
 import type { ReaderSettings } from '../messages.ts'
 import { CHUNK_BYTES, type Chunk } from '../plan.ts'
+import type { Sequences } from '../user/rec-dataset.ts'
 import { badLineError } from './bad-line.ts'
 import { afterMark } from './head.ts'
 import { takeLeading } from './leading.ts'
@@ -17,6 +18,8 @@ export interface SourcePart {
   readonly bytes: number
   /** Bad lines left out. */
   readonly skipped: number
+  /** Sequences that a reader cut, and all it read since the part before. */
+  readonly sequences?: Readonly<Sequences> | undefined
   /** Names of undeclared slots, each once a thread. */
   readonly ignored: readonly string[]
   /** The texts before each sample's slots, where the data has them. */

@@ -18,7 +18,7 @@ export type Sample = readonly SampleValue[] | Readonly<Record<string, SampleValu
  *   }
  * }
  */
-export type RecDataset = Iterable<Sample> | AsyncIterable<Sample>
+export type RecDataset = (Iterable<Sample> | AsyncIterable<Sample>) & { readonly sequencesRead?: Sequences }
 
 export type RecDatasetClass = new (fileList: readonly string[], config: unknown, pass?: ReaderPass) => RecDataset
 
@@ -28,11 +28,20 @@ export interface ReaderPass {
   readonly seed: number
 }
 
+/** Sequences that were read, and how many of them are longer than what a model reads of one. */
+export interface Sequences {
+  all: number
+  cut: number
+  most: number
+}
+
 /** Keeps what the constructor is given; a class of your own with the same constructor does as well. */
 export class BaseRecDataset<Config = unknown> {
   readonly fileList: readonly string[]
   readonly config: Config
   readonly pass: ReaderPass
+  /** What `latest` has cut so far. */
+  readonly sequencesRead: Sequences = { all: 0, cut: 0, most: 0 }
 
   constructor(fileList: readonly string[], config: Config, pass: ReaderPass = { seed: 0 }) {
     this.fileList = fileList
@@ -43,6 +52,15 @@ export class BaseRecDataset<Config = unknown> {
   /** The lines of all files, plain or .gz; blank ones left out. */
   async *lines(): AsyncGenerator<string> {
     for (const file of this.fileList) yield* readLines(file)
+  }
+
+  /** The last `most` of a sequence. How many had more is said once, when all are read: cut them here rather than by `slice`. */
+  protected latest<T>(sequence: readonly T[], most: number): T[] {
+    const { sequencesRead: read } = this
+    read.all++
+    read.most = Math.max(read.most, most)
+    if (sequence.length > most) read.cut++
+    return sequence.slice(-most)
   }
 }
 

@@ -6,7 +6,7 @@ import type { Chunk } from '../plan.ts'
 import type { Source, SourcePart } from '../text/text-source.ts'
 import { type ColumnWriter, createColumnWriter } from './column-writer.ts'
 import { isLineReader, lineDataset } from './line-reader.ts'
-import type { RecDataset, RecDatasetClass } from './rec-dataset.ts'
+import type { RecDataset, RecDatasetClass, Sequences } from './rec-dataset.ts'
 
 export interface UserSourceOptions {
   readonly slots: readonly Slot[]
@@ -26,6 +26,7 @@ export function createUserSource({ slots, userReader }: UserSourceOptions): (chu
 
   return async function* ({ file, files = [file], to }, seed = 0) {
     let sample = 0
+    let sequences: Sequences | undefined
     try {
       loading ??= loadRecDataset(userReader)
       const dataset = new (await loading)(files, userReader.config, { seed })
@@ -35,6 +36,7 @@ export function createUserSource({ slots, userReader }: UserSourceOptions): (chu
         if (isWatched && sample === WATCHED) isWatched = checked(writer)
         if (writer.samples >= PART_SAMPLES || writer.signs >= PART_SIGNS) yield takePart(writer, 0)
       }
+      sequences = dataset.sequencesRead
       if (isWatched && sample > 0) isWatched = checked(writer)
     } catch (error) {
       // What was read before the failure still counts.
@@ -42,7 +44,7 @@ export function createUserSource({ slots, userReader }: UserSourceOptions): (chu
       if (part.columns.samples > 0) yield part
       throw readerError(error, { path: userReader.path, file, sample })
     }
-    yield takePart(writer, to)
+    yield { ...takePart(writer, to), sequences }
   }
 }
 
