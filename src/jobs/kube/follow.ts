@@ -1,4 +1,5 @@
 /** @file A job on the cluster, watched until it is over: its logs kept, what happens to its pods said in lines. */
+import { setMaxListeners } from 'node:events'
 import type { CoreV1Event, V1Job, V1Pod } from '@kubernetes/client-node'
 import type { PodFramework } from '../../base/config/index.ts'
 import { isOver, type JobStatus, type Restart } from '../submit/index.ts'
@@ -56,6 +57,7 @@ export async function followJob(options: FollowOptions): Promise<KubeOutcome | u
   const { client, job, say } = options
   const stop = new AbortController()
   const signal = AbortSignal.any([options.signal, stop.signal])
+  setMaxListeners(0, signal, stop.signal) // every pod's log listens: Node would warn of the eleventh
   const podLogs = openPodLogs({ client, folder: options.logs, signal: options.end ? stop.signal : signal, say })
   const report = reporter(say, options.restarts ?? [])
   try {
