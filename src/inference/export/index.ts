@@ -17,7 +17,7 @@ export {
 } from './open.ts'
 export { type ExportPlan, planExport, planOutputs } from './plan.ts'
 export { PREDICT_FORMATS, predict, scoreText, type TextOptions } from './predict.ts'
-export { denseWeights, findSign, indexSigns, placeSign, type SignIndex } from './rows.ts'
+export { denseWeights, findSign, guessSigns, indexSigns, placeSign, type SignIndex } from './rows.ts'
 export { type Instance, openTrainerGraph, type TrainerGraph, trainerOutputs } from './samples.ts'
 export { outputRows, type Scored, Scorer, scoresOf, shortNumber } from './scorer.ts'
 export type { TableLayer, TableMemory } from './table-file.ts'

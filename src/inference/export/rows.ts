@@ -126,6 +126,12 @@ export function findSign(index: SignIndex, words: Uint32Array, low: number, high
   }
 }
 
+/** Where the search for each of `count` signs begins. */
+export function guessSigns(index: SignIndex, words: Uint32Array, count: number, places: Int32Array): void {
+  const mask = index.length - 1
+  for (let i = 0; i < count; i++) places[i] = index[hash(words[2 * i]!, words[2 * i + 1]!) & mask]! - 1
+}
+
 /** Mixes both halves into 32 bits; ids in a row must not fall into one place. */
 function hash(low: number, high: number): number {
   let x = Math.imul(low ^ Math.imul(high, 0x9e3779b1), 0x85ebca6b)
