@@ -1,7 +1,8 @@
 /** @file Dense weights as the text files that Paddle's servers write: `part-{server}[.gz]`, a line an element: weight and state. */
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { gzip, type ZlibOptions } from 'node:zlib'
 import { FLOAT_BYTES, LineParser, noTable, readLines, tableFolder, writeFloat } from '../table/index.ts'
 import type { DenseLayout } from './dense-layout.ts'
 import { otherWeights, paddleOrder } from './paddle-order.ts'
@@ -36,13 +37,34 @@ export async function saveDenseText(
   for (let server = 0; server < servers; server++) {
     const from = Math.min(order.length, server * each)
     const to = server === servers - 1 ? order.length : Math.min(order.length, from + each)
-    const text = linesOf(values, layout.floats, order.subarray(from, to))
     const name = `part-${String(server).padStart(3, '0')}${compress ? '.gz' : ''}`
-    await writeFile(join(into, name), compress ? gzipSync(text) : text)
+    await writeFile(join(into, name), textOf(values, layout.floats, order.subarray(from, to), compress))
   }
   const parameters = paddleOrder(layout.entries).map(({ name, shape }) => ({ name, shape }))
   await writeFile(join(folder, NOTES), `${JSON.stringify({ steps, dense: parameters }, null, 1)}\n`)
 }
+
+/** Piece by piece: others of this process have their turn between two, and a piece is packed while the next one is written. */
+async function* textOf(
+  values: Float32Array,
+  floats: number,
+  order: Uint32Array,
+  compress: boolean,
+): AsyncGenerator<Uint8Array> {
+  let packing: Promise<Uint8Array> | undefined
+  for (let from = 0; from < order.length; from += PIECE_ELEMENTS) {
+    const text = linesOf(values, floats, order.subarray(from, from + PIECE_ELEMENTS))
+    const before = packing
+    // Pieces of gzip one after the other are one gzip file. Digits of floats hardly get smaller by more work.
+    packing = compress ? packed(text, { level: 1 }) : Promise.resolve(text)
+    if (before !== undefined) yield await before
+    else await new Promise(setImmediate)
+  }
+  yield await (packing ?? (compress ? packed(new Uint8Array(0)) : new Uint8Array(0)))
+}
+
+const PIECE_ELEMENTS = 1 << 15
+const packed = promisify(gzip) as (data: Uint8Array, options?: ZlibOptions) => Promise<Uint8Array>
 
 /** Values of a dense block with `runs` of state. Files of Paddle give weights alone: their state counts other steps. */
 export async function loadDenseText(

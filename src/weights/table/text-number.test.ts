@@ -35,8 +35,28 @@ describe('floats as text', () => {
     }
     fc.assert(fc.property(fc.float(), same), { numRuns: 5000 })
     fc.assert(fc.property(fc.float({ min: -1, max: 1, noNaN: true }), same), { numRuns: 5000 })
+    fc.assert(fc.property(fc.float({ min: 0, max: Math.fround(1e-9), noNaN: true }), same), { numRuns: 5000 })
     for (const value of [2 ** -149, -(2 ** -126), Math.fround(3.4e38), Number.POSITIVE_INFINITY, Number.NaN])
       same(value)
+  })
+
+  it('small numbers are short, too', () => {
+    for (const [value, expected] of [
+      [1.5e-17, '1.5e-17'],
+      [2.25e-30, '2.25e-30'],
+      [1e-13, '1e-13'],
+    ] as const)
+      expect(text(Math.fround(value))).toBe(expected)
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1_000_000, max: 9_999_999 }),
+        fc.integer({ min: -36, max: -19 }),
+        (digits, power) => {
+          const value = Math.fround(Number(`${digits}e${power}`))
+          expect(text(value).replace(/\D/g, '').length).toBeLessThanOrEqual(11)
+        },
+      ),
+    )
   })
 
   it('takes at most sixteen bytes', () => {

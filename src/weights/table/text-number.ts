@@ -17,8 +17,9 @@ export function writeFloat(value: number, out: Uint8Array, start: number): numbe
   if (value < 0) out[at++] = MINUS
   if (Number.isInteger(size) && size < 1e9) return writeDigits(size, digitsOf(size), out, at)
   const exponent = Math.floor(Math.log10(size))
-  // Beyond these, powers of ten are not exact: rare enough for the slow way.
-  if (exponent < -12 || exponent > 12) return writeAscii(shortest(size), out, at)
+  // Second moments are as small as this, half of all numbers of a model that Adam trains.
+  if (exponent < LEAST_EXPONENT || exponent > 12) return writeAscii(shortest(size), out, at)
+  if (exponent < -12) return writeTiny(size, exponent, out, at)
   for (let digits = 7; ; digits++) {
     const shift = digits - 1 - exponent
     const scaled = Math.round(shift >= 0 ? size * POWERS[shift]! : size / POWERS[-shift]!)
@@ -28,6 +29,23 @@ export function writeFloat(value: number, out: Uint8Array, start: number): numbe
     return writeScaled(scaled, shift, out, at)
   }
 }
+
+/** Below what powers of ten of a float64 are exact for: the product of two of them is off by so little, which is allowed for. */
+function writeTiny(size: number, exponent: number, out: Uint8Array, at: number): number {
+  for (let digits = 7; digits <= 9; digits++) {
+    const shift = digits - 1 - exponent
+    const [first, second] = [POWERS[Math.min(shift, MOST_POWER)]!, POWERS[Math.max(0, shift - MOST_POWER)]!]
+    const scaled = Math.round(size * first * second)
+    const back = scaled / second / first
+    const isSame = Math.fround(back * (1 - OFF)) === size && Math.fround(back * (1 + OFF)) === size
+    if (isSame) return writeScaled(scaled, shift, out, at)
+  }
+  return writeAscii(shortest(size), out, at)
+}
+
+const LEAST_EXPONENT = -37 // below are float32 with fewer digits
+const MOST_POWER = 22
+const OFF = 2 ** -50
 
 /** The digits of `scaled` with the decimal point `shift` places from their end. */
 function writeScaled(scaled: number, shift: number, out: Uint8Array, start: number): number {
