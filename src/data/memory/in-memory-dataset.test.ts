@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, afterEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest'
 import { collect, type PlainSample, randomSamples, SLOTS } from '../../../test/contracts/reader.ts'
 import type { Batch } from '../batch.ts'
 import { InMemoryDataset, type InMemoryDatasetOptions } from './in-memory-dataset.ts'
@@ -124,6 +124,25 @@ describe('InMemoryDataset', () => {
     expect(dataset.memoryDataSize).toBe(0)
     expect(() => dataset.localShuffle()).toThrow('call loadIntoMemory() before')
   })
+})
+
+test('what is asked for ahead is loaded once, whether the pass before it has been read by then or not', async () => {
+  const load = vi.spyOn(InMemoryDataset.prototype, 'loadIntoMemory')
+  const pool = openMemoryPool({ slots: SLOTS, threads: 1 })
+  const readOf = (epoch: number) => ({ files: [files[epoch]!], batchSize: 32, epoch, seed: 3 })
+  try {
+    pool.prefetch!(readOf(1))
+    const first = await collect(pool.read(readOf(0)))
+    expect(first.flatMap((batch) => batch.samples)).toEqual(samples.slice(0, 250))
+    pool.prefetch!(readOf(0))
+    const second = await collect(pool.read(readOf(1)))
+    expect(second.flatMap((batch) => batch.samples)).toEqual(samples.slice(250))
+    await collect(pool.read(readOf(0)))
+    expect(load).toHaveBeenCalledTimes(3)
+  } finally {
+    load.mockRestore()
+    await pool.close()
+  }
 })
 
 test('a memory pool reads its files once, and shuffles each epoch anew if asked', async () => {

@@ -28,6 +28,8 @@ interface Loaded {
 export function openMemoryPool({ shuffle, exchange, ...options }: MemoryPoolOptions): ReaderPool {
   let loaded: Loaded | undefined
   let next: Loaded | undefined
+  /** To be loaded once the pass that is read next has its samples: it is asked for before that pass is. */
+  let wanted: ReadOptions | undefined
   /** Without samples; their reader threads are there already. */
   const spare: { readonly seed: number; readonly dataset: InMemoryDataset }[] = []
   const load = (read: ReadOptions): Loaded => {
@@ -56,8 +58,23 @@ export function openMemoryPool({ shuffle, exchange, ...options }: MemoryPoolOpti
       next = undefined
     }
     await loaded.ready
+    loadWanted()
     for (const chunk of loaded.chunks) read.onChunk?.(...chunk)
     return loaded
+  }
+  const loadWanted = (): void => {
+    const read = wanted
+    wanted = undefined
+    if (!read || [loaded?.key, next?.key].includes(keyOf(read))) return
+    if (next) void forget(next)
+    const begun = load(read)
+    next = begun
+    // What could not be loaded ahead is loaded anew when it is read.
+    begun.ready.catch(() => {
+      if (next !== begun) return
+      next = undefined
+      void forget(begun)
+    })
   }
   const shuffleFor = async (own: Loaded, epoch: number): Promise<void> => {
     // A phase before this one may have put them in the order of the epoch.
@@ -78,17 +95,7 @@ export function openMemoryPool({ shuffle, exchange, ...options }: MemoryPoolOpti
       return { totalBytes, close: async () => undefined, [Symbol.asyncIterator]: batches }
     },
     prefetch: (read) => {
-      const key = keyOf(read)
-      if (loaded?.key === key || next?.key === key) return
-      if (next) void forget(next)
-      const begun = load(read)
-      next = begun
-      // What could not be loaded ahead is loaded anew when it is read.
-      begun.ready.catch(() => {
-        if (next !== begun) return
-        next = undefined
-        void forget(begun)
-      })
+      wanted = read
     },
     close: async () => {
       const all = [loaded, next].filter((one) => one !== undefined)
