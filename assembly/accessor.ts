@@ -155,11 +155,16 @@ export function saved(row: usize, mode: i32): bool {
     && <f64>load<f32>(row + statsAt + 4) <= keepDays;
 }
 
-/** What a save of `mode` changes once it is done: a delta starts anew, or a day has passed. */
-export function settleRow(row: usize, mode: i32): void {
+/** What a save of `mode` changes once it is done: a delta starts anew, or a day has passed. Whether it changed this row. */
+export function settleRow(row: usize, mode: i32): bool {
   let stats = row + statsAt;
-  if (mode == 3) store<f32>(stats + 4, load<f32>(stats + 4) + 1);
-  else if ((mode == 1 || mode == 2) && saved(row, mode)) store<f32>(stats + 8, 0);
+  if (mode == 3) {
+    store<f32>(stats + 4, load<f32>(stats + 4) + 1);
+    return true;
+  }
+  if ((mode != 1 && mode != 2) || load<f32>(stats + 8) == 0 || !saved(row, mode)) return false;
+  store<f32>(stats + 8, 0);
+  return true;
 }
 
 /** Lets show and click fade; true when the row is to go. */

@@ -217,7 +217,7 @@ export function push(signs: usize, n: u32, addresses: usize, gradients: usize, s
   return room ? 0 : -1;
 }
 
-/** After a save of `mode`, on every row. No other thread may work meanwhile. */
+/** After a save of `mode`, on every row; rows that this changes are marked. No other thread may work meanwhile. */
 export function settle(mode: i32): void {
   let size: u32 = 1 << atomic.load<u32>(DEPTH);
   for (let entry: u32 = 0; entry < size; entry++) {
@@ -225,10 +225,9 @@ export function settle(mode: i32): void {
     if (entry >> load<u32>(page + PAGE_DEPTH)) continue;
     for (let slot = page; slot < page + PAGE_COUNT; slot += SLOT_BYTES) {
       let row = <usize>load<u32>(slot + 8);
-      if (row) settleRow(row, mode);
+      if (row && settleRow(row, mode)) mark(row);
     }
   }
-  markAll();
 }
 
 /** A day has passed: show and click fade, rows that are worth too little go. Returns how many. No other thread may work meanwhile. */

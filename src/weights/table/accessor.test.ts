@@ -179,6 +179,21 @@ describe('rows of an accessor', () => {
     expect([saved(1), saved(2)]).toEqual([[1n], [1n]])
   })
 
+  it('a save that settles few of many rows does not count all of them as changed', () => {
+    const table = tableOf(config({ baseThreshold: 0.5, deltaThreshold: 0.3 }))
+    const changed = () => [...table.changed()].flatMap(({ signs }) => [...signs]).sort()
+    push(table, { sign: 1n, show: 10 })
+    push(table, { sign: 2n, show: 2 })
+    table.forgetChanges()
+    table.settle(0)
+    expect([table.isChangedWholly, changed()]).toEqual([false, []])
+    table.settle(1)
+    expect([table.isChangedWholly, changed()]).toEqual([false, [1n]])
+    table.forgetChanges()
+    table.settle(3)
+    expect(changed()).toEqual([1n, 2n])
+  })
+
   it('rows that were deleted leave room for others', () => {
     const table = tableOf(config({ deleteThreshold: 1 }))
     const fill = (first: number) => {
