@@ -9,6 +9,7 @@ import { measureFeatures } from './features.ts'
 import { measureLibrary } from './library.ts'
 import { measureOnline } from './online.ts'
 import { measureFollowing } from './online-following.ts'
+import { measureSchedule } from './online-schedule.ts'
 import { measurePasses } from './passes.ts'
 import { type Figures, report, writeDocs } from './report.ts'
 import { measureSpeed } from './speed.ts'
@@ -67,6 +68,7 @@ if (options.only?.includes('device')) {
   process.exit(results.every(Boolean) ? 0 : 1)
 }
 if (options.only?.includes('online')) process.exit((await measureOnline(Number(options['online-rows']), 7)) ? 0 : 1)
+if (options.only?.includes('schedule')) process.exit((await measureSchedule()) ? 0 : 1)
 if (options.only?.includes('following')) process.exit((await measureFollowing(Number(options['online-rows']))) ? 0 : 1)
 if (options.only?.includes('tiers')) {
   const [tierRows, samples] = [Number(options['tier-rows']), Number(options['tier-samples'])]
