@@ -25,7 +25,7 @@ interface Pass {
   /** From the end of the training before to the beginning of this one. */
   readonly between: number
   readonly training: number
-  /** Until batches were read. */
+  /** For the first batch: those behind it are in memory by then. */
   readonly waited: number
 }
 
@@ -74,9 +74,9 @@ async function train(root: string, overrides: readonly string[]): Promise<readon
   let [ended, begun, waited, last] = [performance.now(), 0, 0, '']
   createInterface(child.stderr).on('line', (line) => (last = line))
   createInterface(child.stdout).on('line', (line) => {
-    const event = JSON.parse(line) as { kind: string; readerSecondsPerBatch?: number; seconds?: number }
+    const event = JSON.parse(line) as { kind: string; batch?: number; readerSecondsPerBatch?: number; seconds?: number }
     if (event.kind === 'epochStart') [begun, waited] = [performance.now(), 0]
-    else if (event.kind === 'batch') waited += event.readerSecondsPerBatch!
+    else if (event.kind === 'batch' && event.batch === 0) waited = event.readerSecondsPerBatch!
     else if (event.kind === 'epoch') {
       passes.push({ between: (begun - ended) / 1000, training: event.seconds!, waited })
       ended = performance.now()
