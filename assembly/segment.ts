@@ -4,7 +4,7 @@ import { active, admits, columns, createRow, fades, pullRow, pushRow, saved, set
 import { mix64 } from "./mix";
 import { applyRows } from "./rules";
 import { createIndex, directoryBits, enter, find, leave, PAGE_COUNT, PAGE_DEPTH, PAGE_LIMIT, PAGE_SLOTS, pageAt, place, setThread, SLOT_BYTES, split, sweep } from "./segment-index";
-import { isNoted, noteMarks, mark, markAll, markRows } from "./segment-marks";
+import { CHANGED, isNoted, mark, markAll, markChanged, markRows, markSettled, noteMarks, UNSETTLED } from "./segment-marks";
 import { acquire, createMemory, DEPTH, DIRECTORY, release, ROWS, TICK } from "./segment-memory";
 import { allocateRow, catchUp, caughtUp, clocked, copied, copyRow, countRows, dim, freeRow, imagine, initRow, rowBytes, setLayout, stamp, touchRows } from "./segment-rows";
 export { setAccessor, setKeeping, setPart } from "./accessor";
@@ -148,7 +148,7 @@ export function clear(): void {
 export function scan(from: u32, capacity: u32, signs: usize, rows: usize, next: usize, mode: i32): i32 {
   let size: u32 = 1 << atomic.load<u32>(DEPTH);
   let written: u32 = 0;
-  let entry = mode == -2 && from == 0 && !noteMarks() ? size : from;
+  let entry = mode == -2 && from == 0 && !noteMarks(CHANGED) ? size : from;
   for (; entry < size; entry++) {
     let page = <usize>load<u32>(DIRECTORY + (<usize>entry << 2));
     if (entry >> load<u32>(page + PAGE_DEPTH)) continue; // seen under a smaller entry
@@ -217,15 +217,22 @@ export function push(signs: usize, n: u32, addresses: usize, gradients: usize, s
   return room ? 0 : -1;
 }
 
-/** After a save of `mode`, on every row; rows that this changes are marked. No other thread may work meanwhile. */
+/**
+ * After a save of `mode`, on every row; those that this changes are marked. No other thread may work meanwhile. Of a delta the rows
+ * that were trained or loaded since the last one: what had too low a score by then still has it.
+ */
 export function settle(mode: i32): void {
+  if (mode == 0 || (mode == 1 && !noteMarks(UNSETTLED))) return;
   let size: u32 = 1 << atomic.load<u32>(DEPTH);
   for (let entry: u32 = 0; entry < size; entry++) {
     let page = <usize>load<u32>(DIRECTORY + (<usize>entry << 2));
     if (entry >> load<u32>(page + PAGE_DEPTH)) continue;
     for (let slot = page; slot < page + PAGE_COUNT; slot += SLOT_BYTES) {
       let row = <usize>load<u32>(slot + 8);
-      if (row && settleRow(row, mode)) mark(row);
+      if (!row || (mode == 1 && !isNoted(row))) continue;
+      let changed = settleRow(row, mode);
+      if (mode == 3) markChanged(row);
+      else markSettled(row, changed);
     }
   }
 }
@@ -241,7 +248,11 @@ export function shrink(): u32 {
     let gone: u32 = 0;
     for (let slot = page; slot < page + PAGE_COUNT; slot += SLOT_BYTES) {
       let row = <usize>load<u32>(slot + 8);
-      if (!row || !fades(row)) continue;
+      if (!row) continue;
+      if (!fades(row)) {
+        mark(row);
+        continue;
+      }
       store<u32>(slot + 8, 0);
       freeRow(row);
       gone++;

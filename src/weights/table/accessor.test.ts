@@ -256,7 +256,7 @@ describe('the kernel and its plain twin', () => {
         show: fc.integer({ min: 0, max: 5 }),
         click: fc.integer({ min: 0, max: 2 }),
         samples: fc.integer({ min: 1, max: 64 }),
-        after: fc.constantFrom('nothing', 'nothing', 'nothing', 'shrink', 'save 1', 'save 2', 'save 3'),
+        after: fc.constantFrom('nothing', 'nothing', 'nothing', 'forget', 'shrink', 'save 1', 'save 2', 'save 3'),
       })
       const admission = fc.constantFrom(
         {},
@@ -273,6 +273,7 @@ describe('the kernel and its plain twin', () => {
             const gradients = seven.slice(0, table.dim)
             push(table, { sign, gradients, show, click, samples, step: i })
             twin.push(sign, gradients, [3, show, click], samples, BigInt(i))
+            if (after === 'forget') table.forgetChanges()
             if (after === 'shrink') expect(table.shrink()).toBe(twin.shrink())
             const mode = after.startsWith('save') ? (Number(after.at(-1)) as 1 | 2 | 3) : undefined
             if (mode) {
