@@ -1,5 +1,6 @@
 /** @file `oarfish model log` and `oarfish model verify`: what online training has published, and whether it can be trusted. */
 import { Command } from 'commander'
+import { paceOn } from '../base/event/index.ts'
 import { sizeText, UserError } from '../base/util/index.ts'
 import type { DenseWeights, Version, VersionProblem } from '../inference/versions/index.ts'
 import type { CliIo } from './io.ts'
@@ -76,7 +77,15 @@ async function verify(folder: string, { json }: Options, io: CliIo): Promise<voi
   const { isRemotePath } = await import('../base/fs/index.ts')
   const source = openVersions(folder)
   const versions = await source.versions()
-  const problems = [...(await verifyVersions(source))]
+  // Each is looked at twice: its own files, then the rows that it leads to.
+  const all = 2 * versions.reduce((sum, { bytes }) => sum + bytes, 0)
+  const pace = paceOn(io.err, 'checked', 'bytes')
+  let done = 0
+  const onVersion = ({ bytes }: Version) => {
+    done += bytes
+    pace(done, all)
+  }
+  const problems = [...(await verifyVersions(source, onVersion))]
   let compared: readonly string[] = []
   if (problems.length === 0 && !isRemotePath(folder)) {
     const deltas = versions.filter(({ kind }) => kind === 'delta')
@@ -85,10 +94,11 @@ async function verify(folder: string, { json }: Options, io: CliIo): Promise<voi
         (await readDelta(await source.folder(version))).manifest.tables.map(({ maxError }) => maxError),
       ),
     )
-    const result = await compareWithCheckpoints(folder, versions, Math.max(0, ...errors.flat()))
+    const result = await compareWithCheckpoints(folder, versions, Math.max(0, ...errors.flat()), onVersion)
     compared = result.compared
     problems.push(...result.problems)
   }
+  pace(all, all)
   if (json) io.out.write(`${JSON.stringify({ kind: 'verified', versions: versions.length, compared, problems })}\n`)
   else {
     for (const problem of problems) io.out.write(`${problemText(problem)}\n`)

@@ -20,6 +20,6 @@ export {
 } from './log.ts'
 export { type Projection, projection, type StoredTable } from './project.ts'
 export { PublishedRows, type TableRows } from './published-rows.ts'
-export { applyChanges, type Replayed, replay } from './replay.ts'
+export { applyChanges, type Replayed, replay, replaySteps } from './replay.ts'
 export { openVersions, type VersionSource } from './source.ts'
 export { lastOfBases, logProblems, type VersionProblem, verifyVersions } from './verify.ts'

@@ -20,6 +20,17 @@ export async function replay(
   versions: readonly Version[],
   last: Version,
 ): Promise<Replayed> {
+  let reached: Replayed | undefined
+  for await (const next of replaySteps(source, versions, last)) reached = next
+  return reached!
+}
+
+/** The same at each version on the way, the base first. All have the same rows in turn: those of one are gone when the next is asked for. */
+export async function* replaySteps(
+  source: Pick<VersionSource, 'folder'>,
+  versions: readonly Version[],
+  last: Version,
+): AsyncGenerator<Replayed> {
   const chain = chainOf(versions, last)
   if (!chain) throw brokenChain(versionName(last), 'a version between it and its base is not in versions.jsonl')
   const [first, ...deltas] = chain as [Version, ...Version[]]
@@ -29,24 +40,28 @@ export async function replay(
     rows.putAll({ signs: new BigUint64Array(signs), weights: new Float32Array(weights) })
     return rows
   })
-  let { model } = base
+  yield { version: first, base, model: base.model, tables }
   for (const version of deltas) {
-    const folder = await source.folder(version)
-    const delta = await readDelta(folder)
-    if (delta.manifest.follows !== version.follows || delta.manifest.base !== version.base)
-      throw damagedDelta(folder, `it follows ${delta.manifest.follows}, and versions.jsonl says ${version.follows}`)
-    if (versionId(delta.manifest.follows, [delta.crc32]) !== version.id)
-      throw damagedDelta(folder, 'it is another delta than the one that versions.jsonl names')
-    for (const [t, changes] of delta.tables.entries()) {
-      const rows = tables[t]
-      if (!rows || rows.dim !== changes.dim) throw damagedDelta(folder, 'its tables are not those of its base')
-      applyChanges(rows, changes)
-      if (rows.digest !== delta.manifest.tables[t]!.digest)
-        throw damagedDelta(folder, 'applied to what it follows, it does not give the rows that its trainer had')
-    }
-    model = delta.model
+    const model = await applyDelta(await source.folder(version), version, tables)
+    yield { version, base, model, tables }
   }
-  return { version: last, base, model, tables }
+}
+
+/** Returns the delta's graph. */
+async function applyDelta(folder: string, version: Version, tables: readonly PublishedRows[]): Promise<Uint8Array> {
+  const delta = await readDelta(folder)
+  if (delta.manifest.follows !== version.follows || delta.manifest.base !== version.base)
+    throw damagedDelta(folder, `it follows ${delta.manifest.follows}, and versions.jsonl says ${version.follows}`)
+  if (versionId(delta.manifest.follows, [delta.crc32]) !== version.id)
+    throw damagedDelta(folder, 'it is another delta than the one that versions.jsonl names')
+  for (const [t, changes] of delta.tables.entries()) {
+    const rows = tables[t]
+    if (!rows || rows.dim !== changes.dim) throw damagedDelta(folder, 'its tables are not those of its base')
+    applyChanges(rows, changes)
+    if (rows.digest !== delta.manifest.tables[t]!.digest)
+      throw damagedDelta(folder, 'applied to what it follows, it does not give the rows that its trainer had')
+  }
+  return delta.model
 }
 
 export function applyChanges(

@@ -2,9 +2,11 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import {
+  lastOfBases,
   openVersions,
   projection,
-  replay,
+  type Replayed,
+  replaySteps,
   type Version,
   type VersionProblem,
   versionName,
@@ -22,27 +24,29 @@ export async function compareWithCheckpoints(
   root: string,
   versions: readonly Version[],
   tolerance: number,
+  onVersion: (version: Version) => void = () => undefined,
 ): Promise<ComparedVersions> {
   const compared: string[] = []
   const problems: VersionProblem[] = []
-  for (const version of versions) {
-    const folder = join(root, version.day, String(version.pass))
-    if (!existsSync(join(folder, 'manifest.json'))) continue
-    const message = await differenceFrom(root, versions, version, folder, tolerance)
-    compared.push(versionName(version))
-    if (message !== undefined) problems.push({ version: versionName(version), kind: 'differs', message })
+  for (const last of lastOfBases(versions)) {
+    for await (const reached of replaySteps(openVersions(root), versions, last)) {
+      const { version } = reached
+      onVersion(version)
+      const folder = join(root, version.day, String(version.pass))
+      if (!existsSync(join(folder, 'manifest.json'))) continue
+      const message = await differenceFrom(reached, folder, tolerance)
+      compared.push(versionName(version))
+      if (message !== undefined) problems.push({ version: versionName(version), kind: 'differs', message })
+    }
   }
   return { compared, problems }
 }
 
 async function differenceFrom(
-  root: string,
-  versions: readonly Version[],
-  version: Version,
+  { tables, base }: Replayed,
   folder: string,
   tolerance: number,
 ): Promise<string | undefined> {
-  const { tables, base } = await replay(openVersions(root), versions, version)
   const snapshot = await openSnapshot(folder, 'checkpoint')
   for (const [t, rows] of tables.entries()) {
     const name = base.manifest.tables[t]!.name
