@@ -17,7 +17,11 @@ export class RecDataset extends BaseRecDataset<Config> {
         if (slot === undefined) throw new Error(`"${pair}" is not feasign:slot`)
         if (slot === '1') click = Number(sign)
         // The sign 0 stands for nothing, as in PaddleRec (padding_idx=0).
-        else if (sign !== '0' && Number(slot) >= 2 && Number(slot) <= last) slots[slot] = [...(slots[slot] ?? []), sign]
+        else if (sign !== '0' && Number(slot) >= 2 && Number(slot) <= last) {
+          const others = slots[slot]
+          if (others) others.push(sign)
+          else slots[slot] = [sign]
+        }
       }
       if (click === undefined) throw new Error('slot 1, which is the click, is missing')
       yield { show: 1, click, ...slots }

@@ -4,6 +4,7 @@ import { UserError } from '../../base/util/index.ts'
 import type { Columns, Slot } from '../batch.ts'
 import { encoderOf, idEncoderOf, rawName } from './encode.ts'
 import { bucketOf, lanesOf, step } from './feature.ts'
+import { SignList } from './sign-list.ts'
 
 type Convert = (columns: Columns) => Columns
 type SparseSlot = Extract<Slot, { kind: 'sparse' }>
@@ -223,41 +224,4 @@ export function tooManyCrossed(name: string, lengths: readonly number[], crossed
     code: 'DATA_SAMPLE',
     hint: CROSS_LESS,
   })
-}
-
-/** Signs in an array that grows, as pairs of words. */
-class SignList {
-  length = 0
-  #words: Uint32Array<ArrayBuffer>
-
-  constructor(room: number) {
-    this.#words = new Uint32Array(2 * Math.max(16, room))
-  }
-
-  /** Below 2^53. */
-  addNumber(value: number): void {
-    this.#reserve(1)
-    const at = 2 * this.length++
-    this.#words[at] = value
-    this.#words[at + 1] = value / 2 ** 32
-  }
-
-  copy(words: Uint32Array, from: number, to: number): void {
-    this.#reserve(to - from)
-    const own = this.#words
-    let at = 2 * this.length
-    for (let word = 2 * from; word < 2 * to; word++) own[at++] = words[word]!
-    this.length += to - from
-  }
-
-  values(): BigUint64Array {
-    return new BigUint64Array(this.#words.buffer, 0, this.length)
-  }
-
-  #reserve(more: number): void {
-    if (2 * (this.length + more) <= this.#words.length) return
-    const larger = new Uint32Array(2 * Math.max(this.#words.length, this.length + more))
-    larger.set(this.#words)
-    this.#words = larger
-  }
 }

@@ -3,6 +3,7 @@ import { UserError } from '../../base/util/index.ts'
 import type { Columns, Slot } from '../batch.ts'
 import { baseSlots, crossedSigns, withCrosses } from '../features/columns.ts'
 import { type Encoder, encoderOf, rawName } from '../features/encode.ts'
+import { SignList } from '../features/sign-list.ts'
 import { absentSlot } from '../text/compare-slots.ts'
 import type { Sample, SampleValue } from './rec-dataset.ts'
 
@@ -22,49 +23,73 @@ type Scalar = number | bigint | string
 
 export function createColumnWriter(all: readonly Slot[]): ColumnWriter {
   const [slots, whole, crossedOf] = [baseSlots(all), withCrosses(all), crossedSigns(all)]
-  const encoders = slots.map(encoderOf)
+  const parts = slots.map((slot) => ({ slot, encode: encoderOf(slot), isPlain: isPlain(slot) }))
   const dense = slots.filter((slot) => slot.kind === 'dense')
+  const sparse = slots.length - dense.length
   const input = createSampleInput(slots)
-  let counts: number[] = []
-  let starts: number[] = [0]
-  let signs: bigint[] = []
+  let samples = 0
+  let counts = new Uint32Array(FIRST_SAMPLES * sparse)
+  let starts = new Uint32Array(FIRST_SAMPLES + 1)
+  let signs = new SignList(FIRST_SAMPLES * sparse)
   let crossed = 0
   let values: (number | bigint)[][] = dense.map(() => [])
+
+  const append = (sample: Sample): void => {
+    const found = input.valuesOf(sample)
+    const isList = Array.isArray(sample)
+    let [sparseAt, denseAt] = [samples * sparse, 0]
+    for (const [i, { slot, encode, isPlain: plain }] of parts.entries()) {
+      const value = found[i]
+      const isGiven = isList || value !== undefined
+      if (slot.kind === 'dense') {
+        const list = isGiven ? itemsOf(slot, value!) : missing(slot)
+        for (const number of parseDense(slot, list, encode)) values[denseAt]!.push(number)
+        denseAt++
+        continue
+      }
+      const before = signs.length
+      if (!isGiven) addSign(signs, slot, 0, encode)
+      else if (plain && (typeof value !== 'object' || value === null)) addSign(signs, slot, value!, undefined)
+      else for (const item of itemsOf(slot, value!)) addSign(signs, slot, item, encode)
+      if (signs.length === before)
+        throw bad(`Slot "${slot.name}": the number of ids can not be zero, you need padding.`)
+      counts[sparseAt++] = signs.length - before
+    }
+  }
   return {
     get samples() {
-      return starts.length - 1
+      return samples
     },
     get signs() {
       return signs.length + crossed
     },
     add: (sample) => {
-      const parsed = input.valuesOf(sample).map((list, i) => parseSlot(slots[i]!, list, encoders[i]))
-      const lengths = parsed.flatMap(({ length }, i) => (slots[i]!.kind === 'sparse' ? [length] : []))
-      crossed += crossedOf(lengths, 0)
-      let denseIndex = 0
-      for (const [i, list] of parsed.entries()) {
-        if (slots[i]!.kind === 'dense') values[denseIndex++]!.push(...list)
-        else {
-          counts.push(list.length)
-          for (const value of list) signs.push(value as bigint)
-        }
+      if ((samples + 1) * sparse > counts.length) counts = larger(counts)
+      if (samples + 1 >= starts.length) starts = larger(starts)
+      try {
+        append(sample)
+        if (all.length > slots.length)
+          crossed += crossedOf([...counts.subarray(samples * sparse, (samples + 1) * sparse)], 0)
+      } catch (error) {
+        signs.cut(starts[samples]!)
+        for (const [d, { width }] of dense.entries()) values[d]!.length = samples * width
+        throw error
       }
-      starts.push(signs.length)
+      starts[++samples] = signs.length
     },
     checkGiven: () => input.checkGiven(),
     take: () => {
       const columns = {
-        samples: starts.length - 1,
-        counts: Uint32Array.from(counts),
-        starts: Uint32Array.from(starts),
-        signs: BigUint64Array.from(signs),
+        samples,
+        counts: counts.slice(0, samples * sparse),
+        starts: starts.slice(0, samples + 1),
+        signs: signs.values(),
         dense: dense.map(({ dtype }, d) =>
           dtype === 'float32' ? Float32Array.from(values[d] as number[]) : BigInt64Array.from(values[d] as bigint[]),
         ),
       }
-      counts = []
-      starts = [0]
-      signs = []
+      samples = 0
+      signs = new SignList(signs.length)
       crossed = 0
       values = dense.map(() => [])
       return { columns: whole(columns), ignored: input.takeIgnored() }
@@ -72,12 +97,34 @@ export function createColumnWriter(all: readonly Slot[]): ColumnWriter {
   }
 }
 
-/** Samples as lists of values in slot order; remembers the names that no slot has. */
+const FIRST_SAMPLES = 16
+
+function larger(list: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
+  const twice = new Uint32Array(2 * list.length)
+  twice.set(list)
+  return twice
+}
+
+/** Its ids are numbers as they stand. */
+const isPlain = (slot: Slot) => slot.feature === undefined
+
+function addSign(signs: SignList, slot: Slot, value: Scalar, encode: Encoder | undefined): void {
+  if (encode) signs.addBigint(BigInt(encode(value)))
+  else if (typeof value === 'number' && value >= 0 && Number.isSafeInteger(value)) signs.addNumber(value)
+  else if (typeof value !== 'string' || !signs.addDigits(value))
+    signs.addBigint(parseInteger(slot.name, value, 0n, 2n ** 64n - 1n))
+}
+
+/** Samples as values in slot order, undefined where an object has none; remembers the names that no slot has. */
 function createSampleInput(slots: readonly Slot[]) {
-  const names = new Set(slots.map(rawName))
+  const inOrder = slots.map(rawName)
+  const names = new Set(inOrder)
+  /** Several slots may be made of one. */
+  const isFirst = inOrder.map((name, i) => inOrder.indexOf(name) === i)
   const reported = new Set<string>()
   /** Slots that no sample has had so far; of samples that are lists none is missing. */
   const never = new Set(slots.filter(({ required }) => required !== false).map(rawName))
+  const found = new Array<SampleValue | undefined>(slots.length)
   let ignored: string[] = []
   let seen = 0
   return {
@@ -88,7 +135,8 @@ function createSampleInput(slots: readonly Slot[]) {
       const { message, hint } = absentSlot(name, [...reported], `none of its first ${seen} samples`)
       throw bad(`${message[0]!.toUpperCase()}${message.slice(1)}.`, hint)
     },
-    valuesOf: (sample: Sample): readonly (readonly Scalar[])[] => {
+    /** Valid until the next call. */
+    valuesOf: (sample: Sample): readonly (SampleValue | undefined)[] => {
       seen++
       if (Array.isArray(sample)) {
         never.clear()
@@ -96,17 +144,21 @@ function createSampleInput(slots: readonly Slot[]) {
       }
       if (typeof sample !== 'object' || sample === null)
         throw bad(`A sample must be an array or an object, found ${show(sample)}.`)
-      for (const name of Object.keys(sample)) {
-        if (names.has(name) || reported.has(name)) continue
-        reported.add(name)
-        ignored.push(name)
-      }
       const byName = sample as Readonly<Record<string, SampleValue>>
+      let given = 0
+      for (let i = 0; i < inOrder.length; i++) {
+        found[i] = byName[inOrder[i]!]
+        if (isFirst[i] && found[i] !== undefined) given++
+      }
+      const all = Object.keys(sample)
+      if (all.length !== given)
+        for (const name of all) {
+          if (names.has(name) || reported.has(name)) continue
+          reported.add(name)
+          ignored.push(name)
+        }
       for (const name of never) if (byName[name] !== undefined) never.delete(name)
-      return slots.map((slot) => {
-        const value = byName[rawName(slot)]
-        return value === undefined ? missing(slot) : itemsOf(slot, value)
-      })
+      return found
     },
     takeIgnored: (): readonly string[] => {
       const taken = ignored
@@ -116,8 +168,8 @@ function createSampleInput(slots: readonly Slot[]) {
   }
 }
 
-function inSlotOrder(sample: readonly SampleValue[], slots: readonly Slot[]): readonly (readonly Scalar[])[] {
-  if (sample.length === slots.length) return sample.map((value, i) => itemsOf(slots[i]!, value))
+function inSlotOrder(sample: readonly SampleValue[], slots: readonly Slot[]): readonly SampleValue[] {
+  if (sample.length === slots.length) return sample
   const sparse = slots.filter(({ kind }) => kind === 'sparse').length
   const kinds = `${sparse} sparse, ${slots.length - sparse} dense`
   throw bad(`A sample must have one entry per slot, ${slots.length} (${kinds}), found ${sample.length}.`)
@@ -142,12 +194,11 @@ function missing(slot: Slot): readonly Scalar[] {
   return slot.kind === 'sparse' ? [0] : new Array<number>(slot.width).fill(0)
 }
 
-function parseSlot(slot: Slot, list: readonly Scalar[], encode: Encoder | undefined): readonly (number | bigint)[] {
-  if (slot.kind === 'sparse') {
-    if (list.length === 0) throw bad(`Slot "${slot.name}": the number of ids can not be zero, you need padding.`)
-    if (encode) return list.map((value) => BigInt(encode(value)))
-    return list.map((value) => parseInteger(slot.name, value, 0n, 2n ** 64n - 1n))
-  }
+function parseDense(
+  slot: Extract<Slot, { kind: 'dense' }>,
+  list: readonly Scalar[],
+  encode: Encoder | undefined,
+): readonly (number | bigint)[] {
   if (list.length !== slot.width) throw bad(`Slot "${slot.name}": expected ${slot.width} values, found ${list.length}.`)
   if (encode) return list.map((value) => Math.fround(encode(value)))
   if (slot.dtype === 'int64') return list.map((value) => parseInteger(slot.name, value, -(2n ** 63n), 2n ** 63n - 1n))
