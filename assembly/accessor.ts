@@ -3,10 +3,12 @@
 //
 //   embed_w, embedx_w[embedx] | state of embed_w | state of embedx_w | slot, unseen_days, delta_score, flags, seen | show, click
 //
-// show and click are float32, or float64 where `wide`. The plain twin is src/weights/table/accessor-reference.testing.ts.
+// Weights are float32 or bfloat16 (segment-precision.ts), show and click float32, or float64 where `wide`. The plain twin is
+// src/weights/table/accessor-reference.testing.ts.
 import { applyPart, bounded, initState, PartRule, stateFloats } from "./accessor-rules";
 import { GOLDEN, mix64 } from "./mix";
 import { RULES } from "./segment-memory";
+import { chance, packed, roundByChance, roundToNearest, setPrecision, weightBytes, widen, work } from "./segment-precision";
 import { setRowBytes } from "./segment-rows";
 
 const HAS_EMBEDX: u32 = 1;
@@ -58,7 +60,8 @@ export function setAccessor(seed_: u64, leading_: u32, embedx_: u32, wide_: bool
   threshold = threshold_; nonclk = nonclk_; clicked = click_; showScale = showScale_; zeroInit = zeroInit_;
   entry = entry_; entryValue = entryValue_;
   columns = leading + 1 + embedx;
-  statesAt = <usize>(1 + embedx) << 2;
+  setPrecision(packed, 1 + embedx, seed_);
+  statesAt = weightBytes(1 + embedx);
   embedxStatesAt = statesAt + (<usize>stateFloats(embedPart.rule, 1) << 2);
   statsAt = embedxStatesAt + (<usize>stateFloats(embedxPart.rule, embedx) << 2);
   countsAt = statsAt + 20;
@@ -90,7 +93,12 @@ export function createRow(row: usize, sign: u64): void {
   memory.fill(row, 0, countsAt);
   setCounts(row, 0, 0);
   store<f32>(row + statsAt, -1);
-  if (!zeroInit) store<f32>(row, drawn(embedPart, mix64(sign ^ seed), 0));
+  if (!zeroInit) {
+    let w = packed ? work : row;
+    if (packed) memory.fill(w, 0, 16);
+    store<f32>(w, drawn(embedPart, mix64(sign ^ seed), 0));
+    if (packed) roundToNearest(row, w, 1);
+  }
   initState(embedPart, row + statesAt, 1);
 }
 
@@ -109,11 +117,11 @@ export function pullRow(to: usize, row: usize): void {
     store<f32>(to + 4, <f32>click(row));
     to += 8;
   }
-  memory.copy(to, row, statesAt);
+  if (packed) widen(to, row, 1 + embedx); else memory.copy(to, row, statesAt);
 }
 
-/** Counts a sign as seen and applies its gradients (of all columns); `shown` is slot, show, click. */
-export function pushRow(row: usize, sign: u64, g: usize, shown: usize, scale: f64): void {
+/** Counts a sign as seen and applies its gradients (of all columns); `shown` is slot, show, click. `draw` changes with every push. */
+export function pushRow(row: usize, sign: u64, g: usize, shown: usize, scale: f64, draw: u64): void {
   let slot = load<f32>(shown), pushedShow = <f64>load<f32>(shown + 4), pushedClick = <f64>load<f32>(shown + 8);
   let stats = row + statsAt;
   setCounts(row, show(row) + pushedShow, click(row) + pushedClick);
@@ -129,16 +137,19 @@ export function pushRow(row: usize, sign: u64, g: usize, shown: usize, scale: f6
   }
   g += leading << 2;
   let divisor = showScale && pushedShow > 0 ? pushedShow : 1;
-  applyPart(embedPart, row, row + statesAt, g, 1, scale, divisor);
+  let w = packed ? work : row;
+  if (packed) widen(w, row, 1 + embedx);
+  applyPart(embedPart, w, row + statesAt, g, 1, scale, divisor);
   if (embedx) {
-    if (known & HAS_EMBEDX) applyPart(embedxPart, row + 4, row + embedxStatesAt, g + 4, embedx, scale, divisor);
+    if (known & HAS_EMBEDX) applyPart(embedxPart, w + 4, row + embedxStatesAt, g + 4, embedx, scale, divisor);
     else if (score(show(row), click(row)) >= threshold) {
       known |= HAS_EMBEDX;
       let base = mix64(sign ^ seed);
-      for (let j: u32 = 1; j <= embedx; j++) store<f32>(row + (<usize>j << 2), drawn(embedxPart, base, j));
+      for (let j: u32 = 1; j <= embedx; j++) store<f32>(w + (<usize>j << 2), drawn(embedxPart, base, j));
       initState(embedxPart, row + embedxStatesAt, embedx);
     }
   }
+  if (packed) roundByChance(row, w, 1 + embedx, chance(sign, draw, false));
   store<u32>(stats + 12, known);
 }
 

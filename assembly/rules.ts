@@ -114,12 +114,15 @@ export function setStep(rate_: f32, aux_: f32, l2_: f32): void {
 }
 
 /** Applies the configured rule to `n` values; `stride` bytes lie between a weight and its first, second, third state. */
-export function apply(w: usize, stride: usize, g: usize, n: usize): void {
+export function apply(w: usize, stride: usize, g: usize, n: usize): void { applyTo(w, stride, stride, g, n); }
+
+/** The same where `first` bytes lie between a weight and its first state, and `stride` between that and the next. */
+export function applyTo(w: usize, first: usize, stride: usize, g: usize, n: usize): void {
   if (rule == ADAM) {
     let lr = f32x4.splat(rate), decay = f32x4.splat(l2), eps = f32x4.splat(aux);
     let b1 = f32x4.splat(a), r1 = f32x4.splat(restA), b2 = f32x4.splat(b), r2 = f32x4.splat(restB);
-    adamRun(w, stride, g, n, lr, eps, decay, b1, r1, b2, r2);
-  } else applyOther(w, stride, g, n);
+    adamRun(w, first, first + stride, g, n, lr, eps, decay, b1, r1, b2, r2);
+  } else applyOther(w, first, stride, g, n);
 }
 
 /** Applies the rule to `count` rows of `n` weights, given by their addresses, with gradients [count, n]. */
@@ -129,25 +132,25 @@ export function applyRows(addresses: usize, count: u32, g: usize, n: usize): voi
   if (rule == ADAM) {
     let lr = f32x4.splat(rate), decay = f32x4.splat(l2), eps = f32x4.splat(aux);
     let b1 = f32x4.splat(a), r1 = f32x4.splat(restA), b2 = f32x4.splat(b), r2 = f32x4.splat(restB);
-    for (; addresses < end; addresses += 4, g += bytes) adamRun(load<u32>(addresses), bytes, g, n, lr, eps, decay, b1, r1, b2, r2);
+    for (; addresses < end; addresses += 4, g += bytes) adamRun(load<u32>(addresses), bytes, bytes * 2, g, n, lr, eps, decay, b1, r1, b2, r2);
   } else {
-    for (; addresses < end; addresses += 4, g += bytes) applyOther(load<u32>(addresses), bytes, g, n);
+    for (; addresses < end; addresses += 4, g += bytes) applyOther(load<u32>(addresses), bytes, bytes, g, n);
   }
 }
 
-@inline function adamRun(w: usize, stride: usize, g: usize, n: usize, lr: v128, eps: v128, decay: v128, b1: v128, r1: v128, b2: v128, r2: v128): void {
+@inline function adamRun(w: usize, first: usize, second: usize, g: usize, n: usize, lr: v128, eps: v128, decay: v128, b1: v128, r1: v128, b2: v128, r2: v128): void {
   let end = w + (n << 2);
   let bulk = w + ((n & ~3) << 2);
-  for (; w < bulk; w += 16, g += 16) adam4(w, w + stride, w + stride * 2, g, lr, eps, decay, b1, r1, b2, r2, false);
-  for (; w < end; w += 4, g += 4) adam4(w, w + stride, w + stride * 2, g, lr, eps, decay, b1, r1, b2, r2, true);
+  for (; w < bulk; w += 16, g += 16) adam4(w, w + first, w + second, g, lr, eps, decay, b1, r1, b2, r2, false);
+  for (; w < end; w += 4, g += 4) adam4(w, w + first, w + second, g, lr, eps, decay, b1, r1, b2, r2, true);
 }
 
 // The rules that benchmarks ask less of: constants are set up for each run.
-function applyOther(w: usize, stride: usize, g: usize, n: usize): void {
+function applyOther(w: usize, first: usize, stride: usize, g: usize, n: usize): void {
   let end = w + (n << 2);
   let bulk = w + ((n & ~3) << 2);
   let lr = f32x4.splat(rate), decay = f32x4.splat(l2);
-  let s = stride, t = stride * 2, k = stride * 3;
+  let s = first, t = first + stride, k = first + stride * 2;
   if (rule == SGD) {
     for (; w < bulk; w += 16, g += 16) sgd4(w, g, lr, decay, false);
     for (; w < end; w += 4, g += 4) sgd4(w, g, lr, decay, true);

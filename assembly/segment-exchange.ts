@@ -3,7 +3,7 @@
 // what it had: as if these updates came after all that the row has seen. So Adam's and Adagrad's steps are as large as the gradients of
 // all workers make them; by those of a worker alone, which sees one in `workers`, they are up to its root too large.
 // A worker's row holds behind its state what the servers hold of it, and how often it was updated since it was sent: below 0 where it
-// is picked to be sent. A server's row has neither.
+// is picked to be sent. A server's row has neither. Weights are float32.
 import { markRows } from "./segment-marks";
 import { catchUp, clocked, copyAt, countAt, dim, runs, touchRows } from "./segment-rows";
 
@@ -42,7 +42,7 @@ export function bring(addresses: usize, n: u32, share: f32, weights: usize, stat
   let bytes = dim << 2;
   for (let i: usize = 0; i < n; i++, counts += 4) {
     let row = rowAt(addresses, i);
-    if (clocked) catchUp(row);
+    if (clocked) catchUp(row, 0);
     let copy = row + copyAt;
     let count = abs(load<f32>(row + countAt));
     for (let end = row + bytes; row < end; row += 4, copy += 4, weights += 4) store<f32>(weights, (load<f32>(row) - load<f32>(copy)) / share);
@@ -74,7 +74,7 @@ export function take(addresses: usize, n: u32, weights: usize, weightStride: usi
   let bytes = dim << 2;
   for (let i: usize = 0; i < n; i++, weights += weightStride, states += stateStride) {
     let row = rowAt(addresses, i);
-    if (clocked) catchUp(row);
+    if (clocked) catchUp(row, 0);
     let copy = row + copyAt;
     let count = abs(load<f32>(row + countAt));
     for (let end = row + bytes, w = weights; row < end; row += 4, copy += 4, w += 4) {

@@ -1,8 +1,9 @@
 // Rows of a segment: weight, optimizer state and, for Adam that is not lazy, a clock. Rows never move.
 import { mix64, GOLDEN } from "./mix";
-import { a as beta1, b as beta2, c as epsilon } from "./rules";
+import { a as beta1, applyTo, b as beta2, c as epsilon } from "./rules";
 import { makeMarks } from "./segment-marks";
 import { allocate, FREED, reserve, SLAB, SLAB_END } from "./segment-memory";
+import { chance, packed, roundByChance, roundToNearest, setPrecision, weightBytes, widen, work } from "./segment-precision";
 
 const SLAB_BYTES: u64 = 1 << 16;
 
@@ -13,6 +14,7 @@ const INIT_TRUNCATED: i32 = 3; // normal, redrawn beyond two deviations
 
 export let dim: usize = 0;         // floats of weight
 export let rowBytes: usize = 0;
+export let statesAt: usize = 0;    // bytes from a row to its state
 export let clocked: bool = false;  // a u32 behind the state holds the step of the row's last update
 export let runs: usize = 0;        // runs of state that are exchanged with servers, the first ones
 export let copied: bool = false;   // behind the state: what the servers hold of weight and exchanged state, and a count of updates
@@ -29,9 +31,11 @@ let now: u32 = 0;
 let baseRate: f64 = 0;
 let spare: usize = 0;              // room for one row in this thread's hands; 0 until it is needed
 
-export function setLayout(dim_: i32, states_: i32, clocked_: bool, seed_: u64, kind: i32, a: f64, b: f64, stateInit_: f32): void {
+export function setLayout(dim_: i32, states_: i32, clocked_: bool, seed_: u64, kind: i32, a: f64, b: f64, stateInit_: f32, packed: bool): void {
   dim = dim_; states = states_; clocked = clocked_; seed = seed_;
-  rowBytes = (dim * (1 + states) + (clocked ? 1 : 0)) << 2;
+  setPrecision(packed, dim, seed_);
+  statesAt = weightBytes(dim);
+  rowBytes = statesAt + ((dim * states + (clocked ? 1 : 0)) << 2);
   initKind = kind; initA = a; initB = b; stateInit = stateInit_;
 }
 
@@ -42,6 +46,17 @@ export function setExchange(runs_: i32, copied_: bool): void {
   copyAt = (dim * (1 + states)) << 2;
   countAt = copyAt + ((dim * (1 + runs)) << 2);
   rowBytes += countAt + 4 - copyAt;
+}
+
+/** Applies the rule to the rows of `n` signs, whose weights are bfloat16. */
+export function stepPacked(signs: usize, addresses: usize, g: usize, n: u32): void {
+  let bytes = dim << 2;
+  for (let end = addresses + (<usize>n << 2); addresses < end; addresses += 4, signs += 8, g += bytes) {
+    let row = <usize>load<u32>(addresses);
+    widen(work, row, dim);
+    applyTo(work, row + statesAt - work, bytes, g, dim);
+    roundByChance(row, work, dim, chance(load<u64>(signs), now, false));
+  }
 }
 
 /** Counts an update of each row. */
@@ -97,6 +112,11 @@ export function freeRow(row: usize): void {
 
 /** Copies the weight. */
 @inline export function copyRow(to: usize, from: usize): void {
+  if (packed) { widen(to, from, dim); return; }
+  copyFloats(to, from);
+}
+
+@inline function copyFloats(to: usize, from: usize): void {
   let end = from + (dim << 2);
   for (; from + 16 <= end; from += 16, to += 16) v128.store(to, v128.load(from));
   for (; from < end; from += 4, to += 4) store<u32>(to, load<u32>(from));
@@ -106,39 +126,51 @@ export function freeRow(row: usize): void {
 // decay and go on moving it through the steps it missed, at most CATCH_UP of them (by then 0.9^100 of the moment is left).
 const CATCH_UP: u32 = 100;
 
-export function catchUp(row: usize): void {
+export function catchUp(row: usize, sign: u64): void {
+  if (load<u32>(row + rowBytes - 4) + 1 >= now) return;
+  if (!packed) { moveOn(row, row); return; }
+  widen(work, row, dim);
+  moveOn(row, work);
+  roundByChance(row, work, dim, chance(sign, now, true));
+}
+
+// `w` is where the row's weights are as float32.
+function moveOn(row: usize, w: usize): void {
   let step = now;
   let last = load<u32>(row + rowBytes - 4);
-  if (last + 1 >= step) return;
   let missed = min(step - 1 - last, CATCH_UP);
-  let bytes = dim << 2;
+  let bytes = dim << 2, end = w + bytes;
+  let toM = row + statesAt - w, toV = toM + bytes;
   let p1 = NativeMath.pow(beta1, <f64>last), p2 = NativeMath.pow(beta2, <f64>last);
   for (let k: u32 = 0; k < missed; k++) {
     p1 *= beta1; p2 *= beta2;
     let root = NativeMath.sqrt(1 - p2);
     let rate = <f32>(baseRate * root / (1 - p1)), eps = <f32>(epsilon * root);
-    for (let w = row; w < row + bytes; w += 4) {
-      let m = beta1 * load<f32>(w + bytes), v = beta2 * load<f32>(w + bytes * 2);
-      store<f32>(w + bytes, m);
-      store<f32>(w + bytes * 2, v);
-      store<f32>(w, load<f32>(w) - rate * m / (sqrt<f32>(v) + eps));
+    for (let at = w; at < end; at += 4) {
+      let m = beta1 * load<f32>(at + toM), v = beta2 * load<f32>(at + toV);
+      store<f32>(at + toM, m);
+      store<f32>(at + toV, v);
+      store<f32>(at, load<f32>(at) - rate * m / (sqrt<f32>(v) + eps));
     }
   }
   store<u32>(row + rowBytes - 4, step - 1);
 }
 
-// The row as it would be, for evaluation, which changes nothing.
-export function caughtUp(row: usize): usize {
-  if (load<u32>(row + rowBytes - 4) + 1 >= now) return row;
-  if (!spare) spare = reserve(<u32>rowBytes);
-  if (!spare) return row; // the segment is full to the last byte
+/** Copies the weight as it would be, for evaluation, which changes nothing. */
+export function copyCurrent(to: usize, row: usize): void {
+  let isBehind = load<u32>(row + rowBytes - 4) + 1 < now;
+  if (isBehind && !spare) spare = reserve(<u32>rowBytes);
+  if (!isBehind || !spare) { copyRow(to, row); return; } // without room: the segment is full to the last byte
   memory.copy(spare, row, rowBytes);
-  catchUp(spare);
-  return spare;
+  let w = spare;
+  if (packed) { widen(work, row, dim); w = work; }
+  moveOn(spare, w);
+  copyFloats(to, w);
 }
 
 export function initRow(row: usize, sign: u64): void {
-  initWeights(row, sign);
+  initWeights(packed ? work : row, sign);
+  if (packed) roundToNearest(row, work, dim);
   initState(row);
   if (copied) {
     memory.copy(row + copyAt, row, countAt - copyAt);
@@ -147,12 +179,12 @@ export function initRow(row: usize, sign: u64): void {
   if (clocked) store<u32>(row + rowBytes - 4, now ? now - 1 : 0);
 }
 
-/** What a lookup gives of a sign without a row. */
+/** What a lookup gives of a sign without a row: not rounded, as exports give it, which know nothing of how rows are kept. */
 export function imagine(to: usize, sign: u64): void { initWeights(to, sign); }
 
 function initState(row: usize): void {
-  let end = row + ((dim * (1 + states)) << 2);
-  for (let p = row + (dim << 2), first = p + (dim << 2); p < end; p += 4) store<f32>(p, p < first ? stateInit : 0);
+  let end = row + statesAt + ((dim * states) << 2);
+  for (let p = row + statesAt, first = p + (dim << 2); p < end; p += 4) store<f32>(p, p < first ? stateInit : 0);
 }
 
 // A pure function of (seed, table, sign): arrival order, threads and shards do not matter.

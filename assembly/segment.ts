@@ -6,7 +6,8 @@ import { applyRows } from "./rules";
 import { createIndex, directoryBits, enter, find, leave, PAGE_COUNT, PAGE_DEPTH, PAGE_LIMIT, PAGE_SLOTS, pageAt, place, setThread, SLOT_BYTES, split, sweep } from "./segment-index";
 import { CHANGED, isNoted, mark, markAll, markChanged, markRows, markSettled, noteMarks, UNSETTLED } from "./segment-marks";
 import { acquire, createMemory, DEPTH, DIRECTORY, release, ROWS, TICK } from "./segment-memory";
-import { allocateRow, catchUp, caughtUp, clocked, copied, copyRow, countRows, dim, freeRow, imagine, initRow, rowBytes, setLayout, stamp, touchRows } from "./segment-rows";
+import { hasRoom, packed } from "./segment-precision";
+import { allocateRow, catchUp, clocked, copied, copyCurrent, copyRow, countRows, dim, freeRow, imagine, initRow, rowBytes, setLayout, stamp, stepPacked, touchRows } from "./segment-rows";
 export { setAccessor, setKeeping, setPart } from "./accessor";
 export { configure, setStep } from "./rules";
 export { allMarked, unmark } from "./segment-marks";
@@ -18,9 +19,9 @@ export { evict, fadeRows, pickRows, present, setTick, settleRows, touch, weigh }
 export let sink: u32 = 0; // keeps the compiler from dropping reads made for the cache's sake
 
 /** Called once per instance: which thread this is and what a row looks like. */
-export function attach(thread: i32, floats: i32, states: i32, clocked: bool, seed: u64, kind: i32, a: f64, b: f64, stateInit: f32): void {
+export function attach(thread: i32, floats: i32, states: i32, clocked: bool, seed: u64, kind: i32, a: f64, b: f64, stateInit: f32, packed: bool): void {
   setThread(thread);
-  setLayout(floats, states, clocked, seed, kind, a, b, stateInit);
+  setLayout(floats, states, clocked, seed, kind, a, b, stateInit, packed);
 }
 
 /** Called once per segment, before any other instance attaches. */
@@ -36,14 +37,17 @@ export function rowCount(): u32 { return atomic.load<u32>(ROWS); }
  * Returns how many were absent, or -1 when the segment is full.
  */
 export function lookup(signs: usize, n: u32, addresses: usize, rows: usize, insert: bool): i32 {
+  if (!hasRoom(false)) return -1;
   enter();
   let missing = findRows(signs, n, addresses);
   let full = insert && missing > 0 && !insertMissing(signs, n, addresses);
   let bytes = dim << 2;
   for (let i: usize = 0, to = rows; i < n; i++, to += bytes) {
     let row = <usize>load<u32>(addresses + (i << 2));
-    if (row && clocked) { if (insert) catchUp(row); else row = caughtUp(row); }
-    if (row) copyRow(to, row); else imagine(to, load<u64>(signs + (i << 3)));
+    if (!row) { imagine(to, load<u64>(signs + (i << 3))); continue; }
+    if (clocked && !insert) { copyCurrent(to, row); continue; }
+    if (clocked) catchUp(row, load<u64>(signs + (i << 3)));
+    copyRow(to, row);
   }
   if (insert && clocked) markRows(addresses, n);
   leave();
@@ -59,17 +63,17 @@ export function locate(signs: usize, n: u32, addresses: usize, insert: bool): i3
   return full ? -1 : missing;
 }
 
-/** Applies the configured optimizer to `n` rows with gradients [n, dim]. */
-export function update(addresses: usize, gradients: usize, n: u32): void {
+/** Applies the configured optimizer to `n` rows with gradients [n, dim]. Of their signs only rounding knows: 0 where weights are float32. */
+export function update(signs: usize, addresses: usize, gradients: usize, n: u32): void {
   touchRows(addresses, n, 0);
   if (clocked) {
     for (let i: usize = 0; i < n; i++) {
       let row = <usize>load<u32>(addresses + (i << 2));
-      catchUp(row);
+      catchUp(row, packed ? load<u64>(signs + (i << 3)) : 0);
       stamp(row);
     }
   }
-  applyRows(addresses, n, gradients, dim);
+  if (packed) stepPacked(signs, addresses, gradients, n); else applyRows(addresses, n, gradients, dim);
   if (copied) countRows(addresses, n);
   markRows(addresses, n);
 }
@@ -204,12 +208,12 @@ export function pull(signs: usize, n: u32, addresses: usize, rows: usize): void 
 export function push(signs: usize, n: u32, addresses: usize, gradients: usize, shown: usize, scale: f64, draw: u64): i32 {
   enter();
   let missing = findRows(signs, n, addresses);
-  let room = missing == 0 || insertAdmitted(signs, n, addresses, draw);
+  let room = hasRoom(false) && (missing == 0 || insertAdmitted(signs, n, addresses, draw));
   if (room) {
     touchRows(addresses, n, 0);
     for (let i: usize = 0; i < n; i++, gradients += columns << 2, shown += 12) {
       let row = <usize>load<u32>(addresses + (i << 2));
-      if (row) pushRow(row, load<u64>(signs + (i << 3)), gradients, shown, scale);
+      if (row) pushRow(row, load<u64>(signs + (i << 3)), gradients, shown, scale, draw);
     }
     markRows(addresses, n);
   }
@@ -329,6 +333,7 @@ function findOrInsert(sign: u64): usize {
   }
   row = allocateRow();
   if (!row) return 0;
+  if (!hasRoom(true)) return 0;
   if (active) createRow(row, sign); else initRow(row, sign);
   mark(row);
   place(page, hash, sign, <u32>row, load<u32>(TICK));

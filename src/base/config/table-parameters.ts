@@ -15,6 +15,8 @@ export const TABLE_CLASSES = [
   'MemorySparseGeoTable',
   'CommonSparseTable',
 ] as const
+/** Those of src/base/kernel/row-weights.ts, which is a floor above. */
+export const PRECISIONS = ['float32', 'bfloat16'] as const
 export const EVICTION_KINDS = ['lru', 'score', 'unseen_days'] as const
 export const ACCESSOR_CLASSES = ['SparseAccessor', 'CtrCommonAccessor', 'CtrDoubleAccessor', 'CtrDymfAccessor'] as const
 export const SGD_RULES = [
@@ -111,6 +113,10 @@ export const tableParameters = z.strictObject({
   eviction: oneOf(
     EVICTION_KINDS,
     'Which rows leave memory first: lru, those not wanted for longest; score or unseen_days, those of least score or longest unseen (tables with an accessor) (lru).',
+  ),
+  row_precision: oneOf(
+    PRECISIONS,
+    'How rows keep their weights in memory, on the disk and in checkpoints: bfloat16 takes half the bytes, and updates are rounded up or down by chance. Optimizer state and exports stay float32 (float32).',
   ),
   shard_num: described(z.int().min(1), 'Logical shards of the table and its files (1000).'),
   compress_in_save: flag('Write .gz files.'),

@@ -1,4 +1,5 @@
 /** @file Accessors as the segment kernel sees them: a row layout, a rule for each part of a row, and when rows come and go. */
+import { type RowPrecision, weightBytes } from './row-weights.ts'
 
 /** Paddle's sparse rules by the numbers assembly/accessor-rules.ts uses. */
 export const SPARSE_RULES = {
@@ -55,6 +56,8 @@ export interface AccessorConfig {
   /** The first weight of a new row is zero. */
   readonly zeroInit: boolean
   readonly admission?: Admission
+  /** How weights are kept. @default float32 */
+  readonly precision?: RowPrecision
 }
 
 /** The parts of the segment kernel that only accessors use. */
@@ -120,6 +123,7 @@ const STATE_FLOATS: { readonly [R in SparseRuleName]: (n: number) => number } = 
 
 /** Where the parts of a row lie, in floats; `counts` are show and click, each `countFloats` long. */
 export interface AccessorRow {
+  /** How many weights there are; they lie at the row's start. */
   readonly weights: number
   readonly embedState: number
   readonly embedxState: number
@@ -134,13 +138,14 @@ export interface AccessorRow {
 export const HAS_EMBEDX = 1
 export const ADMITTED = 2
 
-export function accessorRow({ accessor, embedxDim, embed, embedx }: AccessorConfig): AccessorRow {
+export function accessorRow({ accessor, embedxDim, embed, embedx, precision }: AccessorConfig): AccessorRow {
   const weights = 1 + embedxDim
-  const embedxState = weights + stateFloats(embed.name, 1)
+  const embedState = weightBytes(weights, precision) / 4
+  const embedxState = embedState + stateFloats(embed.name, 1)
   const stats = embedxState + stateFloats(embedx.name, embedxDim)
   const countFloats = accessor === 'CtrDoubleAccessor' ? 2 : 1
   const counts = stats + 5
-  return { weights, embedState: weights, embedxState, stats, counts, countFloats, floats: counts + 2 * countFloats }
+  return { weights, embedState, embedxState, stats, counts, countFloats, floats: counts + 2 * countFloats }
 }
 
 /** Sets a segment's kernel up for rows of an accessor. */

@@ -1,6 +1,7 @@
 /** @file Bindings of assembly/segment.ts: one shared memory of a sparse table, seen by one thread. */
 import { type AccessorConfig, type AccessorKernel, accessorRow, configureAccessor } from './accessor.ts'
 import { type KernelMemory, loadKernels } from './load.ts'
+import { type RowPrecision, weightBytes } from './row-weights.ts'
 import { configureRule, type KernelRule, type RuleKernel } from './rules.ts'
 
 /** How a row's weights begin; always a pure function of (seed, sign). */
@@ -15,6 +16,8 @@ export interface RowLayout {
   readonly rule: KernelRule
   readonly seed: bigint
   readonly init: RowInit
+  /** How weights are kept; the state behind them is float32. */
+  readonly precision: RowPrecision
   /** Rows with show and click, which follow this and neither `rule` nor `init`. */
   readonly accessor?: AccessorConfig
   /** Rows of workers that train apart: see assembly/segment-exchange.ts. @default no part of a row is exchanged */
@@ -57,6 +60,7 @@ export interface SegmentKernel extends RuleKernel, AccessorKernel, ExchangeKerne
     a: number,
     b: number,
     stateInit: number,
+    packed: number,
   ): void
   create(): void
   rowCount(): number
@@ -66,7 +70,7 @@ export interface SegmentKernel extends RuleKernel, AccessorKernel, ExchangeKerne
   setExchange(runs: number, copied: number): void
   lookup(signs: number, n: number, addresses: number, rows: number, insert: number): number
   locate(signs: number, n: number, addresses: number, insert: number): number
-  update(addresses: number, gradients: number, n: number): void
+  update(signs: number, addresses: number, gradients: number, n: number): void
   write(signs: number, n: number, rows: number, segmentBits: number, segment: number, insert: number): number
   read(signs: number, n: number, addresses: number, rows: number): number
   absent(signs: number, n: number, addresses: number): number
@@ -111,8 +115,10 @@ export function createSegmentMemory(): KernelMemory {
 export function attachSegments(memories: readonly KernelMemory[], thread: number, layout: RowLayout): SegmentKernel[] {
   const { kind, a, b } = initConstants(layout.init)
   const { states, clocked, stateInit } = layout.rule
+  const seed = BigInt.asIntN(64, layout.seed)
+  const packed = layout.precision === 'bfloat16' ? 1 : 0
   return loadKernels<SegmentKernel>('segment', memories).map((kernel) => {
-    kernel.attach(thread, layout.dim, states, clocked ? 1 : 0, BigInt.asIntN(64, layout.seed), kind, a, b, stateInit)
+    kernel.attach(thread, layout.dim, states, clocked ? 1 : 0, seed, kind, a, b, stateInit, packed)
     configureRule(kernel, layout.rule)
     if (layout.exchange) configureExchange(kernel, layout.exchange)
     if (layout.accessor) configureAccessor(kernel, layout.accessor, layout.seed)
@@ -130,10 +136,10 @@ function configureExchange(kernel: SegmentKernel, { decays, copied }: RowExchang
   kernel.setDecays(a, b, c)
 }
 
-export function rowBytes({ dim, rule, accessor, exchange }: RowLayout): number {
+export function rowBytes({ dim, rule, precision, accessor, exchange }: RowLayout): number {
   if (accessor) return 4 * accessorRow(accessor).floats
   const copy = exchange?.copied ? dim * (1 + exchange.decays.length) + 1 : 0
-  return 4 * (dim * (1 + rule.states) + copy + (rule.clocked ? 1 : 0))
+  return weightBytes(dim, precision) + 4 * (dim * rule.states + copy + (rule.clocked ? 1 : 0))
 }
 
 function initConstants(init: RowInit): { kind: number; a: number; b: number } {

@@ -173,15 +173,15 @@ function orderedWeights(
 
 /**
  * Weights as evaluation sees them, each row `stride` floats behind the one before: Adam that is not lazy brings rows up to the
- * step first, and an accessor's rows are more than they show.
+ * step first, an accessor's rows are more than they show, and weights may be bfloat16.
  */
 function evaluatedRows(
   params: LocalParams,
   index: number,
   { signs, rows, rowBytes }: { readonly signs: BigUint64Array; readonly rows: Uint8Array; readonly rowBytes: number },
 ): { readonly rows: Float32Array; readonly stride: number } {
-  const { dim, rule, segmentBits, accessor } = params.tables[index]!
-  if (!rule.clocked && !accessor)
+  const { dim, rule, segmentBits, accessor, precision } = params.tables[index]!
+  if (!rule.clocked && !accessor && precision === 'float32')
     return { rows: new Float32Array(rows.buffer, rows.byteOffset, rows.length / 4), stride: rowBytes / 4 }
   // A scan gives the rows of one segment at a time.
   const lengths = new Uint32Array(2 ** segmentBits)

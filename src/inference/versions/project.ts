@@ -1,10 +1,19 @@
 /** @file What of a trainer's rows is published, and as what: admitted rows worth serving, as a lookup gives them. */
-import { type AccessorConfig, ADMITTED, accessorRow, leadingColumns } from '../../base/kernel/index.ts'
+import {
+  type AccessorConfig,
+  ADMITTED,
+  accessorRow,
+  leadingColumns,
+  type RowPrecision,
+  readWeights,
+  weightShape,
+} from '../../base/kernel/index.ts'
 
 /** A table's rows as they are stored. */
 export interface StoredTable {
   readonly dim: number
   readonly rowBytes: number
+  readonly precision?: RowPrecision | undefined
   readonly accessor?: AccessorConfig | undefined
 }
 
@@ -14,10 +23,10 @@ export type Projection = (rows: Uint8Array, count: number, out: Float32Array, ke
 /** Rows of an accessor's table count from base_threshold on, unless they were unseen for long; of other tables all do. */
 export function projection(table: StoredTable): Projection {
   const { dim, rowBytes, accessor } = table
+  const shape = weightShape(table)
   if (!accessor)
     return (rows, count, out, kept) => {
-      const [from, each] = [floatsOf(rows), rowBytes / FLOAT_BYTES]
-      for (let i = 0; i < count; i++) for (let j = 0; j < dim; j++) out[i * dim + j] = from[i * each + j]!
+      readWeights(rows, count, shape, out)
       kept.fill(1, 0, count)
     }
   const { stats, counts, countFloats, weights } = accessorRow(accessor)
@@ -25,6 +34,8 @@ export function projection(table: StoredTable): Projection {
   const { nonclkCoeff, clickCoeff, baseThreshold, deltaKeepDays } = accessor
   return (rows, count, out, kept) => {
     const view = new DataView(rows.buffer, rows.byteOffset, rows.byteLength)
+    const all = new Float32Array(count * weights)
+    readWeights(rows, count, shape, all)
     for (let i = 0; i < count; i++) {
       const [at, to] = [i * rowBytes, i * dim]
       kept[i] = 0
@@ -41,15 +52,7 @@ export function projection(table: StoredTable): Projection {
         out[to] = show
         out[to + 1] = click
       }
-      for (let j = 0; j < weights; j++) out[to + leading + j] = view.getFloat32(at + 4 * j, true)
+      for (let j = 0; j < weights; j++) out[to + leading + j] = all[i * weights + j]!
     }
   }
-}
-
-const FLOAT_BYTES = 4
-
-/** Rows as floats; of rows that lie anywhere, a copy. */
-function floatsOf(rows: Uint8Array): Float32Array {
-  const { buffer, byteOffset, byteLength } = rows.byteOffset % FLOAT_BYTES === 0 ? rows : rows.slice()
-  return new Float32Array(buffer, byteOffset, byteLength / FLOAT_BYTES)
 }

@@ -5,7 +5,7 @@ import { UserError } from '../../base/util/index.ts'
 import { type KernelStore, type TableTask, type TableTaskAnswer, TableTasks } from '../../training/ps/index.ts'
 import { isPaddleFolder } from '../../weights/params/index.ts'
 import { openSnapshot, savedRows, tableStateFits, withoutState } from '../../weights/snapshot/index.ts'
-import { type Placement, serverOf } from '../../weights/table/index.ts'
+import { type Placement, type SparseTable, serverOf } from '../../weights/table/index.ts'
 
 export interface LoadTablesOptions {
   readonly store: KernelStore
@@ -46,10 +46,11 @@ async function loadRows({ store, cluster, placement, dirname, varNames }: LoadTa
   for (const [t, table] of store.params.tables.entries()) {
     if (varNames && !varNames.includes(table.name)) continue
     const saved = snapshot.manifest.tables.find(({ name }) => name === table.name)
-    if (saved?.dim !== table.dim) throw otherTable(dirname, table, saved?.dim)
+    if (saved?.dim !== table.dim) throw otherTable(dirname, table, saved && `with ${saved.dim} values a row`)
+    if (saved.dtype !== table.precision) throw otherTable(dirname, table, `in ${saved.dtype}`)
     const same = tableStateFits(saved, table, store.params.handle.tables[t]!.optimizer)
     for await (const { signs, rows } of savedRows(snapshot, saved)) {
-      const fitting = same ? rows.slice() : withoutState(rows, saved.rowBytes, table, store.steps)
+      const fitting = same ? rows.slice() : withoutState(rows, saved, table, store.steps)
       // The server's steps begin anew, so rows that remember the step of their last update do too.
       if (same && table.rule.clocked) setClocks(fitting, table.rowBytes, store.steps)
       const own = ownRows(signs, fitting, table.rowBytes, isOwn)
@@ -88,11 +89,12 @@ function checkNames(given: readonly string[], known: readonly string[]): void {
 
 function otherTable(
   dirname: string,
-  { name, dim }: { name: string; dim: number },
-  saved: number | undefined,
+  { name, dim, precision }: Pick<SparseTable, 'name' | 'dim' | 'precision'>,
+  saved: string | undefined,
 ): UserError {
-  const there = saved === undefined ? 'has no such table' : `has it with ${saved} values a row`
-  return new UserError(`fleet.initServer: table ${name} has ${dim} values a row, ${dirname} ${there}`, {
+  const there = saved === undefined ? 'has no such table' : `has it ${saved}`
+  const here = precision === 'float32' ? '' : ` in ${precision}`
+  return new UserError(`fleet.initServer: table ${name} has ${dim} values a row${here}, ${dirname} ${there}`, {
     code: 'FLEET_TABLE',
     hint: 'load what the same program has saved, or name the tables to load: initServer(dirname, { varNames: [...] })',
   })

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import type { LoadedConfig } from '../../base/config/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
+import { writeWeights } from '../../base/kernel/index.ts'
 import { shown, UserError } from '../../base/util/index.ts'
 import { type Batch, openReader } from '../../data/index.ts'
 import { ortEngine } from '../../graph/engine/index.ts'
@@ -140,10 +141,7 @@ function put({ dense, tables }: LocalParams, wanted: Wanted, { values, shape }: 
   for (let from = 0; from < rows; from += ROWS_AT_ONCE) {
     const count = Math.min(ROWS_AT_ONCE, rows - from)
     const whole = new Uint8Array(count * table.rowBytes) // optimizer state begins at zero
-    for (let i = 0; i < count; i++)
-      new Float32Array(whole.buffer, i * table.rowBytes, wanted.dim).set(
-        values.subarray((from + i) * wanted.dim, (from + i + 1) * wanted.dim),
-      )
+    writeWeights(values.subarray(from * wanted.dim, (from + count) * wanted.dim), count, table.weightShape, whole)
     table.load(
       BigUint64Array.from({ length: count }, (_, i) => BigInt(from + i)),
       whole,

@@ -33,7 +33,9 @@ export class PublishedTables {
     this.rows = rows ?? tables.map(({ dim }) => new PublishedRows(dim))
     this.#form = form
     this.#names = tables.map(({ name }) => name)
-    this.#projections = tables.map(({ dim, rowBytes, accessor }) => projection({ dim, rowBytes, accessor }))
+    this.#projections = tables.map(({ dim, rowBytes, precision, accessor }) =>
+      projection({ dim, rowBytes, precision, accessor }),
+    )
     this.#leading = tables.map(({ accessor }) => (accessor ? leadingColumns(accessor) : 0))
     this.#owed = tables.map(() => new Set())
   }

@@ -52,8 +52,8 @@ async function differenceFrom(
     const name = base.manifest.tables[t]!.name
     const saved = snapshot.manifest.tables.find((table) => table.name === name)
     if (!saved) return `the checkpoint has no table ${name}`
-    const { dim, rowBytes, accessor } = saved
-    const project = projection({ dim, rowBytes, accessor })
+    const { dim, rowBytes, dtype: precision, accessor } = saved
+    const project = projection({ dim, rowBytes, precision, accessor })
     let [count, different] = [0, 0]
     for await (const block of savedRows(snapshot, saved)) {
       const words = new Uint32Array(block.signs.buffer, block.signs.byteOffset, 2 * block.signs.length)

@@ -1,5 +1,5 @@
 /** @file What a server shows to those who look at it: its tables, or one row with its state, its owner and its last update. */
-
+import { readWeights, weightBytes } from '../../base/kernel/index.ts'
 import { defined, suggest, UserError } from '../../base/util/index.ts'
 import type { OptimizerSpec } from '../../weights/optim/index.ts'
 import {
@@ -137,18 +137,17 @@ function tableReport(store: KernelStore, at: number): TableReport {
 const SAMPLED_ROWS = 10_000
 
 function weightReport(store: KernelStore, at: number): WeightReport {
-  const { dim: columns, rowBytes, accessor } = store.params.tables[at]!
-  // Show and click are columns of an embedding, but no weights.
-  const dim = accessor ? 1 + accessor.embedxDim : columns
+  const { weightShape } = store.params.tables[at]!
+  const { weights: dim } = weightShape
   let [sampledRows, sum, squares, smallest, largest] = [0, 0, 0, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
   for (const { signs, rows } of store.scan(at)) {
-    for (let i = 0; i < signs.length; i++) {
-      for (const weight of new Float32Array(rows.buffer, rows.byteOffset + i * rowBytes, dim)) {
-        sum += weight
-        squares += weight * weight
-        smallest = Math.min(smallest, weight)
-        largest = Math.max(largest, weight)
-      }
+    const weights = new Float32Array(signs.length * dim)
+    readWeights(rows, signs.length, weightShape, weights)
+    for (const weight of weights) {
+      sum += weight
+      squares += weight * weight
+      smallest = Math.min(smallest, weight)
+      largest = Math.max(largest, weight)
     }
     sampledRows += signs.length
     if (sampledRows >= SAMPLED_ROWS) break
@@ -172,17 +171,20 @@ function rowReport(
     shard: shardOf(sign, placement),
     localShard: localShardOf(sign, placement),
   }
-  const { name, dim, rule, accessor } = store.params.tables[at]!
+  const { name, dim, rule, accessor, weightShape } = store.params.tables[at]!
   const report = { table: name, key: String(sign), owner }
   if (server !== rank) return report
   const stored = store.row(at, sign)
   if (accessor && stored) return { ...report, row: { isStored: true, ...accessorReport(accessor, stored), ...memory } }
-  const floats = stored ? new Float32Array(stored.slice().buffer) : store.initial(at, sign)
+  const weight = stored ? new Float32Array(dim) : store.initial(at, sign)
+  if (stored) readWeights(stored, 1, weightShape, weight)
+  const floats = new Float32Array(stored?.slice().buffer ?? new ArrayBuffer(0))
   const states = stored ? rule.states : 0
-  const run = (i: number) => [...floats.subarray(i * dim, (i + 1) * dim)]
+  const statesAt = weightBytes(dim, weightShape.precision) / 4
+  const run = (i: number) => [...floats.subarray(statesAt + i * dim, statesAt + (i + 1) * dim)]
   const names = STATE_NAMES[store.optimizerOf(at).kind]
-  const state = Object.fromEntries(Array.from({ length: states }, (_, i) => [names[i] ?? `state ${i}`, run(i + 1)]))
-  return { ...report, row: { isStored: stored !== undefined, weight: run(0), state, ...memory } }
+  const state = Object.fromEntries(Array.from({ length: states }, (_, i) => [names[i] ?? `state ${i}`, run(i)]))
+  return { ...report, row: { isStored: stored !== undefined, weight: [...weight], state, ...memory } }
 }
 
 /** What a row of an accessor holds, by Paddle's names. */

@@ -15,7 +15,7 @@ import {
 import { openTracer } from '../../base/trace/index.ts'
 import { isUserError, UserError } from '../../base/util/index.ts'
 import type { TracedModel } from '../../model/index.ts'
-import { denseLayout, denseSlices, refuseLimits } from '../../weights/params/index.ts'
+import { denseLayout, denseSlices, refuseLimits, refusePrecisions } from '../../weights/params/index.ts'
 import {
   DEFAULT_SHARDS,
   type Placement,
@@ -56,7 +56,10 @@ export interface OpenStoreOptions {
 export function openStore(options: OpenStoreOptions): KernelStore {
   const { cluster, model, mode, seed, segments, serverThreads, rowsOnly } = options
   const { memoryLimitBytes = defaultMemoryLimit(), tableParameters = {}, tierFolder } = options
-  if (mode === 'geo') refuseLimits(tableParameters, 'in geo')
+  if (mode === 'geo') {
+    refuseLimits(tableParameters, 'in geo')
+    refusePrecisions(tableParameters, 'in geo')
+  }
   if (serverThreads !== undefined && serverThreads > 1)
     refuseLimits(tableParameters, 'with several runner.server_threads')
   const { train: program, optimizer, tableOptimizers } = model

@@ -76,6 +76,7 @@ export function createLocalParams(options: LocalParamsOptions): LocalParamsHandl
         optimizer: own,
         seed,
         accessor,
+        precision: plainTables ? undefined : parameters?.row_precision,
         copied: copied[name],
         segments,
       }

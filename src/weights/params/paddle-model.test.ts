@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { accessorRow } from '../../base/kernel/index.ts'
+import { accessorRow, writeWeights } from '../../base/kernel/index.ts'
 import { type OptimizerSpec, optimizer, stepFactors } from '../optim/index.ts'
 import { createLocalParams, LocalParams } from './local.ts'
 import { loadPaddleModel, savePaddleModel } from './paddle-model.ts'
@@ -112,40 +112,77 @@ describe('our own tables', () => {
     adagrad: optimizer.adagrad(),
     adam: optimizer.adam({ lazy: true }),
   }
-  test.each(Object.entries(SPECS))(
-    '%s: text comes back bit for bit, dense weights and state too',
-    async (name, spec) => {
-      const saved = open(spec)
+  const inBfloat16 = { embedding: { row_precision: 'bfloat16' } }
+  const KEPT = Object.entries(SPECS).flatMap(([name, spec]) => [
+    [name, spec, {}] as const,
+    [`${name}-bfloat16`, spec, inBfloat16] as const,
+  ])
+  test.each(KEPT)('%s: text comes back bit for bit, dense weights and state too', async (name, spec, parameters) => {
+    const saved = open(spec, parameters)
+    const table = saved.tables[0]!
+    const random = Float32Array.from(
+      { length: 300 * (table.rowBytes / 4) },
+      (_, i) => Math.sin(i) * 10 ** ((i % 9) - 6),
+    )
+    // Half of a word may be no number; weights are.
+    const weights = random.slice(0, 300 * table.dim)
+    writeWeights(weights, 300, table.weightShape, new Uint8Array(random.buffer))
+    // Dim 5 leaves half a word free, which is never written.
+    const halves = new Uint16Array(random.buffer)
+    if (name.endsWith('16')) for (let i = 0; i < 300; i++) halves[(i * table.rowBytes) / 2 + 5] = 0
+    table.load(
+      BigUint64Array.from({ length: 300 }, (_, i) => (BigInt(i) * 0x9e3779b97f4a7c15n) & (2n ** 64n - 1n)),
+      new Uint8Array(random.buffer),
+    )
+    const bytes = saved.dense.bytes()
+    const { entries, floats } = saved.dense.layout
+    const values = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
+    for (let run = 0; run < values.length; run += floats)
+      for (const { at, size } of entries) values.fill(Math.cos(run + at), run + at, run + at + size)
+    saved.dense.restoreSteps(77)
+    const at = join(folder, `own-${name}`)
+    await savePaddleModel(saved, { folder: at, shards: 7, compress: false })
+    const loaded = open(spec, parameters)
+    await loadPaddleModel(loaded, { folder: at })
+    expect(loaded.digest()).toBe(saved.digest())
+    expect(loaded.dense.steps).toBe(77)
+  })
+
+  test('a row of Adam that is not lazy is written with its own moments, its weights as they are by now', async () => {
+    const spec = optimizer.adam({ learningRate: 0.1 })
+    for (const [name, parameters] of [['float32', {}] as const, ['bfloat16', inBfloat16] as const]) {
+      const saved = open(spec, parameters)
       const table = saved.tables[0]!
-      const random = Float32Array.from(
-        { length: 300 * (table.rowBytes / 4) },
-        (_, i) => Math.sin(i) * 10 ** ((i % 9) - 6),
-      )
-      table.load(
-        BigUint64Array.from({ length: 300 }, (_, i) => (BigInt(i) * 0x9e3779b97f4a7c15n) & (2n ** 64n - 1n)),
-        new Uint8Array(random.buffer),
-      )
-      const bytes = saved.dense.bytes()
-      const { entries, floats } = saved.dense.layout
-      const values = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
-      for (let run = 0; run < values.length; run += floats)
-        for (const { at, size } of entries) values.fill(Math.cos(run + at), run + at, run + at + size)
-      saved.dense.restoreSteps(77)
-      const at = join(folder, `own-${name}`)
-      await savePaddleModel(saved, { folder: at, shards: 7, compress: false })
-      const loaded = open(spec)
-      await loadPaddleModel(loaded, { folder: at })
-      expect(loaded.digest()).toBe(saved.digest())
-      expect(loaded.dense.steps).toBe(77)
-    },
-  )
+      const distinct = saved.rows.merger.distinct([BigUint64Array.from({ length: 50 }, (_, i) => BigInt(i))])
+      const gradients = Float32Array.from({ length: 250 }, (_, i) => Number(distinct.signs[Math.floor(i / 5)]) + 1)
+      table.lookup(distinct, undefined, true, stepFactors(spec, 1))
+      table.update(distinct, gradients, stepFactors(spec, 1))
+      saved.dense.restoreSteps(1)
+      const at = join(folder, `clocked-${name}`)
+      await savePaddleModel(saved, { folder: at, shards: 3, compress: false })
+      const rows = new Float32Array(250)
+      table.lookup(distinct, rows, false, stepFactors(spec, 2))
+      for (const line of await linesOf(join(at, '000'))) {
+        const [sign = 0, ...values] = line.trim().split(' ').map(Number)
+        const i = distinct.signs.indexOf(BigInt(sign))
+        // slot, unseen, delta, show, click | weight, m, v, two powers | weights, m, v, two powers
+        expect([values[5], ...values.slice(10, 14)].map((x) => Math.fround(x!))).toEqual([
+          ...rows.subarray(5 * i, 5 * i + 5),
+        ])
+        for (const m of [values[6], ...values.slice(14, 18)]) expect(m).toBeCloseTo(0.1 * (sign + 1), 5)
+        for (const v of [values[7], ...values.slice(18, 22)]) expect(v).toBeCloseTo(0.001 * (sign + 1) ** 2, 4)
+      }
+    }
+  })
 
   test.each([
-    ['CtrCommonAccessor', 'StdAdaGradSGDRule'],
-    ['CtrDoubleAccessor', 'SparseAdaGradSGDRule'],
-    ['SparseAccessor', 'SparseSharedAdamSGDRule'],
-  ])('%s with %s: text comes back as it was', async (accessor_class, name) => {
-    const parameters = accessor(name, { accessor_class, embedx_threshold: 2 })
+    ['CtrCommonAccessor', 'StdAdaGradSGDRule', 'float32'],
+    ['CtrDoubleAccessor', 'SparseAdaGradSGDRule', 'float32'],
+    ['SparseAccessor', 'SparseSharedAdamSGDRule', 'float32'],
+    ['CtrDoubleAccessor', 'SparseAdamSGDRule', 'bfloat16'],
+  ])('%s with %s in %s: text comes back as it was', async (accessor_class, name, row_precision) => {
+    const { embedding } = accessor(name, { accessor_class, embedx_threshold: 2 }) as { embedding: object }
+    const parameters = { embedding: { ...embedding, row_precision } }
     const saved = open(optimizer.sgd(), parameters)
     const table = saved.tables[0]!
     for (let sign = 0; sign < 200; sign++) {
@@ -159,16 +196,17 @@ describe('our own tables', () => {
           showClick: Float32Array.of(5, sign / 10, sign % 3),
         })
     }
-    const at = join(folder, accessor_class)
+    const at = join(folder, `${accessor_class}-${name}`)
     const rows = await savePaddleModel(saved, { folder: at, shards: 3 })
     const loaded = open(optimizer.sgd(), parameters)
     expect(await loadPaddleModel(loaded, { folder: at })).toBe(rows)
-    const second = join(folder, `${accessor_class}-2`)
+    const second = join(folder, `${accessor_class}-${name}-2`)
     await savePaddleModel(loaded, { folder: second, shards: 3 })
     expect(await linesOf(join(second, '000'))).toEqual(await linesOf(join(at, '000')))
     const widths = new Set((await linesOf(join(at, '000'))).map((line) => line.split(' ').length))
     const { stats, embedxState } = accessorRow(table.accessor!)
-    expect(Math.max(...widths)).toBe(6 + stats)
+    const row = accessorRow(table.accessor!)
+    expect(Math.max(...widths)).toBe(6 + stats - row.embedState + row.weights)
     expect(widths.size).toBe(2)
     expect(embedxState).toBeGreaterThan(0)
   })

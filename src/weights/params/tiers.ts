@@ -67,6 +67,17 @@ export function refuseLimits(parameters: TablesParameters, job: string): void {
   })
 }
 
+/** For jobs that work on stored rows as float32. */
+export function refusePrecisions(parameters: TablesParameters, job: string): void {
+  const [table, own] =
+    Object.entries(parameters).find(([, { row_precision = 'float32' }]) => row_precision !== 'float32') ?? []
+  if (!own) return
+  throw new UserError(`table_parameters.${table}.row_precision: ${own.row_precision} cannot be had ${job}`, {
+    code: 'TABLE_PRECISION',
+    hint: 'train in one process, on ranks or on parameter servers (runner.sync_mode async or sync), or take row_precision out',
+  })
+}
+
 /** What this process may have: a container's limit counts. */
 function availableMemory(): number {
   const limit = process.constrainedMemory?.() ?? 0

@@ -4,6 +4,7 @@ import { setImmediate } from 'node:timers/promises'
 import { crc32 } from 'node:zlib'
 import type { EventSink } from '../../base/event/index.ts'
 import { localFiles, type ReadFile } from '../../base/fs/index.ts'
+import { readWeights, weightBytes, writeWeights } from '../../base/kernel/index.ts'
 import { AUC_BUCKETS } from '../metric/index.ts'
 import type { LocalParams } from '../params/index.ts'
 import type { SparseTable } from '../table/index.ts'
@@ -114,26 +115,34 @@ async function loadTable(
   const report = tableProgress(emit, 'load', table.name, saved.rows)
   let done = 0
   for await (const { signs, rows } of savedRows(snapshot, saved)) {
-    await store({ signs, rows: same ? rows : withoutState(rows, saved.rowBytes, table, steps) })
+    await store({ signs, rows: same ? rows : withoutState(rows, saved, table, steps) })
     done += signs.length
     report(done)
   }
 }
 
 /** Rows saved under another optimizer as `table` keeps them: the weights, with state as a new row has it; `steps` is what a row that remembers its last update is given. */
-export function withoutState(rows: Uint8Array, savedRowBytes: number, table: SparseTable, steps: number): Uint8Array {
-  const { dim, rowBytes, rule } = table
-  const count = rows.length / savedRowBytes
-  const [savedFloats, floats] = [savedRowBytes / 4, rowBytes / 4]
-  const from = new Float32Array(rows.buffer, rows.byteOffset, count * savedFloats)
-  const to = new Float32Array(count * floats)
+export function withoutState(
+  rows: Uint8Array,
+  { rowBytes: savedBytes, dtype: precision }: Pick<ManifestTable, 'rowBytes' | 'dtype'>,
+  table: SparseTable,
+  steps: number,
+): Uint8Array {
+  const { dim, rowBytes, rule, weightShape } = table
+  const count = rows.length / savedBytes
+  const weights = new Float32Array(count * dim)
+  readWeights(rows, count, { weights: dim, rowBytes: savedBytes, precision }, weights)
+  const to = new Float32Array((count * rowBytes) / 4)
+  const bytes = new Uint8Array(to.buffer)
+  writeWeights(weights, count, weightShape, bytes)
+  const [floats, statesAt] = [rowBytes / 4, weightBytes(dim, table.precision) / 4]
   const clocks = new Uint32Array(to.buffer)
   for (let i = 0; i < count; i++) {
-    to.set(from.subarray(i * savedFloats, i * savedFloats + dim), i * floats)
-    if (rule.states > 0) to.fill(rule.stateInit, i * floats + dim, i * floats + 2 * dim)
+    const state = i * floats + statesAt
+    if (rule.states > 0) to.fill(rule.stateInit, state, state + dim)
     if (rule.clocked) clocks[(i + 1) * floats - 1] = steps
   }
-  return new Uint8Array(to.buffer)
+  return bytes
 }
 
 /** A cut keeps rows that changed beside those of the checkpoint before it. */

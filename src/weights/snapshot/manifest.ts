@@ -2,6 +2,7 @@
 import { basename } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { z } from 'zod'
+import { ROW_PRECISIONS } from '../../base/kernel/index.ts'
 import { measureFiles } from '../../data/index.ts'
 import type { LocalParamsHandle } from '../params/index.ts'
 import type { AccessorConfig } from '../table/index.ts'
@@ -40,7 +41,8 @@ const fileName = z.string().regex(/^(\.\.\/[\w-]+\/)?\w[\w.-]*$/)
 const table = z.object({
   name: z.string(),
   dim: whole,
-  dtype: z.literal('float32'),
+  /** Of the weights; optimizer state is float32. */
+  dtype: z.enum(ROW_PRECISIONS),
   rows: whole,
   rowBytes: whole,
   states: whole,

@@ -1,6 +1,6 @@
 /** @file Compares a checkpoint with the model that is to take it: what makes it unusable, and what is worth knowing. */
 import type { LocalParams } from '../params/index.ts'
-import type { SparseTable } from '../table/index.ts'
+import type { RowPrecision, SparseTable } from '../table/index.ts'
 import type { Manifest, ManifestTable } from './manifest.ts'
 
 type Optimizer = Manifest['dense']['optimizer']
@@ -8,8 +8,8 @@ type Optimizer = Manifest['dense']['optimizer']
 /** Names and shapes that differ, one sentence each; none: the weights fit. */
 export function weightDifferences(manifest: Manifest, params: LocalParams): string[] {
   const tables = compare(
-    params.tables.map((table) => [`table ${table.name}`, rowText(table)]),
-    manifest.tables.map((table) => [`table ${table.name}`, rowText(table)]),
+    params.tables.map((table) => [`table ${table.name}`, rowText(table, table.precision)]),
+    manifest.tables.map((table) => [`table ${table.name}`, rowText(table, table.dtype)]),
   )
   const dense = compare(
     params.dense.layout.entries.map(({ name, kind, shape }) => [`${kind} ${name}`, `shape [${shape.join(', ')}]`]),
@@ -19,9 +19,12 @@ export function weightDifferences(manifest: Manifest, params: LocalParams): stri
 }
 
 /** What rows consist of: rows of another kind cannot be taken, not even their weights. */
-function rowText({ dim, accessor }: Pick<SparseTable, 'dim' | 'accessor'> | ManifestTable): string {
-  if (!accessor) return `dim ${dim}`
-  return `dim ${dim} with ${accessor.accessor} (${accessor.embed.name}, ${accessor.embedx.name})`
+function rowText(
+  { dim, accessor }: Pick<SparseTable, 'dim' | 'accessor'> | ManifestTable,
+  precision: RowPrecision,
+): string {
+  const weights = precision === 'float32' ? `dim ${dim}` : `dim ${dim} in ${precision}`
+  return accessor ? `${weights} with ${accessor.accessor} (${accessor.embed.name}, ${accessor.embedx.name})` : weights
 }
 
 /** Optimizers whose state means something else; none: optimizer state fits too. */

@@ -184,13 +184,13 @@ function tableOf(
   saved: readonly SavedPart[],
   before: ManifestTable['parts'] = [],
 ): ManifestTable {
-  const { name, dim, rowBytes, rule, accessor } = params.tables[table]!
+  const { name, dim, rowBytes, rule, precision: dtype, accessor } = params.tables[table]!
   const { states, clocked } = rule
   const { optimizer } = params.handle.tables[table]!
   const own = saved.filter((part) => part.table === table)
   const rows = own.reduce((sum, part) => sum + part.rows, 0)
   const parts = [...before, ...own.map(({ part }) => part)]
-  return { name, dim, dtype: 'float32', rows, rowBytes, states, clocked, optimizer, accessor, parts }
+  return { name, dim, dtype, rows, rowBytes, states, clocked, optimizer, accessor, parts }
 }
 
 function meterFields({ samples, batches, seconds, sums, histograms, groups = {} }: MeterState) {

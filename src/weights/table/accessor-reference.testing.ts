@@ -3,6 +3,7 @@ import { type AccessorConfig, leadingColumns, type SparseRule } from '../../base
 import { GOLDEN, mix64 } from '../../base/util/index.ts'
 import type { AccessorRow, PartState } from './accessor-row.ts'
 import { applySparseRule, boundedTo, initialState, type Round } from './accessor-rules.testing.ts'
+import { byChance, nearest } from './precision-reference.testing.ts'
 
 /** slot, show and click of one sign in one push. */
 export type Shown = readonly [slot: number, show: number, click: number]
@@ -49,9 +50,18 @@ export class AccessorReference {
     const [first = 0, ...others] = gradients.slice(leadingColumns(this.#config)).map((g) => scale * g)
     const divisor = showScale && show > 0 ? show : 1
     applySparseRule(embed, row.embed.weights, row.embed.state, [first], divisor, this.#store)
-    if (embedxDim === 0) return
-    if (row.embedx) applySparseRule(embedx, row.embedx.weights, row.embedx.state, others, divisor, this.#store)
-    else if (this.#score(row.show, row.click) >= embedxThreshold) row.embedx = this.#embedx(sign)
+    if (embedxDim > 0) {
+      if (row.embedx) applySparseRule(embedx, row.embedx.weights, row.embedx.state, others, divisor, this.#store)
+      else if (this.#score(row.show, row.click) >= embedxThreshold) row.embedx = this.#embedx(sign)
+    }
+    if (this.#config.precision === 'bfloat16') this.#round(row, sign, draw)
+  }
+
+  #round({ embed, embedx }: AccessorRow, sign: bigint, draw: bigint): void {
+    const all = [...embed.weights, ...(embedx?.weights ?? [])]
+    const [first, ...others] = byChance(all, { seed: this.#seed, sign, step: Number(draw) })
+    embed.weights[0] = first!
+    embedx?.weights.splice(0, others.length, ...others)
   }
 
   /** Whether save mode `mode` writes a row. */
@@ -97,7 +107,8 @@ export class AccessorReference {
 
   #create(sign: bigint): AccessorRow {
     const { embed, zeroInit } = this.#config
-    const first = zeroInit ? 0 : this.#drawn(embed, sign, 0)
+    const drawn = zeroInit ? 0 : this.#drawn(embed, sign, 0)
+    const first = this.#config.precision === 'bfloat16' ? nearest(drawn) : drawn
     const row = {
       slot: -1,
       unseenDays: 0,

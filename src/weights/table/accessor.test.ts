@@ -23,7 +23,7 @@ const widthOf = ({ accessor, embedxDim }: AccessorConfig) => embedxDim + (access
 const tableOf = (accessor: AccessorConfig, segments = 1) => {
   const init = { kind: 'constant', value: 0 } as const
   const rest = { name: 'emb', dim: widthOf(accessor), init, optimizer: optimizer.sgd(), seed: 7, segments }
-  return new SparseTable(createTable({ ...rest, accessor }), 0)
+  return new SparseTable(createTable({ ...rest, accessor, precision: accessor.precision }), 0)
 }
 const twinOf = (accessor: AccessorConfig) => new AccessorReference(accessor, deriveSeed(7, 'table:emb'))
 const group = (signs: readonly bigint[], segments = 1): DistinctSigns => {
@@ -263,31 +263,45 @@ describe('the kernel and its plain twin', () => {
         { admission: { kind: 'count', count: 2 } } as const,
         { admission: { kind: 'probability', probability: 0.5 } } as const,
       )
+      const kept = fc.record({ zeroInit: fc.boolean(), precision: fc.constantFrom('float32', 'bfloat16') })
       fc.assert(
-        fc.property(fc.array(action, { maxLength: 30 }), admission, fc.boolean(), (actions, admitted, zeroInit) => {
-          const rules = { embed: { ...RULE, name }, embedx: { ...RULE, name, learningRate: 0.1 } }
-          const keeping = { showClickDecayRate: 0.9, deleteThreshold: 0.05, deltaThreshold: 0.2, baseThreshold: 0.2 }
-          const all = config({ accessor, ...rules, ...keeping, ...admitted, zeroInit, embedxThreshold: 0.3 })
-          const [table, twin] = [tableOf(all, 2), twinOf(all)]
-          for (const [i, { sign, gradients: seven, show, click, samples, after }] of actions.entries()) {
-            const gradients = seven.slice(0, table.dim)
-            push(table, { sign, gradients, show, click, samples, step: i })
-            twin.push(sign, gradients, [3, show, click], samples, BigInt(i))
-            if (after === 'forget') table.forgetChanges()
-            if (after === 'shrink') expect(table.shrink()).toBe(twin.shrink())
-            const mode = after.startsWith('save') ? (Number(after.at(-1)) as 1 | 2 | 3) : undefined
-            if (mode) {
-              const saved = [...twin.rows].filter(([, row]) => twin.saved(row, mode)).map(([known]) => known)
-              expect([...table.scan(mode)].flatMap(({ signs }) => [...signs]).sort()).toEqual(saved.sort())
-              table.settle(mode)
-              twin.settle(mode)
+        fc.property(
+          fc.array(action, { maxLength: 30 }),
+          admission,
+          kept,
+          (actions, admitted, { zeroInit, precision }) => {
+            const rules = { embed: { ...RULE, name }, embedx: { ...RULE, name, learningRate: 0.1 } }
+            const keeping = { showClickDecayRate: 0.9, deleteThreshold: 0.05, deltaThreshold: 0.2, baseThreshold: 0.2 }
+            const all = config({
+              accessor,
+              ...rules,
+              ...keeping,
+              ...admitted,
+              zeroInit,
+              precision,
+              embedxThreshold: 0.3,
+            })
+            const [table, twin] = [tableOf(all, 2), twinOf(all)]
+            for (const [i, { sign, gradients: seven, show, click, samples, after }] of actions.entries()) {
+              const gradients = seven.slice(0, table.dim)
+              push(table, { sign, gradients, show, click, samples, step: i })
+              twin.push(sign, gradients, [3, show, click], samples, BigInt(i))
+              if (after === 'forget') table.forgetChanges()
+              if (after === 'shrink') expect(table.shrink()).toBe(twin.shrink())
+              const mode = after.startsWith('save') ? (Number(after.at(-1)) as 1 | 2 | 3) : undefined
+              if (mode) {
+                const saved = [...twin.rows].filter(([, row]) => twin.saved(row, mode)).map(([known]) => known)
+                expect([...table.scan(mode)].flatMap(({ signs }) => [...signs]).sort()).toEqual(saved.sort())
+                table.settle(mode)
+                twin.settle(mode)
+              }
             }
-          }
-          expect(table.rowCount).toBe(twin.rows.size)
-          for (const [sign, row] of twin.rows) expect(rowOf(table, sign)).toEqual(row)
-          for (let sign = 0n; sign <= 5n; sign++) expect(pulled(table, sign)).toEqual(twin.pull(sign))
-        }),
-        { numRuns: 40 },
+            expect(table.rowCount).toBe(twin.rows.size)
+            for (const [sign, row] of twin.rows) expect(rowOf(table, sign)).toEqual(row)
+            for (let sign = 0n; sign <= 5n; sign++) expect(pulled(table, sign)).toEqual(twin.pull(sign))
+          },
+        ),
+        { numRuns: 80 },
       )
     },
   )

@@ -52,8 +52,8 @@ export function rowCapacity({ rowBytes, most, used, indexBytes, filterBytes, ...
 }
 
 /** What makes rows of two tables, or of two runs of one, the same kind. */
-export function layoutText({ dim, rule, seed, init, accessor }: RowLayout): string {
-  return JSON.stringify({ dim, rule, seed: String(seed), init, accessor })
+export function layoutText({ dim, rule, seed, init, precision, accessor }: RowLayout): string {
+  return JSON.stringify({ dim, rule, seed: String(seed), init, precision, accessor })
 }
 
 export function limitTooSmall(table: string, limitBytes: number, lackingBytes: number): UserError {

@@ -96,6 +96,21 @@ test.each([true, false])(
   },
 )
 
+test('rows of bfloat16 weights that went to the disk and came back are the same, and take less of it', async () => {
+  const precision = 'bfloat16'
+  const [plain, small, wide] = [table({ precision }), tiered({ precision }), table()]
+  train([plain, small], 150, true)
+  expect(small.tier!.stats.misses).toBeGreaterThan(500)
+  expect(small.tier!.stats.diskRows).toBeGreaterThan(1000)
+  expect(digest(small)).toBe(digest(plain))
+  expect(small.rowBytes).toBe(wide.rowBytes - 2 * DIM)
+  const again = table({ precision })
+  for (const { signs, rows } of copyRows(small)) again.load(signs, rows)
+  train([again, small], 20, true, 9n)
+  expect(digest(again)).toBe(digest(small))
+  await small.tier!.close()
+})
+
 test('rows are loaded past the limit, over those that are there', async () => {
   const [from, small] = [table(), tiered()]
   train([from], 150, true)

@@ -8,7 +8,10 @@ import {
   MAX_THREADS,
   type RowInit,
   type RowLayout,
+  type RowPrecision,
   rowBytes,
+  type WeightShape,
+  weightShape,
 } from '../../base/kernel/index.ts'
 import { deriveSeed } from '../../base/util/index.ts'
 import { kernelRule, type OptimizerSpec, type StepFactors } from '../optim/index.ts'
@@ -24,6 +27,8 @@ export interface TableOptions {
   readonly seed: number
   /** Rows with show and click, whose rules these are; `init` and `optimizer` do not matter then. */
   readonly accessor?: AccessorConfig | undefined
+  /** How rows keep their weights. @default float32 */
+  readonly precision?: RowPrecision | undefined
   /** Rows remember what servers hold of them; so much is left of each run of state that is exchanged by an update. @default they do not */
   readonly copied?: readonly number[] | undefined
   /** How many segments, a power of two; each holds up to 4 GiB. @default 4 */
@@ -37,24 +42,28 @@ export interface TableHandle {
   readonly memories: readonly KernelMemory[]
 }
 
-export type { AccessorConfig } from '../../base/kernel/index.ts'
+export type { AccessorConfig, RowPrecision } from '../../base/kernel/index.ts'
 
 export const DEFAULT_SEGMENTS = 4
 
 /** A new, empty table. */
 export function createTable(options: TableOptions): TableHandle {
   const { name, dim, init, optimizer, seed, accessor, copied, segments = DEFAULT_SEGMENTS } = options
+  const { precision = 'float32' } = options
+  if (copied && precision !== 'float32') throw new Error(`internal: exchanged rows of ${name} are float32`)
   if (!Number.isInteger(Math.log2(segments))) throw new Error(`internal: ${segments} segments are not a power of two`)
   const own = {
     dim,
     rule: kernelRule(optimizer),
     seed: deriveSeed(seed, `table:${name}`),
     init,
+    precision,
     ...(copied && { exchange: { decays: copied, copied: true } }),
   }
   // A sign without a row is zeros where there is an accessor.
   const zeros = { init: { kind: 'constant', value: 0 }, rule: { ...own.rule, clocked: false } } as const
-  const layout: RowLayout = accessor ? { ...own, ...zeros, accessor } : own
+  const kept = accessor && precision !== 'float32' ? { ...accessor, precision } : accessor
+  const layout: RowLayout = kept ? { ...own, ...zeros, accessor: kept } : own
   const memories = Array.from({ length: segments }, createSegmentMemory)
   for (const kernel of attachSegments(memories, 0, layout)) kernel.create()
   return { name, layout, memories }
@@ -169,10 +178,13 @@ export class SparseTable {
       const n = distinct.lengths[s]!
       if (n === 0) continue
       segment.rows.set(gradients.subarray(first * this.dim, (first + n) * this.dim))
+      // Another batch may have been looked up since. Only rounding asks for signs.
+      if (this.precision !== 'float32') segment.signs.set(distinct.signs.subarray(first, first + n))
       first += n
-      segment.kernel.setStep(factors.rate, factors.aux, l2)
-      segment.kernel.setClock(factors.step, factors.baseRate)
-      segment.kernel.update(segment.addresses(addressList, n, this.name), segment.rowsAt, n)
+      const { kernel, signsAt, rowsAt } = segment
+      kernel.setStep(factors.rate, factors.aux, l2)
+      kernel.setClock(factors.step, factors.baseRate)
+      kernel.update(signsAt, segment.addresses(addressList, n, this.name), rowsAt, n)
     }
   }
 
@@ -225,6 +237,16 @@ export class SparseTable {
 
   get rule(): KernelRule {
     return this.#layout.rule
+  }
+
+  /** How rows keep their weights. */
+  get precision(): RowPrecision {
+    return this.#layout.precision
+  }
+
+  /** Where in a row its weights are: for those who look at rows as they are stored. */
+  get weightShape(): WeightShape {
+    return weightShape(this)
   }
 
   /**

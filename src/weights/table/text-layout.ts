@@ -1,9 +1,16 @@
 /** @file Which value stands where in a line of a table file: Paddle's order of columns, and where each lies in a row here. */
-import { type AccessorConfig, accessorRow, type SparseRuleName, stateFloats } from '../../base/kernel/index.ts'
+import {
+  type AccessorConfig,
+  accessorRow,
+  type SparseRuleName,
+  stateFloats,
+  weightBytes,
+} from '../../base/kernel/index.ts'
+import type { SparseTable } from './table.ts'
 
-/** Where a column's value lies in a row: floats from its start, or a constant that rows here do not have. */
+/** Where a column's value lies in a row: which of its weights, floats from its start, or a constant that rows here do not have. */
 export type Column =
-  | { readonly kind: 'float' | 'double'; readonly at: number }
+  | { readonly kind: 'weight' | 'float' | 'double'; readonly at: number }
   | { readonly kind: 'constant'; readonly value: number }
 
 export interface TextLayout {
@@ -23,25 +30,29 @@ export function accessorLayout(config: AccessorConfig): TextLayout {
   const kind = row.countFloats === 2 ? 'double' : 'float'
   const counts = [0, 1].map((i): Column => ({ kind, at: row.counts + i * row.countFloats }))
   const embedState = floats(row.embedState, row.embedxState)
-  const weights = floats(1, row.weights)
+  const [first, weights] = [places('weight', 0, 1), places('weight', 1, row.weights)]
   const state = floats(row.embedxState, row.stats)
   const text = `${accessor} with ${embed.name} and ${embedx.name}, embedx_dim ${config.embedxDim}`
   // CtrDoubleAccessor has slot and embedx's state elsewhere.
   if (accessor === 'CtrDoubleAccessor')
     return {
-      head: [unseen!, delta!, ...counts, ...floats(0, 1), ...embedState, slot!],
+      head: [unseen!, delta!, ...counts, ...first, ...embedState, slot!],
       tail: [...state, ...weights],
       text,
     }
   return {
-    head: [slot!, unseen!, delta!, ...counts, ...floats(0, 1), ...embedState],
+    head: [slot!, unseen!, delta!, ...counts, ...first, ...embedState],
     tail: [...weights, ...state],
     text,
   }
 }
 
 function floats(from: number, to: number): Column[] {
-  return Array.from({ length: to - from }, (_, i) => ({ kind: 'float', at: from + i }) as const)
+  return places('float', from, to)
+}
+
+function places(kind: 'weight' | 'float', from: number, to: number): Column[] {
+  return Array.from({ length: to - from }, (_, i) => ({ kind, at: from + i }))
 }
 
 /** State of a table without accessor that a rule of Paddle's has too: how many runs of `dim` floats. */
@@ -58,25 +69,30 @@ export type Powers = readonly [beta1: number, beta2: number]
  * Columns of rows without accessor, as SparseAccessor with `rule` has them: weights, then runs of state. They know no counts:
  * slot 0, unseen 0, delta 0, show 1, click 0.
  */
-export function plainLayout(dim: number, rule: SparseRuleName, powers: Powers): TextLayout {
+export function plainLayout(
+  { dim, precision }: Pick<SparseTable, 'dim' | 'precision'>,
+  rule: SparseRuleName,
+  powers: Powers,
+): TextLayout {
   const runs = RUNS[rule] ?? 0
+  const statesAt = weightBytes(dim, precision) / 4
   const constant = (value: number): Column => ({ kind: 'constant', value })
   const state = (from: number, to: number) =>
-    Array.from({ length: runs }, (_, run) => floats((run + 1) * dim + from, (run + 1) * dim + to)).flat()
+    Array.from({ length: runs }, (_, run) => floats(statesAt + run * dim + from, statesAt + run * dim + to)).flat()
   const ends = rule === 'SparseAdamSGDRule' ? powers.map(constant) : []
   return {
-    head: [...[0, 0, 0, 1, 0].map(constant), ...floats(0, 1), ...state(0, 1), ...ends],
-    tail: dim === 1 ? [] : [...floats(1, dim), ...state(1, dim), ...ends],
+    head: [...[0, 0, 0, 1, 0].map(constant), ...places('weight', 0, 1), ...state(0, 1), ...ends],
+    tail: dim === 1 ? [] : [...places('weight', 1, dim), ...state(1, dim), ...ends],
     text: `rows of dim ${dim} with ${rule}`,
   }
 }
 
-/** Weights of a line whose rule is not a table's own: what is read of it is a row's first `dim` floats. */
+/** Weights of a line whose rule is not a table's own: what is read of it is a row's weights. */
 export function weightsLayout(dim: number, rule: SparseRuleName): TextLayout {
   const skipped = (count: number) => new Array<Column>(count).fill({ kind: 'constant', value: 0 })
   return {
-    head: [...skipped(5), ...floats(0, 1), ...skipped(stateFloats(rule, 1))],
-    tail: dim === 1 ? [] : [...floats(1, dim), ...skipped(stateFloats(rule, dim - 1))],
+    head: [...skipped(5), ...places('weight', 0, 1), ...skipped(stateFloats(rule, 1))],
+    tail: dim === 1 ? [] : [...places('weight', 1, dim), ...skipped(stateFloats(rule, dim - 1))],
     text: `rows of dim ${dim} with ${rule}`,
   }
 }

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { gunzipFile, localFiles } from '../../base/fs/index.ts'
+import { weightBytes } from '../../base/kernel/index.ts'
 import type { OptimizerSpec } from '../optim/index.ts'
 import type { SparseTable } from './table.ts'
 import {
@@ -201,9 +202,10 @@ class RowBlock {
 }
 
 /** A row as it is before anything is known of it: the state of an optimizer that has made no step. */
-function freshRow({ accessor, rule, dim, rowBytes }: SparseTable, steps: number): Float32Array {
+function freshRow({ accessor, rule, dim, rowBytes, precision }: SparseTable, steps: number): Float32Array {
   const row = new Float32Array(rowBytes / 4)
-  if (!accessor && rule.states > 0) row.fill(rule.stateInit, dim, 2 * dim)
+  const statesAt = weightBytes(dim, precision) / 4
+  if (!accessor && rule.states > 0) row.fill(rule.stateInit, statesAt, statesAt + dim)
   if (!accessor && rule.clocked) new Uint32Array(row.buffer)[row.length - 1] = steps
   return row
 }

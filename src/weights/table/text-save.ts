@@ -72,12 +72,13 @@ async function writeRows(options: SaveTextOptions, files: ShardFiles): Promise<n
     // A scan gives the rows of one segment at a time.
     const lengths = new Uint32Array(2 ** table.segmentBits)
     lengths[segmentOf(signs[0]!, table.segmentBits)] = signs.length
-    const weights = currentWeights(table, optimizer, steps, { signs: signs.slice(), lengths })
+    const weights = currentWeights(table, optimizer, steps, { signs: signs.slice(), lengths }, rows)
+    const each = table.weightShape.weights
     const view = new DataView(rows.buffer, rows.byteOffset, rows.byteLength)
     for (let i = 0; i < signs.length; i++) {
       const [low, high] = [halves[2 * i]!, halves[2 * i + 1]!]
       const shard = modulo(low, high, range.shards)
-      const row = { view, at: i * rowBytes, weights: weights?.subarray(i * table.dim) }
+      const row = { view, at: i * rowBytes, weights: weights?.subarray(i * each, (i + 1) * each) }
       const columns = whole(view, i * rowBytes) ? both : head
       files.append(shard, lineBytes, (out, at) => writeLine(out, at, low, high, columns, row))
     }
@@ -109,7 +110,8 @@ function writeLine(
     out[at++] = 32
     if (column.kind === 'constant') at = writeFloat(Math.fround(column.value), out, at)
     else if (column.kind === 'double') at = writeFloat(Math.fround(view.getFloat64(row + 4 * column.at, true)), out, at)
-    else at = writeFloat(weights?.[column.at] ?? view.getFloat32(row + 4 * column.at, true), out, at)
+    else if (column.kind === 'weight' && weights) at = writeFloat(weights[column.at]!, out, at)
+    else at = writeFloat(view.getFloat32(row + 4 * column.at, true), out, at)
   }
   out[at++] = 10
   return at
