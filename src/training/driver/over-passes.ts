@@ -6,7 +6,7 @@ import { openDevice } from '../../base/device/index.ts'
 import { processEnv } from '../../base/env/index.ts'
 import { isUserError, sizeOf, UserError } from '../../base/util/index.ts'
 import { countPieces, type InputKind, measureFiles, openReaderPool, type ReaderPoolOptions } from '../../data/index.ts'
-import { refuseLimits, refusePrecisions } from '../../weights/params/index.ts'
+import { refuseLimits } from '../../weights/params/index.ts'
 import type { Position } from '../../weights/snapshot/index.ts'
 import {
   createSides,
@@ -79,7 +79,6 @@ class PassTraining extends LocalTraining {
   override async prepare(): Promise<void> {
     if (this.context.mode === 'dygraph') throw dynamic()
     refuseLimits(this.context.config.config.table_parameters, 'under passes')
-    refusePrecisions(this.context.config.config.table_parameters, 'under passes of a GPU parameter server')
     await super.prepare()
   }
 

@@ -151,7 +151,7 @@ function geoMode(options: WorkerModeOptions): WorkerMode {
   const remote = remoteMode(options, geo_delta === 'share' ? 0 : 1)
   const { placement, slices } = remote
   refuseAccessors(train.tables, config.table_parameters)
-  refusePrecisions(config.table_parameters, 'in geo')
+  refusePrecisions(config.table_parameters)
   const rules = { program: train, optimizer, tableOptimizers }
   const local = createCopy({ ...rules, seed, segments, threads: threads + 2 }, geo_delta)
   const links = slices.map((_, server) => newLink(`server-${server}`))

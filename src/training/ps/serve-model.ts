@@ -58,7 +58,7 @@ export function openStore(options: OpenStoreOptions): KernelStore {
   const { memoryLimitBytes = defaultMemoryLimit(), tableParameters = {}, tierFolder } = options
   if (mode === 'geo') {
     refuseLimits(tableParameters, 'in geo')
-    refusePrecisions(tableParameters, 'in geo')
+    refusePrecisions(tableParameters)
   }
   if (serverThreads !== undefined && serverThreads > 1)
     refuseLimits(tableParameters, 'with several runner.server_threads')

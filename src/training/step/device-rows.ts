@@ -39,6 +39,7 @@ export function rowsPlace(
   if (clips) return host('gradients are clipped by those of all rows')
   for (const { name: table, layout, optimizer } of tables) {
     if (layout.accessor) return host(`table "${table}" has an accessor`)
+    if (layout.precision !== 'float32') return host(`the weights of table "${table}" are ${layout.precision}`)
     if (layout.rule.clocked)
       return host(`Adam moves every row of table "${table}" in every step (lazy: true moves those of the batch)`)
     if (!TABLE_STEP_RULES.includes(optimizer.kind)) return host(`${name} has no rule ${optimizer.kind}`)

@@ -67,14 +67,15 @@ export function refuseLimits(parameters: TablesParameters, job: string): void {
   })
 }
 
-/** For jobs that work on stored rows as float32. */
-export function refusePrecisions(parameters: TablesParameters, job: string): void {
-  const [table, own] =
-    Object.entries(parameters).find(([, { row_precision = 'float32' }]) => row_precision !== 'float32') ?? []
+/** Geo's workers exchange changes of weights, which are float32. */
+export function refusePrecisions(parameters: TablesParameters): void {
+  const isReduced = ([, { row_precision = 'float32' }]: [string, TablesParameters[string]]) =>
+    row_precision !== 'float32'
+  const [table, own] = Object.entries(parameters).find(isReduced) ?? []
   if (!own) return
-  throw new UserError(`table_parameters.${table}.row_precision: ${own.row_precision} cannot be had ${job}`, {
+  throw new UserError(`table_parameters.${table}.row_precision: ${own.row_precision} cannot be had in geo`, {
     code: 'TABLE_PRECISION',
-    hint: 'train in one process, on ranks or on parameter servers (runner.sync_mode async or sync), or take row_precision out',
+    hint: 'set runner.sync_mode to async or sync, or take row_precision out',
   })
 }
 

@@ -7,9 +7,12 @@ type Optimizer = Manifest['dense']['optimizer']
 
 /** Names and shapes that differ, one sentence each; none: the weights fit. */
 export function weightDifferences(manifest: Manifest, params: LocalParams): string[] {
+  const precisions = [...params.tables.map(({ precision }) => precision), ...manifest.tables.map(({ dtype }) => dtype)]
+  // Where one is reduced all say what they are.
+  const areTold = precisions.some((precision) => precision !== 'float32')
   const tables = compare(
-    params.tables.map((table) => [`table ${table.name}`, rowText(table, table.precision)]),
-    manifest.tables.map((table) => [`table ${table.name}`, rowText(table, table.dtype)]),
+    params.tables.map((table) => [`table ${table.name}`, rowText(table, areTold && table.precision)]),
+    manifest.tables.map((table) => [`table ${table.name}`, rowText(table, areTold && table.dtype)]),
   )
   const dense = compare(
     params.dense.layout.entries.map(({ name, kind, shape }) => [`${kind} ${name}`, `shape [${shape.join(', ')}]`]),
@@ -21,9 +24,9 @@ export function weightDifferences(manifest: Manifest, params: LocalParams): stri
 /** What rows consist of: rows of another kind cannot be taken, not even their weights. */
 function rowText(
   { dim, accessor }: Pick<SparseTable, 'dim' | 'accessor'> | ManifestTable,
-  precision: RowPrecision,
+  precision: RowPrecision | false,
 ): string {
-  const weights = precision === 'float32' ? `dim ${dim}` : `dim ${dim} in ${precision}`
+  const weights = precision ? `dim ${dim} in ${precision}` : `dim ${dim}`
   return accessor ? `${weights} with ${accessor.accessor} (${accessor.embed.name}, ${accessor.embedx.name})` : weights
 }
 
