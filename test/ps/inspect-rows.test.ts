@@ -11,7 +11,7 @@ import { denseLayout } from '../../src/weights/params/index.ts'
 const SIGN = 42n
 const SPEC = optimizer.adagrad({ learningRate: 0.1 })
 
-function openStore(accessor?: object) {
+function openStore(accessor?: object, row_precision?: string) {
   const model = {
     createFeeds: ({ sparse }: Feeds) => ({ ids: sparse('ids') }),
     net({ ids }: { ids: nn.SparseSlot }) {
@@ -23,7 +23,7 @@ function openStore(accessor?: object) {
   const program = traceModel(model as never).train
   const { floats } = denseLayout(program, SPEC)
   const slice = { from: 0, to: floats }
-  const tableParameters = accessor ? { rows: { accessor } } : {}
+  const tableParameters = { rows: { accessor, row_precision } }
   const store = new KernelStore({ program, optimizer: SPEC, seed: 1, segments: 2, slice, tableParameters } as never)
   const updates = new UpdateLog()
   const push = () => {
@@ -46,6 +46,15 @@ function openStore(accessor?: object) {
   }
   return { push, row }
 }
+
+test('a row of bfloat16 weights is shown as float32, its state as it is', async () => {
+  const { push, row } = openStore(undefined, 'bfloat16')
+  const before = (await row())!.weight
+  push()
+  const { weight, state } = (await row())!
+  expect(state['moment']).toEqual([1, 4, 9, 16, 25])
+  for (const [i, value] of weight.entries()) expect(Math.abs(value - (before[i]! - 0.1))).toBeLessThan(2 ** -7)
+})
 
 test('a plain row has its weight and the optimizer’s state by name, and its last update', async () => {
   const { push, row } = openStore()

@@ -174,9 +174,9 @@ const contentOf = (rows: { sorted(): { signs: BigUint64Array; weights: Float32Ar
 async function trainedRows(path: string) {
   const snapshot = await openSnapshot(path, 'test')
   const [table] = snapshot.manifest.tables
-  const project = projection({ dim: table!.dim, rowBytes: table!.rowBytes, accessor: table!.accessor })
+  const { dim, rowBytes, dtype: precision, accessor } = table!
+  const project = projection({ dim, rowBytes, precision, accessor })
   const found: [bigint, number[]][] = []
-  const { dim } = table!
   for await (const { signs, rows } of savedRows(snapshot, table!)) {
     const [all, kept] = [new Float32Array(signs.length * dim), new Uint8Array(signs.length)]
     project(rows, signs.length, all, kept)

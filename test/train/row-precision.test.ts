@@ -3,8 +3,8 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { loadConfig } from '../../src/base/config/index.ts'
-import { readWeights } from '../../src/base/kernel/index.ts'
 import { openExport } from '../../src/inference/export/index.ts'
+import { projection } from '../../src/inference/versions/index.ts'
 import { convertModel } from '../../src/training/driver/index.ts'
 import { openSnapshot, savedRows } from '../../src/weights/snapshot/index.ts'
 import { exportTo } from '../export/exported.testing.ts'
@@ -30,12 +30,20 @@ async function weightsIn(path: string, name: string) {
   const table = snapshot.manifest.tables.find((one) => one.name === name)!
   const found = new Map<bigint, number[]>()
   for await (const { signs, rows } of savedRows(snapshot, table)) {
-    const weights = new Float32Array(signs.length * table.dim)
-    const { dim, rowBytes, dtype: precision } = table
-    readWeights(rows, signs.length, { weights: dim, rowBytes, precision }, weights)
+    const { dim, rowBytes, dtype: precision, accessor } = table
+    const [weights, kept] = [new Float32Array(signs.length * dim), new Uint8Array(signs.length)]
+    projection({ dim, rowBytes, precision, accessor })(rows, signs.length, weights, kept)
     for (const [i, sign] of signs.entries()) found.set(sign, [...weights.subarray(i * dim, (i + 1) * dim)])
   }
   return { table, found }
+}
+
+/** The same of an export. */
+async function exportedWeights(out: string) {
+  const { manifest, tables } = await openExport(out)
+  const own = tables[manifest.tables.findIndex(({ name }) => name === 'ids')]!
+  const [signs, weights] = [new BigUint64Array(own.signs), new Float32Array(own.weights)]
+  return new Map([...signs].map((sign, i) => [sign, [...weights.subarray(own.dim * i, own.dim * (i + 1))]]))
 }
 
 describe.each([
@@ -86,12 +94,7 @@ test('checkpoints hold the halved rows; exports and Paddle’s text have the sam
     for (const bits of new Uint32Array(Float32Array.from(weights).buffer)) expect(bits & 0xffff).toBe(0)
   const out = join(folder, 'given-export')
   await exportTo(folder, out, { overrides: [...HALVED, saving('given')] })
-  const { manifest, tables } = await openExport(out)
-  const own = tables[manifest.tables.findIndex(({ name }) => name === 'ids')]!
-  const [signs, weights] = [new BigUint64Array(own.signs), new Float32Array(own.weights)]
-  expect(new Map([...signs].map((sign, i) => [sign, [...weights.subarray(3 * i, 3 * i + 3)]]))).toEqual(
-    new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1))),
-  )
+  expect(await exportedWeights(out)).toEqual(found)
   // By Paddle's text a model goes from one precision to the other.
   const config = load([...HALVED, saving('given')])
   const [paddle, wide] = [join(folder, 'given-paddle'), join(folder, 'given-wide')]
@@ -102,13 +105,21 @@ test('checkpoints hold the halved rows; exports and Paddle’s text have the sam
   expect(converted.found).toEqual(found)
 })
 
-test('another optimizer takes the weights over, whose state begins anew', async () => {
-  await trainTiny(folder, [...HALVED, saving('other')])
-  const before = await weightsIn(join(folder, 'other', '0'), 'ids')
-  const config = load([...HALVED, saving('other'), 'hyper_parameters.optimizer=adagrad'])
-  const to = join(folder, 'other-adagrad')
-  await convertModel({ config, from: join(folder, 'other', '0'), to, as: 'checkpoint', emit: quiet })
-  expect((await weightsIn(to, 'ids')).found).toEqual(before.found)
+test('rows of an accessor are exported as they are published, and come back from Paddle’s text as they were', async () => {
+  const path = join(folder, 'accessor')
+  const accessor = 'table_parameters.ids.accessor={accessor_class: CtrCommonAccessor, fea_dim: 3, embedx_dim: 0}'
+  const own = [...HALVED, accessor, saving('accessor')]
+  await trainTiny(folder, own)
+  const { table, found } = await weightsIn(join(path, '0'), 'ids')
+  expect(table.accessor).toMatchObject({ accessor: 'CtrCommonAccessor', precision: 'bfloat16' })
+  expect(new Set([...found.values()].map((weights) => weights[2])).size).toBeGreaterThan(10)
+  const out = join(folder, 'accessor-export')
+  await exportTo(folder, out, { overrides: own })
+  expect(await exportedWeights(out)).toEqual(found)
+  const [paddle, back] = [join(folder, 'accessor-paddle'), join(folder, 'accessor-back')]
+  await convertModel({ config: load(own), from: join(path, '0'), to: paddle, as: 'paddle', emit: quiet })
+  await convertModel({ config: load(own), from: paddle, to: back, as: 'checkpoint', emit: quiet })
+  expect((await weightsIn(back, 'ids')).found).toEqual(found)
 })
 
 test('rows on a disk give the bits of rows in memory', async () => {
@@ -134,6 +145,24 @@ test.each(Object.keys(WAYS))('%s: an epoch is trained, saved, and gone on with',
   if (name === 'alone') return
   const alone = await trainTiny(folder, [...HALVED, 'runner.epochs=1', 'runner.model_save_path='])
   expect(Math.abs(first.evaluation!['auc']! - alone.result.evaluation!['auc']!)).toBeLessThan(0.03)
+})
+
+test('one worker and two servers in sync have the rows that one process has; half_async trains too', async () => {
+  const digestOf = async (mode: string) => {
+    const overrides = [...HALVED, `runner.sync_mode=${mode}`, 'runner.model_save_path=']
+    const path = join(folder, 'config.yaml')
+    const job = await startJob({ path, workers: 1, servers: 2, overrides, options: { digest: true } })
+    try {
+      await job.success()
+      const [result] = job.processes.flatMap(({ events }) => events.filter(({ kind }) => kind === 'result'))
+      return result!['digest']
+    } finally {
+      job.kill()
+    }
+  }
+  const alone = await trainTiny(folder, [...HALVED, 'runner.model_save_path='])
+  expect(await digestOf('sync')).toBe(alone.result.digest)
+  expect(await digestOf('half_async')).toMatch(/^[0-9a-f]{64}$/)
 })
 
 test('trainer threads that push together round by the same chance', async () => {

@@ -13,7 +13,7 @@ import {
 export interface StoredTable {
   readonly dim: number
   readonly rowBytes: number
-  readonly precision?: RowPrecision | undefined
+  readonly precision: RowPrecision
   readonly accessor?: AccessorConfig | undefined
 }
 

@@ -34,7 +34,7 @@ const contentOf = (rows: PublishedRows) => {
 const change = (published: PublishedRows, model: Model, form: RowForm = 'float32', owed?: Set<bigint>) =>
   takeChanges({
     published,
-    project: projection({ dim: DIM, rowBytes: 4 * DIM }),
+    project: projection({ dim: DIM, rowBytes: 4 * DIM, precision: 'float32' }),
     form,
     blocks: [stored(model)],
     isWhole: true,
@@ -128,7 +128,7 @@ describe('a delta', () => {
           const blocks = [
             stored(new Map(list.map(([show, click, weight], i) => [BigInt(i), [1e6 * show, click, weight]]))),
           ]
-          const project = projection({ dim: DIM, rowBytes: 4 * DIM })
+          const project = projection({ dim: DIM, rowBytes: 4 * DIM, precision: 'float32' })
           const changes = await takeChanges({ published, project, form: 'int8', leading, blocks, isWhole: true })
           const read = parseTableChanges(Buffer.concat(tableChangesFile(changes, 'int8')), 'a file')
           expect(read.weights).toEqual(published.sorted().weights)

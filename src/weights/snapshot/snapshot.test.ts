@@ -35,10 +35,17 @@ interface Sizes {
   readonly width?: number
   readonly spec?: OptimizerSpec
   readonly segments?: number
+  readonly precision?: 'float32' | 'bfloat16'
 }
 
 /** A table, a second one that stays empty, a weight, a weight that is not trained, and state. */
-function emptyParams({ dim = 3, width = 5, spec = optimizer.adam(), segments = 1 }: Sizes = {}): LocalParams {
+function emptyParams({
+  dim = 3,
+  width = 5,
+  spec = optimizer.adam(),
+  segments = 1,
+  precision,
+}: Sizes = {}): LocalParams {
   const uniform = { kind: 'uniform', low: -1, high: 1 } as const
   const value = (name: string, shape: number[]) => ({ name, shape, init: uniform, value: 0, dtype: 'float32' as const })
   const program: Program = {
@@ -50,7 +57,9 @@ function emptyParams({ dim = 3, width = 5, spec = optimizer.adam(), segments = 1
     parameters: [{ ...value('fixed', [2]), trainable: false }, value('hidden.w', [width, 3])],
     state: [{ ...value('norm.mean', [width]), merge: 'mean' }],
   }
-  return new LocalParams(createLocalParams({ program, optimizer: spec, seed: 1, threads: 1, segments }), 0)
+  const tableParameters = { ids: { row_precision: precision } } as never
+  const own = { program, optimizer: spec, tableParameters, seed: 1, threads: 1, segments }
+  return new LocalParams(createLocalParams(own), 0)
 }
 
 /** The same with `rows` rows that have seen a step. */
@@ -146,24 +155,28 @@ describe('a checkpoint', () => {
     await expect(stat(folder)).rejects.toThrow('ENOENT')
   })
 
-  test('gives its weights to another optimizer when asked to', async () => {
-    const [folder, params] = [freshFolder(), trainedParams()]
-    await saved(folder, params)
-    const spec = optimizer.adagrad({ initialAccumulator: 0.5 })
-    const back = emptyParams({ spec })
-    await load(folder, back, 'weights')
-    const weights = ({ tables: [table] }: LocalParams) => {
-      const rows = new Float32Array(3)
-      const distinct = { signs: BigUint64Array.of(2n ** 64n - 1n), lengths: Uint32Array.of(1) }
-      table!.lookup(distinct, rows, false, stepFactors(optimizer.adam(), 2))
-      return [...rows]
-    }
-    expect(weights(back)).toEqual(weights(params))
-    for (const { rows } of back.tables[0]!.scan()) {
-      expect([...new Float32Array(rows.slice().buffer).subarray(3, 6)]).toEqual([0.5, 0.5, 0.5])
-    }
-    expect(back.dense.steps).toBe(0)
-  })
+  test.each(['float32', 'bfloat16'] as const)(
+    'gives its weights to another optimizer when asked to: %s',
+    async (precision) => {
+      const [folder, params] = [freshFolder(), trainedParams(500, { precision })]
+      await saved(folder, params)
+      const spec = optimizer.adagrad({ initialAccumulator: 0.5 })
+      const back = emptyParams({ spec, precision })
+      await load(folder, back, 'weights')
+      const weights = ({ tables: [table] }: LocalParams) => {
+        const rows = new Float32Array(3)
+        const distinct = { signs: BigUint64Array.of(2n ** 64n - 1n), lengths: Uint32Array.of(1) }
+        table!.lookup(distinct, rows, false, stepFactors(optimizer.adam(), 2))
+        return [...rows]
+      }
+      expect(weights(back)).toEqual(weights(params))
+      for (const { rows } of back.tables[0]!.scan()) {
+        const first = precision === 'float32' ? 3 : 2
+        expect([...new Float32Array(rows.slice().buffer).subarray(first, first + 3)]).toEqual([0.5, 0.5, 0.5])
+      }
+      expect(back.dense.steps).toBe(0)
+    },
+  )
 })
 
 describe('what is refused', () => {
