@@ -1,13 +1,15 @@
 /** @file `oarfish inspect`: looks at a running parameter server, its tables and single rows. */
 import { Command } from 'commander'
 import { UserError } from '../base/util/index.ts'
-import type { InspectAnswer, RowReport, ServerReport, TableReport } from '../training/ps/index.ts'
+import type { PlainAnswer, RowReport, ServerReport, TableReport } from '../training/ps/index.ts'
+import { hotText } from './inspect-hot.ts'
 import type { CliIo } from './io.ts'
 
 interface InspectCliOptions {
   readonly server: string
   readonly table?: string
   readonly key?: string
+  readonly hot?: string | true
   readonly token?: string
   readonly tls?: string
   readonly log_dir: string
@@ -20,6 +22,7 @@ export function inspectCommand(io: CliIo): Command {
     .requiredOption('--server <host:port>', 'any server of the job')
     .option('--table <name>', 'one table')
     .option('--key <sign>', 'one row of it, by the id as it stands in the data')
+    .option('--hot [rows]', 'the rows of all servers that are pulled most, of the table or of each (20)')
     .option('--token <secret>', "the job's secret; OARFISH_JOB_TOKEN or the folder of the logs say it too")
     .option(
       '--tls <auto | files>',
@@ -30,17 +33,37 @@ export function inspectCommand(io: CliIo): Command {
     .action((options: InspectCliOptions) => runInspect(options, io))
 }
 
-async function runInspect({ server, table, key, json, ...options }: InspectCliOptions, io: CliIo): Promise<void> {
+async function runInspect({ server, table, key, hot, json, ...options }: InspectCliOptions, io: CliIo): Promise<void> {
   if (key !== undefined && table === undefined)
     throw new UserError('--key: it needs --table, which says whose row it is', { code: 'CLI_OPTION' })
+  const most = hot === undefined ? undefined : hotCount(hot)
+  if (most !== undefined && key !== undefined)
+    throw new UserError('--hot: not with --key, which asks for one row', { code: 'CLI_OPTION' })
   if (!/^.+:\d+$/.test(server))
     throw new UserError(`--server: expected host:port, got "${server}"`, { code: 'CLI_OPTION' })
-  const { inspectServer } = await import('../training/ps/index.ts')
+  const { inspectHot, inspectServer } = await import('../training/ps/index.ts')
   const token = await tokenOf(server, options, io)
   const { tlsSetting } = await import('../base/env/index.ts')
   const tls = options.tls === undefined ? tlsSetting(io.env) : tlsSetting({ OARFISH_TLS: options.tls }, '--tls')
+  const write = (answer: object, text: readonly string[]) =>
+    io.out.write(json ? `${JSON.stringify(answer)}\n` : `${text.join('\n')}\n`)
+  if (most !== undefined) {
+    const report = await inspectHot({ server, token, tls, table, hot: most })
+    write(report, hotText(report))
+    return
+  }
   const answer = await inspectServer({ server, token, tls, table, key })
-  io.out.write(json ? `${JSON.stringify(answer)}\n` : `${textOf(answer, Date.now()).join('\n')}\n`)
+  write(answer, textOf(answer, Date.now()))
+}
+
+/** As MOST_HOT of src/training/ps/hot-rows.ts, which is loaded with all of training. */
+const MOST_ROWS = 500
+
+function hotCount(given: string | true): number {
+  if (given === true) return 20
+  const rows = Number(given)
+  if (Number.isInteger(rows) && rows >= 1 && rows <= MOST_ROWS) return rows
+  throw new UserError(`--hot: expected a whole number from 1 to ${MOST_ROWS}, got "${given}"`, { code: 'CLI_OPTION' })
 }
 
 /** What was typed, what the environment says, what fleetrun left beside its logs, or what the processes derived by themselves. */
@@ -62,7 +85,7 @@ async function tokenOf(
 }
 
 /** The answer as a person reads it. */
-export function textOf(answer: InspectAnswer, now: number): readonly string[] {
+export function textOf(answer: PlainAnswer, now: number): readonly string[] {
   if (answer.kind === 'server') return serverText(answer)
   return answer.kind === 'table' ? [`server[${answer.server}]`, ...tableText(answer)] : rowText(answer, now)
 }

@@ -39,7 +39,8 @@ function openStore(accessor?: object, row_precision?: string) {
   }
   const placement = { servers: 1, shards: 1000 }
   const memoryOf = (table: number, sign: bigint) => updates.memoryOf(table, sign)
-  const inspector = { store, memoryOf, mode: 'async', rank: 0, servers: ['a:1'], placement } as const
+  const hotOf = () => ({ pulled: 0, rows: [] })
+  const inspector = { store, memoryOf, hotOf, mode: 'async', rank: 0, servers: ['a:1'], placement } as const
   const row = async () => {
     const answer = await inspectStore(inspector, { table: 'rows', key: String(SIGN) })
     return answer.kind === 'row' ? answer.row! : undefined

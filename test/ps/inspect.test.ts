@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { InspectAnswer } from '../../src/training/ps/index.ts'
+import { type InspectAnswer, inspectHot } from '../../src/training/ps/index.ts'
 import { oarfish } from '../oarfish.testing.ts'
 import { tinyFolder } from '../train/tiny.testing.ts'
 import { type Job, startJob, training } from './job.testing.ts'
@@ -75,7 +75,41 @@ describe('oarfish inspect', () => {
     expect(out).toMatch(/weights of \d+ rows: mean \S+, deviation \S+, from \S+ to \S+/)
   })
 
+  test('--hot shows the rows that are pulled most, of all servers, whichever is asked', async () => {
+    type Hot = {
+      servers: { pulled: number }[]
+      tables: { name: string; pulled: number; rows: { key: string; pulls: number; server: number }[] }[]
+    }
+    const hotOf = async (...args: string[]) => (await answerOf('--hot', '3', ...args)) as unknown as Hot
+    for (const [i, server] of job.cluster.servers.entries()) {
+      // One row of 256 is counted: it may take some batches more.
+      await expect
+        .poll(async () => (await hotOf('--server', server)).tables.map(({ rows }) => rows.length), { timeout: 60_000 })
+        .toEqual([3, 3])
+      const { servers, tables } = await hotOf('--server', server)
+      expect(servers).toMatchObject(job.cluster.servers.map((endpoint, rank) => ({ server: rank, endpoint })))
+      expect(tables.map(({ name }) => name)).toEqual(['ids', 'wide'])
+      for (const { pulled, rows } of tables) {
+        expect(rows).toHaveLength(3)
+        expect(rows[0]!.pulls).toBeLessThan(pulled)
+      }
+      expect(
+        servers.reduce((sum, { pulled }) => sum + pulled, 0),
+        `by server ${i}`,
+      ).toBe(tables.reduce((sum, { pulled }) => sum + pulled, 0))
+    }
+    const one = await hotOf('--server', job.cluster.servers[0]!, '--table', 'ids')
+    expect(one.tables.map(({ name }) => name)).toEqual(['ids'])
+    const { out } = await inspect('--server', job.cluster.servers[0]!, '--table', 'ids', '--hot')
+    expect(out).toMatch(
+      /^server\[0\] \S+ +[\d,]+ rows pulled, \S+ %\nserver\[1\] .*\nthe busiest has \d\.\d\d of the mean\ntable ids: [\d,]+ rows pulled, \S+ % of them the \d+ hottest\n {2}\d+ +server\[\d\], shard \d+ {2}about [\d,]+ +pulls/,
+    )
+  })
+
   test.each([
+    [['--table', 'idz', '--hot'], 'there is no table "idz", the model has'],
+    [['--table', 'ids', '--key', '1', '--hot'], '--hot: not with --key'],
+    [['--hot', '501'], '--hot: expected a whole number from 1 to 500, got "501"'],
     [['--table', 'idz'], 'there is no table "idz", the model has'],
     [['--table', 'ids', '--key', '-1'], '--key: expected a sign, a whole number from 0 to 2^64 - 1, got "-1"'],
     [['--table', 'ids', '--key', '18446744073709551616'], '--key: expected a sign'],
@@ -97,6 +131,19 @@ describe('oarfish inspect', () => {
     const warnings = job.named('server 0').events.filter(({ kind }) => kind === 'warning')
     expect(warnings[0]?.['message']).toMatch(/^A connection was refused: \S+ was refused: its job token differs/)
   })
+})
+
+test('--hot of a geo job counts the rows that workers exchange', async () => {
+  const geo = [...overrides, 'runner.sync_mode=geo', 'runner.geo_step=5']
+  const other = await startJob({ path: join(folder, 'config.yaml'), workers: 1, servers: 1, overrides: geo })
+  try {
+    await training(other)
+    const asked = { server: other.cluster.servers[0]!, token: other.cluster.token, table: 'ids', hot: 3 }
+    const found = async () => (await inspectHot(asked)).tables[0]!.rows.length
+    await expect.poll(found, { timeout: 60_000 }).toBe(3)
+  } finally {
+    other.kill()
+  }
 })
 
 test('in the folder of a fleetrun no token needs to be typed; the file that says it is the user’s alone and ends with the job', async () => {

@@ -8,6 +8,7 @@ import { loadModel } from '../../src/model/index.ts'
 import {
   gatherDense,
   gatherRows,
+  inspectHot,
   inspectServer,
   jobIdentity,
   RemoteParams,
@@ -76,6 +77,9 @@ test.each([true, false])(
         await params.push(own)
       }
       expect((await gatherDense(servers, slices)).steps).toBe(3)
+      // What each has served counts.
+      const { tables } = await inspectHot({ server: job.cluster.servers[0]!, token: job.cluster.token, hot: 5 })
+      expect(tables.map(({ pulled }) => pulled)).toEqual(tables.map(() => 3))
       // Whichever thread served it, inspect knows the push.
       for (const thread of [0, 1, 2]) {
         const asked = { server: job.cluster.servers[0]!, token: job.cluster.token, key: String(thread) }

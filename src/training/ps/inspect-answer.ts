@@ -14,14 +14,16 @@ import {
   truth,
   whole,
 } from '../../base/net/index.ts'
+import { MOST_HOT } from './hot-rows.ts'
 import type { InspectAnswer, RowReport, ServerReport, TableReport, WeightReport } from './inspect.ts'
+import type { HotReport, HotRowReport, HotTableReport } from './inspect-hot.ts'
 import { PS_MODES } from './server.ts'
 import type { Update } from './update-log.ts'
 
 const count = whole(0, Number.MAX_SAFE_INTEGER)
 const name = text(4096)
 /** More than any model has. */
-const [MOST_TABLES, MOST_VALUES, MOST_STATES] = [100_000, MEGABYTE, 64]
+const [MOST_TABLES, MOST_VALUES, MOST_STATES, MOST_SERVERS] = [100_000, MEGABYTE, 64, 100_000]
 const numbers = list(number, MOST_VALUES)
 
 const weights = fields<WeightReport>({
@@ -42,6 +44,8 @@ const TABLE = {
 } satisfies { readonly [K in keyof TableReport]-?: Reader<unknown> }
 
 const update = fields<Update>({ step: count, worker: count, at: number })
+const hotRow = fields<HotRowReport>({ key: text(20, /^\d{1,20}$/), pulls: count, shard: count })
+const hotTable = fields<HotTableReport>({ name, pulled: count, rows: list(hotRow, MOST_HOT) })
 const shards: Reader<readonly [number, number]> = (value, at) => {
   const [first, last, ...rest] = list(count, 2)(value, at)
   checkMessage(first !== undefined && last !== undefined && rest.length === 0, `${at}: expected two numbers`)
@@ -64,6 +68,12 @@ export const readInspectAnswer: Reader<InspectAnswer> = byKind<InspectAnswer>({
     kind: oneOf(['table']),
     server: count,
     ...TABLE,
+  }),
+  hot: fields<{ readonly kind: 'hot' } & HotReport>({
+    kind: oneOf(['hot']),
+    server: count,
+    servers: list(text(512), MOST_SERVERS),
+    tables: list(hotTable, MOST_TABLES),
   }),
   row: fields<{ readonly kind: 'row' } & RowReport>({
     kind: oneOf(['row']),

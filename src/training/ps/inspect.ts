@@ -5,12 +5,12 @@ import type { OptimizerSpec } from '../../weights/optim/index.ts'
 import {
   type AccessorConfig,
   localShardOf,
-  type Placement,
   readAccessorRow,
   serverOf,
   shardOf,
   shardsPerServer,
 } from '../../weights/table/index.ts'
+import { type HotInspector, type HotReport, hotReport } from './inspect-hot.ts'
 import type { KernelStore } from './kernel-store.ts'
 import type { PsMode } from './server.ts'
 import type { UpdateMemory } from './update-log.ts'
@@ -19,6 +19,8 @@ export interface InspectRequest {
   readonly table?: string | undefined
   /** A sign, in decimal. */
   readonly key?: string | undefined
+  /** So many of the hottest rows, of the table or of each. */
+  readonly hot?: number | undefined
 }
 
 export interface TableReport {
@@ -72,19 +74,23 @@ export type InspectAnswer =
   | ({ readonly kind: 'server' } & ServerReport)
   | ({ readonly kind: 'table'; readonly server: number } & TableReport)
   | ({ readonly kind: 'row' } & RowReport)
+  | ({ readonly kind: 'hot' } & HotReport)
 
-export interface InspectorOptions {
-  readonly store: KernelStore
+export interface InspectorOptions extends HotInspector {
   /** What is remembered of a row's updates. */
   readonly memoryOf: (table: number, sign: bigint) => UpdateMemory | Promise<UpdateMemory>
   readonly mode: PsMode
-  readonly rank: number
-  readonly servers: readonly string[]
-  readonly placement: Placement
 }
 
-export async function inspectStore(options: InspectorOptions, { table, key }: InspectRequest): Promise<InspectAnswer> {
+export async function inspectStore(
+  options: InspectorOptions,
+  { table, key, hot }: InspectRequest,
+): Promise<InspectAnswer> {
   const { store, rank, mode, placement } = options
+  if (hot !== undefined) {
+    const tables = table === undefined ? store.params.tables.map((_, t) => t) : [tableNamed(store, table)]
+    return { kind: 'hot', ...(await hotReport(options, tables, hot)) }
+  }
   if (table === undefined) {
     const each = shardsPerServer(placement)
     return {

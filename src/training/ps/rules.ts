@@ -16,6 +16,7 @@ import {
   whole,
 } from '../../base/net/index.ts'
 import type { GatherAnswer, GatherRequest } from './all-gather.ts'
+import { MOST_HOT } from './hot-rows.ts'
 import type { InspectRequest } from './inspect.ts'
 import type { Claim, PlaceRun } from './ledger.ts'
 import type { PaceAnswer, PaceRequest } from './pace.ts'
@@ -94,7 +95,11 @@ export const readClaim = fields<Claim>({
 /** What is brought is the workers' own business, and travels back as it came. */
 export const readGather = fields<GatherRequest>({ name, what: (value) => value, blocking: optional(truth) })
 /** Names and signs that are not there are answered by what looks for them. */
-export const readInspect = fields<InspectRequest>({ table: optional(name), key: optional(name) })
+export const readInspect = fields<InspectRequest>({
+  table: optional(name),
+  key: optional(name),
+  hot: optional(whole(1, MOST_HOT)),
+})
 export const readChunk = (value: unknown, at: string) => (value === null ? undefined : count(value, at))
 
 const MAX_WORKERS = 1_000_000

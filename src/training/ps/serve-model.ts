@@ -24,6 +24,7 @@ import {
   tableSizes,
 } from '../../weights/table/index.ts'
 import { geoServerRules } from './geo-rules.ts'
+import { joinHot } from './hot-rows.ts'
 import { type InspectRequest, inspectStore } from './inspect.ts'
 import { KernelStore } from './kernel-store.ts'
 import { serveWorkers, type WorkerService } from './serve-workers.ts'
@@ -130,7 +131,10 @@ export async function serveStore(options: ServeStoreOptions): Promise<void> {
   const server = new ParameterServer({ ...shared, tables, onReset, settleOthers })
   const memoryOf = async (table: number, sign: bigint) =>
     joinMemories([server.updates.memoryOf(table, sign), ...((await shardThreads?.memoriesOf(table, sign)) ?? [])])
-  const inspector = { store, memoryOf, mode, rank: cluster.rank, servers: cluster.servers, placement }
+  // Of each thread some more: what one has in the middle of its list may be among the first of all.
+  const hotOf = async (table: number, most: number) =>
+    joinHot([server.hot.of(table, 4 * most), ...((await shardThreads?.hotOf(table, 4 * most)) ?? [])], most)
+  const inspector = { store, memoryOf, hotOf, mode, rank: cluster.rank, servers: cluster.servers, placement }
   const inspect = (request: InspectRequest) => inspectStore(inspector, request)
   const localPath = isSockets ? newLocalPath() : undefined
   const lanes = shardThreads?.lanes

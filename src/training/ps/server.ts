@@ -9,6 +9,7 @@ import { collectorsOf, contributor, contributors, IN_FLIGHT, MAX_THREADS } from 
 import { decodeParcel, Mailbox } from './exchange.ts'
 import { GeoChanges } from './geo-changes.ts'
 import { decodeGeo, encodeGeo } from './geo-protocol.ts'
+import { HotRows } from './hot-rows.ts'
 import { ChunkLedger } from './ledger.ts'
 import { Pace } from './pace.ts'
 import { decodeJoin, decodePull, decodePush, decodeTurn, METHODS, pullAnswer, pushAnswer } from './protocol.ts'
@@ -64,6 +65,8 @@ export class ParameterServer {
   readonly store: ParamStore
   /** For those who ask when a row was last updated. */
   readonly updates = new UpdateLog()
+  /** For those who ask which rows are wanted most. */
+  readonly hot = new HotRows()
   readonly #options: ParameterServerOptions
   readonly #allGather: AllGather
   /** By worker; the same for all in sync, its own in half_async. */
@@ -138,6 +141,7 @@ export class ParameterServer {
   #pull(rank: number, body: Uint8Array<ArrayBuffer>): Parts | Promise<Parts> {
     const { thread, insert, dense, pushes, halved, ...signs } = decodePull(body, this.#coder)
     this.#check(thread, signs)
+    this.hot.note(signs)
     if (dense && halved) checkMessage(halved.dense <= this.store.denseSize, 'pull: more dense values than there are')
     const number = contributor(rank, thread)
     const answer = () =>
@@ -207,6 +211,7 @@ export class ParameterServer {
     this.#check(0, message)
     const seen = this.#seenOf(contributor(rank, GEO_THREAD))
     if (seen.add(message.sequence)) {
+      this.hot.note(message)
       this.#changes.add(rank, store, message)
       this.updates.note(rank, store.steps, message)
     }

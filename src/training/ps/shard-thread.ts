@@ -13,6 +13,7 @@ import {
 import { openTracer } from '../../base/trace/index.ts'
 import { threadSettings } from '../../base/util/index.ts'
 import { notAWorker } from './errors.ts'
+import type { HotTable } from './hot-rows.ts'
 import { type AttachedStore, KernelStore } from './kernel-store.ts'
 import { ParameterServer } from './server.ts'
 import type { Lane } from './shard-threads.ts'
@@ -32,12 +33,14 @@ export interface ShardSettings {
 export type ToShard =
   | { readonly kind: 'attach'; readonly store: AttachedStore }
   | { readonly kind: 'remember'; readonly asked: number; readonly table: number; readonly sign: bigint }
+  | { readonly kind: 'hot'; readonly asked: number; readonly table: number; readonly most: number }
   /** Rows of every push that was answered are to be in the tables. */
   | { readonly kind: 'settle'; readonly asked: number }
 export type FromShard =
   | { readonly kind: 'open'; readonly lane: Lane }
   | { readonly kind: 'attached' }
   | { readonly kind: 'remembered'; readonly asked: number; readonly memory: UpdateMemory }
+  | { readonly kind: 'hottest'; readonly asked: number; readonly hot: HotTable }
   | { readonly kind: 'settled'; readonly asked: number }
   | { readonly kind: 'warning'; readonly message: string }
 
@@ -65,6 +68,9 @@ async function run(port: MessagePort, settings: ShardSettings): Promise<void> {
     } else if (message.kind === 'settle') {
       server.settle()
       say({ kind: 'settled', asked: message.asked })
+    } else if (message.kind === 'hot') {
+      const { asked, table, most } = message
+      say({ kind: 'hottest', asked, hot: server.hot.of(table, most) })
     } else {
       const { asked, table, sign } = message
       say({ kind: 'remembered', asked, memory: server.updates.memoryOf(table, sign) })

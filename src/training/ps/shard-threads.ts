@@ -3,6 +3,7 @@ import { rmSync } from 'node:fs'
 import type { Worker } from 'node:worker_threads'
 import type { EventSink } from '../../base/event/index.ts'
 import { builtFile, startThread } from '../../base/util/index.ts'
+import type { HotTable } from './hot-rows.ts'
 import type { KernelStore } from './kernel-store.ts'
 import type { FromShard, ShardSettings, ToShard } from './shard-thread.ts'
 import type { UpdateMemory } from './update-log.ts'
@@ -82,6 +83,12 @@ export class ShardThreads {
   async memoriesOf(table: number, sign: bigint): Promise<readonly UpdateMemory[]> {
     const answers = await this.#askAll({ kind: 'remember', table, sign })
     return answers.flatMap((answer) => (answer.kind === 'remembered' ? [answer.memory] : []))
+  }
+
+  /** What each thread has seen pulled of a table. */
+  async hotOf(table: number, most: number): Promise<readonly HotTable[]> {
+    const answers = await this.#askAll({ kind: 'hot', table, most })
+    return answers.flatMap((answer) => (answer.kind === 'hottest' ? [answer.hot] : []))
   }
 
   /** A thread answers a push before its rows are in the tables: resolves when those of all that were answered are. */
