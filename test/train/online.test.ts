@@ -47,6 +47,10 @@ const load = (out: string, ...overrides: string[]) =>
 type Run = (options: TrainOptions) => ReturnType<typeof trainOnline>
 const WAYS: Readonly<Record<string, { readonly run: Run; readonly overrides?: readonly string[] }>> = {
   alone: { run: (options) => trainOnline(options) },
+  'rows of bfloat16 weights': {
+    run: (options) => trainOnline(options),
+    overrides: ['table_parameters.embedding.row_precision=bfloat16'],
+  },
   'two workers and a server': {
     run: (options) =>
       beside(options, 2, (own, cluster: { rank: number }) =>
