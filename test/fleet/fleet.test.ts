@@ -1,12 +1,23 @@
 /** @file The Fleet API with servers and workers: training in every mode, saving together, exchanging numbers. */
+import { createHash } from 'node:crypto'
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { loadConfig } from '../../src/base/config/index.ts'
 import { openExport } from '../../src/inference/export/index.ts'
-import { DistributedStrategy, StrategyFactory } from '../../src/paddle/fleet/index.ts'
+import { loadModel } from '../../src/model/index.ts'
+import {
+  DistributedStrategy,
+  Fleet,
+  Role,
+  StrategyFactory,
+  UserDefinedRoleMaker,
+} from '../../src/paddle/fleet/index.ts'
+import { digestRows } from '../../src/weights/table/index.ts'
+import { freeEndpoints } from '../ports.testing.ts'
 import { anotherWriter } from '../train/another-writer.testing.ts'
 import { tinyFolder, trainTiny } from '../train/tiny.testing.ts'
-import { fleetJob, type Member } from './job.testing.ts'
+import { fleetJob, type Member, register } from './job.testing.ts'
 
 let folder: string
 beforeAll(async () => {
@@ -100,6 +111,36 @@ describe('saving', () => {
     expect(second!.rows).toEqual(first!.end.rows)
     expect(second!.rows[0]).toBeGreaterThan(0)
     expect(second!.dense).toBe(first!.begin.dense)
+  })
+
+  test('tables of bfloat16 weights are loaded by servers that keep them so, and refused by others', async () => {
+    const dirname = join(folder, 'halved')
+    const strategy = new DistributedStrategy({ aSync: true })
+    strategy.sparseTableConfigs = Object.fromEntries(
+      ['ids', 'wide'].map((table) => [table, { row_precision: 'bfloat16' }]),
+    )
+    const rows = async ({ program }: Member) => {
+      const hash = createHash('sha256')
+      for (const table of (await program.worker!.gather()).tables) digestRows(table.scan(), hash)
+      return hash.digest('hex')
+    }
+    const job = { folder, workers: 1, strategy }
+    const [saved] = await fleetJob({ ...job, servers: 1 }, async (member) => {
+      await member.pass('train', 0)
+      await member.fleet.savePersistables({ dirname })
+      return rows(member)
+    })
+    const [loaded] = await fleetJob({ ...job, servers: 2, initServer: dirname }, rows)
+    expect(loaded).toBe(saved)
+    const fleet = new Fleet({ emit: () => undefined })
+    const serverEndpoints = await freeEndpoints(1)
+    fleet.init(new UserDefinedRoleMaker({ role: Role.SERVER, currentId: 0, workerNum: 1, serverEndpoints, env: {} }))
+    const loadedConfig = loadConfig({ path: join(folder, 'config.yaml'), cwd: folder })
+    register(fleet, { model: await loadModel(loadedConfig), seed: loadedConfig.config.runner.seed }, SYNC)
+    await expect(fleet.initServer(dirname)).rejects.toMatchObject({
+      code: 'FLEET_TABLE',
+      message: expect.stringMatching(/table \w+ has \d values a row, .* has it in bfloat16$/),
+    })
   })
 
   test('saveInferenceModel writes an export', async () => {
