@@ -25,7 +25,9 @@ export interface ServeOptions {
 const MEBI = 1 << 20
 
 export async function serveJobs(options: ServeOptions, io: CliIo): Promise<void> {
-  const { dir, host } = options
+  // Supervisors run in the folders of their jobs, where a relative one would lead elsewhere.
+  const dir = resolve(options.dir)
+  const { host } = options
   const metricsAt = await metricsAddress(options.metrics_port)
   const runner = await runnerOf(options, io)
   const { readServerKeys } = await import('../base/net/index.ts')

@@ -37,10 +37,15 @@ function openPlain(path: string): number {
   throw new Error(`${path} is no plain file.`)
 }
 
+/** More than a run writes into one file that is read whole; a file with holes costs its writer nothing. */
+const MOST_BYTES = 256 << 20
+
 function readOpened(fd: number, from = 0, to = Number.POSITIVE_INFINITY): Buffer {
   try {
+    const { size } = fstatSync(fd)
+    if (Math.min(size, to) - from > MOST_BYTES) throw new Error('The file is too large to be one of a run.')
     if (from === 0 && to === Number.POSITIVE_INFINITY) return readFileSync(fd)
-    const bytes = Buffer.allocUnsafe(Math.max(0, Math.min(fstatSync(fd).size, to) - from))
+    const bytes = Buffer.allocUnsafe(Math.max(0, Math.min(size, to) - from))
     return bytes.subarray(0, readSync(fd, bytes, 0, bytes.length, from))
   } finally {
     closeSync(fd)

@@ -1,7 +1,16 @@
 /** @file The dashboard's answers: lines that lose no peak, smoothing that does not depend on how often a run printed, and who may ask. */
 import { execFileSync } from 'node:child_process'
 import { EventEmitter } from 'node:events'
-import { appendFileSync, linkSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -211,6 +220,9 @@ test('links, hard links, pipes and swapped folders lead nowhere', () => {
     expect(() => read(join(own, name)), name).toThrow()
   expect(readPlain(join(folder, 'secret')).toString()).toBe('secret')
   expect(() => readPlain(join(own, 'pipe'))).toThrow('no plain file')
+  writeFileSync(join(own, 'holes'), '')
+  truncateSync(join(own, 'holes'), 2 ** 30)
+  expect(() => read(join(own, 'holes'))).toThrow('too large')
 })
 
 test('a look that fails does not end the dashboard, and the next one is told', async () => {

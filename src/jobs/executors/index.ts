@@ -13,7 +13,6 @@ export {
   type JobRequest,
   jobFolder,
   jobOfFolder,
-  type Outcome,
   readFailure,
   readOutcome,
   readRequest,
@@ -25,6 +24,7 @@ export {
   writeOutcome,
   writeRequest,
 } from './job-folder.ts'
+export type { Outcome } from './job-reports.ts'
 export { type Plan, printPlan } from './plan.ts'
 export { EXECUTOR_NAMES, type ExecutorName, executorOf, planJob, submittedBy } from './registry.ts'
 export { runBatch } from './slurm.ts'

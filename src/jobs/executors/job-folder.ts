@@ -1,9 +1,23 @@
 /** @file The folder of a job, through which its supervisor and everybody else speak: what is to run, that it was started, its logs, how it ended. */
-import { appendFileSync, existsSync, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  closeSync,
+  constants,
+  existsSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { readPlain } from '../../base/runs/index.ts'
 import { processStart } from '../../base/util/index.ts'
 import { FAILURE, readLogs, untagged } from '../agent/index.ts'
 import { bytesOfContent, type DescribedJob, type Job, type JobStatus } from '../submit/index.ts'
+import { type Outcome, parseOutcome, parseStatus } from './job-reports.ts'
 
 /** A file that a job is to have, as its submitter announced it. */
 export interface AnnouncedFile {
@@ -14,12 +28,6 @@ export interface AnnouncedFile {
 
 /** A job without the content of its files: they are uploaded one by one. */
 export type JobRequest = DescribedJob & { readonly files: readonly AnnouncedFile[] }
-
-/** How a job ended, as its supervisor saw it. */
-export interface Outcome {
-  readonly phase: 'succeeded' | 'failed' | 'stopped'
-  readonly reason?: string | undefined
-}
 
 export const jobFolder = (folder: string) => ({
   files: join(folder, 'files'),
@@ -72,9 +80,26 @@ export const release = (folder: string) => rmSync(join(folder, 'started'), { for
 /** The supervisor that claimed a job, if it still runs; a process that got its number later has another start time. */
 export function supervisorOf(folder: string): { readonly pid: number; readonly alive: boolean } | undefined {
   const file = join(folder, 'started')
-  if (!existsSync(file)) return undefined
-  const [pid, ...started] = readFileSync(file, 'utf8').trim().split(' ')
-  return { pid: Number(pid), alive: started.length > 0 && processStart(Number(pid)) === started.join(' ') }
+  if (!isThere(file)) return undefined
+  const [, pid = '0', started] = /^(\d{1,10}) (.+)\n?$/.exec(textOf(file) ?? '') ?? []
+  return { pid: Number(pid), alive: started !== undefined && processStart(Number(pid)) === started }
+}
+
+/** Links that lead nowhere count: what they are named has been there. */
+const isThere = (file: string) => lstatSync(file, { throwIfNoEntry: false }) !== undefined
+
+const MOST_BYTES = 16 << 20
+
+/**
+ * The folder may be a user's whose rights are less than the reader's, and who may have put anything in the place of a file: a link is not followed, a pipe not
+ * waited for. Undefined where it is no plain file.
+ */
+function textOf(file: string): string | undefined {
+  try {
+    return readPlain(file, 0, MOST_BYTES).toString('utf8')
+  } catch {
+    return undefined
+  }
 }
 
 /** A job that goes on without its supervisor gets another one: true for the one that may be that. */
@@ -93,16 +118,21 @@ export function takeOver(folder: string): boolean {
 }
 
 /** Holds for a supervisor that comes later, too. */
-export const askStop = (folder: string) => writeFileSync(join(folder, 'stop'), '')
+export function askStop(folder: string): void {
+  const { O_WRONLY, O_CREAT, O_EXCL } = constants
+  try {
+    closeSync(openSync(join(folder, 'stop'), O_WRONLY | O_CREAT | O_EXCL, 0o644))
+  } catch (error) {
+    // Also a link that its user put there, which would lead whoever stops the job elsewhere.
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+}
 export const isStopAsked = (folder: string) => existsSync(join(folder, 'stop'))
 
 export const writeStatus = (folder: string, status: JobStatus) => writeWhole(join(folder, 'status.json'), status)
 
 /** What the supervisor last saw, where it can see more than that the job runs. */
-export function readStatus(folder: string): JobStatus | undefined {
-  const file = join(folder, 'status.json')
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as JobStatus) : undefined
-}
+export const readStatus = (folder: string): JobStatus | undefined => parseStatus(textOf(join(folder, 'status.json')))
 
 /** What nodes on other hosts print, each line with the name of its log: put where the job's logs are. */
 export function keepLine(folder: string, line: string): void {
@@ -134,9 +164,10 @@ const MOST_CHARACTERS = 4000
 
 export const writeOutcome = (folder: string, outcome: Outcome) => writeWhole(join(folder, 'outcome.json'), outcome)
 
+/** One that cannot be read was damaged, and the job is over all the same. */
 export function readOutcome(folder: string): Outcome | undefined {
   const file = join(folder, 'outcome.json')
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Outcome) : undefined
+  return isThere(file) ? parseOutcome(textOf(file)) : undefined
 }
 
 /** The logs of a job until it is over. */

@@ -8,7 +8,7 @@ import type { Dispatcher } from './dispatch.ts'
 import { HttpError } from './http-error.ts'
 import { isVisible } from './listing.ts'
 import type { Nonces } from './nonces.ts'
-import { jobRequestSchema } from './openapi.ts'
+import { fsUgiSchema, jobRequestSchema } from './openapi.ts'
 import type { Keys } from './sign.ts'
 import type { CloudJob, Store } from './store.ts'
 
@@ -55,6 +55,13 @@ export interface Asking {
   readonly user: string
   readonly accounts: Accounts
   readonly body: unknown
+}
+
+/** `fs_ugi` of a request that submits a job. */
+export function fsUgiOf(body: unknown): string | undefined {
+  const parsed = fsUgiSchema.safeParse((body as { fsUgi?: unknown }).fsUgi ?? undefined)
+  if (parsed.success) return parsed.data
+  throw new HttpError(400, `fs_ugi: ${parsed.error.issues[0]?.message}.`, 'It is user,password.')
 }
 
 /** The job that is asked for; throws where it may not come in. */

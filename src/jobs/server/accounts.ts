@@ -106,7 +106,17 @@ export async function sealAccounts(file: string): Promise<void> {
     await writeAccounts(file, readAccounts(file))
 }
 
+/** Also of an object that has no entries: `constructor`. */
+function checkName(name: string): void {
+  if (!/^[\p{L}\p{N}][\p{L}\p{N}_.@+-]{0,63}$/u.test(name) || name in {})
+    throw accountError(
+      `${JSON.stringify(name.slice(0, 80))} can be no name here.`,
+      'Use letters, digits, _ . @ + and -, up to 64.',
+    )
+}
+
 export async function addGroup(file: string, name: string, group: Group): Promise<void> {
+  checkName(name)
   const accounts = readAccounts(file)
   await writeAccounts(file, { ...accounts, groups: { ...accounts.groups, [name]: group } })
 }
@@ -115,9 +125,10 @@ export type NewUser = Pick<User, 'groups' | 'uid' | 'admin'> & { readonly name: 
 
 /** Keys are made here and shown once, by the caller. */
 export async function addUser(file: string, { name, groups, uid, admin }: NewUser): Promise<User> {
+  checkName(name)
   const accounts = readAccounts(file)
   if (accounts.users[name]) throw accountError(`There is a user ${name} already.`, `oarfish cloud user rotate ${name}`)
-  const unknown = groups.find((group) => !accounts.groups[group])
+  const unknown = groups.find((group) => !Object.hasOwn(accounts.groups, group))
   if (unknown !== undefined)
     throw accountError(`There is no group ${unknown}.`, `oarfish cloud group add ${unknown} --quota 4`)
   const user: User = { id: randomBytes(8).toString('hex'), ...newKeys(), groups, uid, admin }

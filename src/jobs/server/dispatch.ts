@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { chownSync, closeSync, constants, copyFileSync, existsSync, mkdirSync, openSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { askStop, jobFolder, readOutcome, supervisorOf, writeRequest } from '../executors/index.ts'
-import { lastLines } from '../launch/index.ts'
 import type { Accounts } from './accounts.ts'
 import { type ExecutorTraits, startable } from './admission.ts'
-import { type RunAs, runAs } from './run-as.ts'
+import { lastLinesOfJob } from './open-of-job.ts'
+import { endAs, isOf, type RunAs, runAs } from './run-as.ts'
 import { type CloudJob, isActive, type Store } from './store.ts'
 
 export interface DispatchOptions {
@@ -34,14 +34,16 @@ const AGAIN_MS = 10_000 // between two supervisors of a job that goes on; only o
 export function createDispatcher(options: DispatchOptions): Dispatcher {
   const { store, accounts, executor } = options
   const begun: Begun = new Map()
+  const each = oneByOne(options.warn)
   const turn = async () => {
     for (const job of store.jobs.values()) {
-      if (isActive(job.phase)) await follow(job, options, begun)
+      if (isActive(job.phase)) await each(job, () => follow(job, options, begun))
       else if (job.phase === 'uploading' && Date.now() - job.changedAt > UPLOAD_MS)
         await store.setPhase(job.id, 'stopped', 'its files did not all come within half an hour')
     }
     const known = readable(accounts)
-    if (known) for (const job of startable(store.jobs.values(), known, executor)) await start(job, options, begun)
+    if (!known) return
+    for (const job of startable(store.jobs.values(), known, executor)) await each(job, () => start(job, options, begun))
   }
   // One turn at a time: two would start the same job.
   let last: Promise<void> = Promise.resolve()
@@ -49,7 +51,22 @@ export function createDispatcher(options: DispatchOptions): Dispatcher {
     last = last.then(turn).catch((error: Error) => options.warn(`the queue could not be served: ${error.message}`))
     return last
   }
-  return { turn: next, stop: async (id) => await stop(id, store) }
+  return { turn: next, stop: async (id) => await stop(id, options) }
+}
+
+/** What one job makes impossible holds up none of the others. It is looked at again in the next turn, and told once. */
+function oneByOne(warn: DispatchOptions['warn']) {
+  const said = new Map<string, string>()
+  return async (job: CloudJob, work: () => Promise<void>) => {
+    try {
+      await work()
+      said.delete(job.id)
+    } catch (error) {
+      const { message } = error as Error
+      if (said.get(job.id) !== message) warn(`${job.id} is held up: ${message}`)
+      said.set(job.id, message)
+    }
+  }
 }
 
 /** Undefined while the accounts cannot be read, which their reader reports: no job starts then, since whose it would run as is unknown. */
@@ -107,23 +124,29 @@ async function supervise(job: CloudJob, options: DispatchOptions, begun: Begun):
   const { hosts } = jobFolder(folder)
   const [program, ...words] = supervisor(existsSync(hosts) ? hosts : options.hostfile) as [string, ...string[]]
   const log = openSync(saidFile(folder), LOG_FLAGS, 0o644)
-  const child = spawn(program, [...words, folder], {
-    detached: true,
-    cwd: folder, // mpirun asks for it on every node, and the server's own may be closed to the user
-    stdio: ['ignore', 'ignore', log],
-    env: { ...env, ...owner?.env, OARFISH_JOB_ID: job.id, OARFISH_FS_UGI: fsUgi },
-    uid: owner?.uid,
-    gid: owner?.gid,
-  })
-  closeSync(log)
-  noteEnd(child, started)
-  child.unref()
+  try {
+    const child = spawn(program, [...words, folder], {
+      detached: true,
+      cwd: folder, // mpirun asks for it on every node, and the server's own may be closed to the user
+      stdio: ['ignore', 'ignore', log],
+      env: { ...env, ...owner?.env, OARFISH_JOB_ID: job.id, OARFISH_FS_UGI: fsUgi },
+      uid: owner?.uid,
+      gid: owner?.gid,
+    })
+    noteEnd(child, started)
+    child.unref()
+  } catch (error) {
+    started.end = (error as Error).message
+  } finally {
+    closeSync(log)
+  }
 }
 
 /** What a supervisor says before it can say it in job.log. */
 const saidFile = (folder: string) => join(folder, 'supervisor.txt')
-/** The folder may be a user's, who must not lead the server elsewhere. */
-const LOG_FLAGS = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW
+/** The folder may be a user's, who must not lead the server elsewhere, nor let it wait at a pipe. */
+const LOG_FLAGS =
+  constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
 function noteEnd(child: ChildProcess, started: Supervisor): void {
   child.once('error', (error) => {
@@ -139,7 +162,9 @@ async function follow(job: CloudJob, options: DispatchOptions, begun: Begun): Pr
   const folder = store.folderOf(job.id)
   const outcome = readOutcome(folder)
   if (outcome) return await store.setPhase(job.id, outcome.phase, outcome.reason)
-  const supervisor = supervisorOf(folder)
+  const known = readable(options.accounts)
+  if (!known) return
+  const supervisor = supervisorAs(ownerOf(job, known, options), folder)
   if (supervisor?.alive) {
     if (job.phase === 'starting') await store.setPhase(job.id, 'running')
   } else if (supervisor && executor.resumes) {
@@ -167,7 +192,7 @@ const SAID_LINES = 12
 /** Also what it printed: a program or a folder that its user may not read, mostly. */
 function notStarted(why: string, job: CloudJob, options: DispatchOptions): string {
   const folder = options.store.folderOf(job.id)
-  const said = lastLines(saidFile(folder), SAID_LINES)
+  const said = lastLinesOfJob(folder, saidFile(folder), SAID_LINES)
   const owner = ownerOf(job, readable(options.accounts) ?? { groups: {}, users: {} }, options)
   const who = owner === undefined ? '' : ` as uid ${owner.uid}`
   const hint =
@@ -175,14 +200,26 @@ function notStarted(why: string, job: CloudJob, options: DispatchOptions): strin
   return `its supervisor could not be started${who}: ${[why, ...said].join('\n')}${hint}`
 }
 
-async function stop(id: string, store: Store): Promise<void> {
+async function stop(id: string, options: DispatchOptions): Promise<void> {
+  const { store, accounts } = options
   const job = store.jobs.get(id)!
   if (job.phase === 'queued' || job.phase === 'uploading') return await store.setPhase(id, 'stopped')
   if (!isActive(job.phase)) return
   const folder = store.folderOf(id)
   askStop(folder)
+  const known = readable(accounts)
+  if (!known) return // it has been asked; whose process it is cannot be told
+  const owner = ownerOf(job, known, options)
+  const supervisor = supervisorAs(owner, folder)
+  if (!supervisor?.alive) return
+  if (owner === undefined) process.kill(supervisor.pid, 'SIGTERM')
+  else endAs(supervisor.pid, owner)
+}
+
+/** Which process it is stands in the folder, which is the user's: one of somebody else is not followed, and not ended. */
+function supervisorAs(owner: RunAs | undefined, folder: string) {
   const supervisor = supervisorOf(folder)
-  if (supervisor?.alive) process.kill(supervisor.pid, 'SIGTERM')
+  return supervisor && { ...supervisor, alive: supervisor.alive && (!owner || isOf(supervisor.pid, owner)) }
 }
 
 function giveTo(folder: string, { uid, gid }: RunAs): void {

@@ -91,6 +91,21 @@ const resources = z.strictObject({
 
 const path = z.string().optional()
 
+/** What becomes one word of a command or one variable: the system takes none that is longer than 128 KiB, and none with a zero in it. */
+const word = z
+  .string()
+  .max(100_000)
+  .refine((value) => !value.includes('\0'), 'expected a text without zeros')
+
+export const fsUgiSchema = z
+  .string()
+  .max(4096)
+  .regex(/^[^\p{Cc}]*$/u, 'expected a text without control characters')
+  .optional()
+
+const isEachOnce = (entries: readonly { readonly name: string }[]) =>
+  new Set(entries.map(({ name }) => name)).size === entries.length
+
 export const jobRequestSchema = z.strictObject({
   name: z.string().regex(/^[A-Za-z0-9]([\w.-]{0,61}[A-Za-z0-9])?$/, 'expected letters, digits, _, - and . (up to 63)'),
   group: z.string().min(1),
@@ -98,9 +113,10 @@ export const jobRequestSchema = z.strictObject({
   kind: z.enum(JOB_KINDS),
   roles: z
     .array(z.strictObject({ name: z.enum(['pserver', 'trainer']), replicas: z.int().min(1).max(10_000), resources }))
-    .min(1),
-  command: z.string().min(1),
-  env: z.record(z.string().regex(/^[A-Za-z_]\w*$/, 'expected the name of a variable'), z.string()),
+    .min(1)
+    .refine(isEachOnce, 'expected each role once'),
+  command: word.min(1),
+  env: z.record(z.string().regex(/^[A-Za-z_]\w*$/, 'expected the name of a variable'), word),
   files: z
     .array(
       z.strictObject({
@@ -109,7 +125,8 @@ export const jobRequestSchema = z.strictObject({
         sha256: z.string().regex(/^[0-9a-f]{64}$/, 'expected a SHA-256 in hex'),
       }),
     )
-    .max(10_000),
+    .max(10_000)
+    .refine(isEachOnce, 'expected each name once'),
   pods: z
     .strictObject({
       framework: z.enum(POD_FRAMEWORKS),

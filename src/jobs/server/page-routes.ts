@@ -168,7 +168,7 @@ async function again(call: PageCall) {
   if (job.user !== call.user) throw new HttpError(403, `Job ${job.id} is ${job.user}'s.`, 'They may submit it again.')
   const { user, accounts, body, state } = call
   const request = admitted({ user, accounts, body: job.request }, state.options)
-  const id = await submitAgain(job, request, body['fsUgi'], state.options)
+  const id = await submitAgain(job, request, body, state.options)
   return { jobId: id }
 }
 

@@ -4,7 +4,7 @@ import { createServer as createHttpsServer } from 'node:https'
 import { readLogs } from '../agent/index.ts'
 import { jobFolder } from '../executors/index.ts'
 import { isOver } from '../submit/index.ts'
-import { admitted, jobFor, readable, type ServerOptions } from './access.ts'
+import { admitted, fsUgiOf, jobFor, readable, type ServerOptions } from './access.ts'
 import type { Accounts } from './accounts.ts'
 import { readBody } from './http-body.ts'
 import { HttpError } from './http-error.ts'
@@ -133,9 +133,8 @@ function routeOf(
 
 async function createJob(call: Call, options: ServerOptions) {
   const { user, accounts, body } = call
-  const { fsUgi } = body as { fsUgi?: unknown }
   const request = admitted(call, options)
-  const job = await options.store.create(user, request, typeof fsUgi === 'string' ? fsUgi : undefined)
+  const job = await options.store.create(user, request, fsUgiOf(body))
   return { groupName: request.group, jobId: job.id, userId: accounts.users[user]!.id }
 }
 

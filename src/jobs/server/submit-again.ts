@@ -3,7 +3,7 @@ import { createReadStream, createWriteStream } from 'node:fs'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { type JobRequest, jobFolder } from '../executors/index.ts'
-import type { ServerOptions } from './access.ts'
+import { fsUgiOf, type ServerOptions } from './access.ts'
 import { HttpError } from './http-error.ts'
 import { openOfJob } from './open-of-job.ts'
 import type { CloudJob } from './store.ts'
@@ -13,10 +13,10 @@ import { hashOfFile } from './upload.ts'
 export async function submitAgain(
   job: CloudJob,
   request: JobRequest,
-  fsUgi: unknown,
+  body: unknown,
   { store, dispatcher }: Pick<ServerOptions, 'store' | 'dispatcher'>,
 ): Promise<string> {
-  const ugi = typeof fsUgi === 'string' && fsUgi !== '' ? fsUgi : undefined
+  const ugi = fsUgiOf(body) || undefined
   if (job.hadUgi && ugi === undefined)
     throw new HttpError(
       409,
