@@ -41,6 +41,7 @@ export {
 } from './reader-pool.ts'
 export { compareSlots, type Disagreement, refuseStrangers } from './text/compare-slots.ts'
 export { detectFormat, formatOf, headOf, looksLike, namedAsData, readHead } from './text/head.ts'
+export { linesOf, wholeLines } from './text/long-line.ts'
 export { createTextBlockParser } from './text/text-block.ts'
 export { createColumnWriter } from './user/column-writer.ts'
 export {

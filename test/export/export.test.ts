@@ -113,6 +113,19 @@ describe('oarfish export and predict', () => {
     ])
   })
 
+  test('predict reads no more of a line without an end than a line may have', async () => {
+    let given = 0
+    const endless = async function* () {
+      for (;;) {
+        given++
+        yield new Uint8Array(1 << 20)
+      }
+    }
+    const scoring = predict({ model: made.out, input: endless() }).next()
+    await expect(scoring).rejects.toThrow('This line is longer than 16 MiB')
+    expect(given).toBeLessThan(20)
+  })
+
   test('predict names the line that is wrong', async () => {
     const { code, err } = await capture(['predict', '--model', made.out, '-'], {
       input: 'user:1 tags:2 history:3 x:0.1 x:0.2\nuser:x\n',

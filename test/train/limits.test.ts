@@ -88,6 +88,23 @@ test('64 open files: the limit is named, and how to raise it', async () => {
   expect(text).toContain('ulimit -n 65536')
 })
 
+test('oarfish reader takes no line without an end', async () => {
+  const text = `import { MultiSlotDataGenerator } from 'oarfish'
+export class Reader extends MultiSlotDataGenerator { *generateSample() { yield [['click', [0]]] } }`
+  await writeFile(join(folder, 'endless.ts'), text)
+  const child = spawn('bash', ['-c', '"$0" "$@" < /dev/zero', process.execPath, BIN, 'reader', 'endless.ts'], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'pipe'],
+    detached: true,
+  })
+  const timer = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), 60_000)
+  let said = ''
+  child.stderr.on('data', (piece) => (said += piece))
+  const code = await new Promise((done) => child.once('close', done))
+  clearTimeout(timer)
+  expect([code, said]).toEqual([2, expect.stringContaining('This line is longer than 16 MiB')])
+})
+
 /** One good line, then one of so many megabytes. */
 async function writeLine(to: NodeJS.WritableStream, megabytes: number): Promise<void> {
   const piece = Buffer.from('user:7 '.repeat(150_000)).subarray(0, 1e6)

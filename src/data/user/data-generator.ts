@@ -1,6 +1,7 @@
 /** @file Paddle's data generators in TypeScript: a reader's samples written as MultiSlot text, for `pipe_command: oarfish reader my_reader.ts`. */
 import { once } from 'node:events'
 import { UserError } from '../../base/util/index.ts'
+import { linesOf } from '../text/long-line.ts'
 
 /** A value of a slot: a number, a whole number beyond 2^53 as bigint. */
 export type FieldValue = number | bigint
@@ -101,16 +102,7 @@ export abstract class MultiSlotStringDataGenerator extends DataGenerator<string>
 }
 
 /** Lines of standard input without their ends. */
-export async function* stdinLines(): AsyncGenerator<string> {
-  const decoder = new TextDecoder()
-  let rest = ''
-  for await (const data of process.stdin) {
-    const lines = (rest + decoder.decode(data as Uint8Array, { stream: true })).split('\n')
-    rest = lines.pop()!
-    yield* lines
-  }
-  if (rest !== '') yield rest
-}
+export const stdinLines = (): AsyncGenerator<string> => linesOf(process.stdin, '-')
 
 /** Waits while the other end is slower. */
 export async function writeStdout(text: string): Promise<void> {

@@ -19,6 +19,7 @@ import {
   refuseStrangers,
   releaseBatch,
   textSlots,
+  wholeLines,
 } from '../../data/index.ts'
 import { noInput } from './errors.ts'
 import type { ExportSlot } from './manifest.ts'
@@ -49,7 +50,6 @@ export interface PredictOptions extends TextOptions {
 
 const BATCH = 512
 const BLOCK_BYTES = 256 * 1024
-const NEWLINE = 10
 
 /** Opens an export, scores text with it and closes it: see scoreText. */
 export async function* predict({ model, device = 'cpu', ...text }: PredictOptions): AsyncGenerator<Scored> {
@@ -108,31 +108,26 @@ function withRequired(slots: readonly ExportSlot[]) {
 async function* pipeColumns(input: AsyncIterable<Uint8Array>, slots: readonly ExportSlot[], format: Format) {
   const parse = createTextBlockParser(slots)
   let known = format
-  let linesBefore = 0
-  for await (const text of wholeLines(input)) {
+  for await (const { bytes: text, first } of lineBlocks(input)) {
     if (known === 'auto') known = formatOf(text)
-    if (linesBefore === 0 && known === 'slot') refuseStrangers(textSlots(withRequired(slots)), headOf('-', text))
-    yield parse({ text, format: known, file: '-', linesBefore })
-    for (let at = text.indexOf(NEWLINE); at >= 0; at = text.indexOf(NEWLINE, at + 1)) linesBefore++
+    if (first === 1 && known === 'slot') refuseStrangers(textSlots(withRequired(slots)), headOf('-', text))
+    yield parse({ text, format: known, file: '-', linesBefore: first - 1 })
   }
 }
 
-/** Blocks that end where a line ends. */
-async function* wholeLines(input: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let pending: Uint8Array[] = []
-  let bytes = 0
-  for await (const piece of input) {
-    const end = piece.lastIndexOf(NEWLINE) + 1
-    if (end === 0 || bytes + end < BLOCK_BYTES) {
-      pending.push(piece)
-      bytes += piece.length
-      continue
-    }
-    yield Buffer.concat([...pending, piece.subarray(0, end)])
-    pending = [piece.subarray(end)]
-    bytes = piece.length - end
+/** Whole lines, many at a time. */
+async function* lineBlocks(input: AsyncIterable<Uint8Array>) {
+  let pending: Buffer[] = []
+  let [length, first] = [0, 1]
+  for await (const lines of wholeLines(input, '-')) {
+    if (pending.length === 0) first = lines.first
+    pending.push(lines.bytes)
+    length += lines.bytes.length
+    if (length < BLOCK_BYTES) continue
+    yield { bytes: Buffer.concat(pending), first }
+    ;[pending, length] = [[], 0]
   }
-  if (bytes > 0) yield Buffer.concat(pending)
+  if (length > 0) yield { bytes: Buffer.concat(pending), first }
 }
 
 /** Training can skip a bad line; here every line must get its score. */

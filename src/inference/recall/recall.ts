@@ -1,8 +1,6 @@
 /** @file Finds items for whole files: those of the users in text, and those like the items of a list. */
 import { createReadStream, existsSync } from 'node:fs'
-import { createInterface } from 'node:readline'
-import { Readable } from 'node:stream'
-import type { Columns } from '../../data/index.ts'
+import { type Columns, linesOf } from '../../data/index.ts'
 import { noInput, Scorer, scoreText, shortNumber, type TextOptions } from '../export/index.ts'
 import { badItem, itemsAlone } from './errors.ts'
 import { openIndex } from './open.ts'
@@ -67,14 +65,13 @@ const LINES = 512
 
 async function* idLines(input: TextOptions['input']): AsyncGenerator<bigint[]> {
   if (typeof input === 'string' && !existsSync(input)) throw noInput(input)
-  const stream = typeof input === 'string' ? createReadStream(input) : Readable.from(input)
+  const [pieces, name] = typeof input === 'string' ? [createReadStream(input), input] : [input, '-']
   let [ids, line]: [bigint[], number] = [[], 0]
-  for await (const text of createInterface({ input: stream, crlfDelay: Number.POSITIVE_INFINITY })) {
+  for await (const text of linesOf(pieces, name)) {
     line++
     const id = text.trim()
     if (id === '') continue
-    if (!/^\d{1,20}$/.test(id) || BigInt(id) >= 2n ** 64n)
-      throw badItem(typeof input === 'string' ? input : '-', line, `"${id.slice(0, 40)}" is no id`)
+    if (!/^\d{1,20}$/.test(id) || BigInt(id) >= 2n ** 64n) throw badItem(name, line, `"${id.slice(0, 40)}" is no id`)
     ids.push(BigInt(id))
     if (ids.length === LINES) {
       yield ids
