@@ -29,30 +29,36 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const group = memoryGroup()
 
-test.skipIf(group === undefined)(
-  'a process that the kernel ends for want of memory is told so, with the limit',
-  async () => {
-    writeFileSync(
-      join(folder, 'eat.mjs'),
-      `const all = []
+test.skipIf(group === undefined).each([
+  ['a process that the kernel ends', 'eat.mjs'],
+  // As the command of a submitted job.
+  ['a shell whose program the kernel ends', 'shell.mjs'],
+])('%s for want of memory is told so, with the limit', async (_what, program) => {
+  writeFileSync(
+    join(folder, 'shell.mjs'),
+    `import { spawn } from 'node:child_process'
+    spawn('sh', ['-c', 'node eat.mjs; exit $?']).once('exit', (code) => process.exit(code))`,
+  )
+  writeFileSync(
+    join(folder, 'eat.mjs'),
+    `const all = []
     if (process.env.PADDLE_TRAINER_ID === '0') setInterval(() => all.push(Buffer.alloc(20e6, 1)), 10)
     else setTimeout(() => undefined, 300_000)`,
-    )
-    const own = join(group!.parent, `oarfish-test-${process.pid}`)
-    mkdirSync(own)
-    try {
-      writeFileSync(join(own, group!.limit), String(250e6))
-      const launch = ['launch', '--nproc_per_node', '2', 'eat.mjs']
-      const { code, text } = await sh('echo $$ > "$GROUP/cgroup.procs"; exec "$0" "$@"', launch, { GROUP: own })
-      expect([code, text]).toEqual([
-        2,
-        expect.stringMatching(/worker 0 .*the kernel ended it because its control group .* the limit is 250\.0 MB/),
-      ])
-    } finally {
-      await vi.waitFor(() => rmdirSync(own), { timeout: 30_000 })
-    }
-  },
-)
+  )
+  const own = join(group!.parent, `oarfish-test-${process.pid}`)
+  mkdirSync(own)
+  try {
+    writeFileSync(join(own, group!.limit), String(250e6))
+    const launch = ['launch', '--nproc_per_node', '2', program]
+    const { code, text } = await sh('echo $$ > "$GROUP/cgroup.procs"; exec "$0" "$@"', launch, { GROUP: own })
+    expect([code, text]).toEqual([
+      2,
+      expect.stringMatching(/worker 0 .*the kernel ended it because its control group .* the limit is 250\.0 MB/),
+    ])
+  } finally {
+    await vi.waitFor(() => rmdirSync(own), { timeout: 30_000 })
+  }
+})
 
 describe.skipIf(!canMount())('a full /dev/shm', () => {
   /** In a mount namespace with a /dev/shm of its own, which `fill` fills. */

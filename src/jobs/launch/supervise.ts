@@ -1,4 +1,5 @@
 /** @file A job's processes on this host, from start to end: who failed first, when servers may go, and that nobody stays behind. */
+import { constants } from 'node:os'
 import { type EventSink, type ProcessState, readNotes } from '../../base/event/index.ts'
 import { within } from '../../base/util/index.ts'
 import { type Child, type Exit, type ProcessSpec, startChild } from './child.ts'
@@ -115,8 +116,8 @@ async function run(children: readonly Child[], { hasAllWorkers }: JobSpec, optio
       await stop(servers, SERVERS_GRACE_MS)
       return outcome.exit!.code
     }
-    // Asked at once: what the others do while they are stopped may need memory too.
-    const why = outcome !== 'aborted' && outcome.exit!.text === 'signal SIGKILL' ? memory.explain() : undefined
+    // Asked at once: what the others do while they are stopped may need memory too. A shell ends with the code of what was killed in it.
+    const why = outcome !== 'aborted' && outcome.exit!.code === KILLED ? memory.explain() : undefined
     if (outcome !== 'aborted') emit(why === undefined ? failureEvent(outcome) : outOfMemoryEvent(outcome, why))
     // Workers first: to finish a step or to save they need their servers.
     await stop(workers, outcome === 'aborted' ? stopMs() : FAILURE_MS)
@@ -215,6 +216,7 @@ function byRole(children: readonly Child[], role: ProcessSpec['role']): readonly
 }
 
 const REPORTED_LINES = 40
+const KILLED = 128 + constants.signals.SIGKILL
 const USER_ERROR = 2 // the exit code of what a user can mend
 
 function processEvent({ spec: { role, rank, endpoint, log }, pid, exit }: Child, state: ProcessState) {
