@@ -1,13 +1,15 @@
 /** @file What is no data, and what the system does not give: each told as what it is, soon, with exit code 2. */
 import { execFileSync, spawn } from 'node:child_process'
-import { createWriteStream, readFileSync, symlinkSync } from 'node:fs'
+import { createWriteStream, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
 import { createGzip } from 'node:zlib'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ownName } from '../../src/base/util/index.ts'
 import { oarfish } from '../oarfish.testing.ts'
 import { expectWithin } from '../within.testing.ts'
 import { tinyFolder } from './tiny.testing.ts'
@@ -103,6 +105,15 @@ export class Reader extends MultiSlotDataGenerator { *generateSample() { yield [
   const code = await new Promise((done) => child.once('close', done))
   clearTimeout(timer)
   expect([code, said]).toEqual([2, expect.stringContaining('This line is longer than 16 MiB')])
+})
+
+test('what a killed process left in the temporary folder goes with the next training, launched or not', async () => {
+  const gone = spawn('true')
+  await new Promise((done) => gone.once('exit', done))
+  const left = join(tmpdir(), ownName('gloo').replace(`-${process.pid}-`, `-${gone.pid}-`))
+  mkdirSync(left)
+  expect((await train()).code).toBe(0)
+  expect(existsSync(left)).toBe(false)
 })
 
 /** One good line, then one of so many megabytes. */

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks'
 import { explain, type LoadedConfig } from '../../base/config/index.ts'
 import { processEnv } from '../../base/env/index.ts'
 import { type EpochRecord, type EventSink, type Metrics, noteForLauncher } from '../../base/event/index.ts'
-import { defined } from '../../base/util/index.ts'
+import { defined, removeLeftovers } from '../../base/util/index.ts'
 import type { GraphMode } from '../../model/index.ts'
 import type { Best } from '../../weights/snapshot/index.ts'
 import {
@@ -106,6 +106,7 @@ async function contextOf(options: TrainOptions, emit: EventSink): Promise<Traini
   const { config: loaded, engine = 'ort', mode = 'static', rules = {} } = options
   const { config } = loaded
   for (const message of loaded.notices) emit({ kind: 'notice', message })
+  removeLeftovers() // also of killed processes of a job that nobody launches again
   const isFurther = !options.resume && (await goesOnByItself(config))
   if (isFurther) {
     const message = `This job was started before: it goes on from what it has saved in ${config.runner.model_save_path}.`
