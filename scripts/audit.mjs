@@ -28,6 +28,9 @@ export const INSTALL_SCRIPTS = {
   'onnxruntime-node': 'fetches CUDA libraries; those for the CPU are in the package',
 }
 
+/** npm takes SHA-1 as well, for which two packages of one checksum can be made. */
+const SHA512 = /^sha512-[A-Za-z0-9+/]{86}==$/
+
 /** What is wrong with a lock file, a line each. */
 export function lockFindings({ packages }) {
   return Object.entries(packages).flatMap(([path, entry]) => {
@@ -35,11 +38,12 @@ export function lockFindings({ packages }) {
     const name = path.replace(/^.*node_modules\//, '')
     const findings = []
     if (!entry.integrity) findings.push('has no integrity: nothing tells whether it is what was locked')
+    else if (!SHA512.test(entry.integrity)) findings.push(`has ${entry.integrity} for integrity, which is no SHA-512`)
     if (entry.resolved)
       findings.push(`names where it came from (${entry.resolved}): see omit-lockfile-registry-resolved in .npmrc`)
     if (!isAllowed(entry.license))
       findings.push(`has the licence "${entry.license ?? 'unknown'}", which nobody has looked at`)
-    if (entry.hasInstallScript && !INSTALL_SCRIPTS[name])
+    if (entry.hasInstallScript && !Object.hasOwn(INSTALL_SCRIPTS, name))
       findings.push(
         'has an install script, which never runs here: see that it works without, then list it in scripts/audit.mjs',
       )

@@ -14,6 +14,7 @@ test('every locked package has a checksum, a licence that may be used, and no un
 
 test.each([
   [{ integrity: undefined }, 'no integrity'],
+  [{ integrity: 'sha1-2jmj7l5rSw0yVb/vlWAYkK/YBwk=' }, 'no SHA-512'],
   [{ resolved: 'elsewhere/yaml.tgz' }, 'names where it came from'],
   [{ license: 'GPL-3.0' }, 'licence "GPL-3.0"'],
   [{ license: '(MIT AND GPL-3.0)' }, 'licence "(MIT AND GPL-3.0)"'],
