@@ -1,6 +1,16 @@
 /** @file One writer a folder: who is refused, whose lock is taken over, and what a late writer learns. */
-import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -93,6 +103,27 @@ test('an owner on another host is watched: one that touches its lock is alive, o
   ;(await holdFolder(folder, { ...OPTIONS, job: 'theirs' })).release()
   utimesSync(write(elsewhere), new Date(0), new Date(0))
   ;(await holdFolder(folder, OPTIONS)).release()
+})
+
+test.each([
+  ['a pipe', (path: string) => void execFileSync('mkfifo', [path])],
+  ['a device', (path: string) => symlinkSync('/dev/zero', path)],
+  ['a link that leads nowhere', (path: string) => symlinkSync('/nowhere/x', path)],
+])('%s in the place of the lock, or of its guard, makes room', async (_what, make) => {
+  const path = join(folder, LOCK_FILES.model)
+  make(path)
+  make(`${path}.takeover`)
+  const held = await holdFolder(folder, OPTIONS)
+  held.check()
+  held.release()
+})
+
+test('a folder in the place of the lock is told, and stays', async () => {
+  mkdirSync(join(folder, LOCK_FILES.model))
+  await expect(holdFolder(folder, OPTIONS)).rejects.toMatchObject({
+    code: 'FOLDER_BUSY',
+    message: expect.stringContaining('whose lock cannot be read'),
+  })
 })
 
 test('processes of one job share a folder that they are to share', async () => {

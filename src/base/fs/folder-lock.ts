@@ -1,10 +1,11 @@
 /** @file One writer a folder: a lock file that says whose it is, taken over from owners that are gone, with a number that tells a later owner from an earlier one. */
 import { randomBytes } from 'node:crypto'
-import { linkSync, readFileSync, rmSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { linkSync, lstatSync, rmSync, statSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isRunning, processPlace, processStart, UserError } from '../util/index.ts'
+import { readNote } from './small-text.ts'
 
 /** A folder may hold checkpoints and logs: each has a lock of its own. */
 export const LOCK_FILES = { model: '.oarfish-model-lock', log: '.oarfish-log-lock' } as const
@@ -96,12 +97,12 @@ export function folderOwner(folder: string, kind: LockKind): FolderOwner | undef
 
 function readOwner(path: string): FolderOwner | 'damaged' | undefined {
   try {
-    const owner = JSON.parse(readFileSync(path, 'utf8')) as FolderOwner | null
+    const owner = JSON.parse(readNote(path)) as FolderOwner | null
     const { pid, fence, place, host, since } = owner ?? {}
     const isWhole = Number.isInteger(pid) && Number.isInteger(fence) && [place, host, since].every(isText)
     return isWhole ? owner! : 'damaged'
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? undefined : 'damaged'
+  } catch {
+    return lstatSync(path, { throwIfNoEntry: false }) ? 'damaged' : undefined
   }
 }
 
@@ -185,6 +186,7 @@ async function takeOver(
     const owner = readOwner(path)
     if (JSON.stringify(owner) !== JSON.stringify(seen)) return undefined
     const fence = owner === undefined || owner === 'damaged' ? 0 : owner.fence
+    if (lstatSync(path, { throwIfNoEntry: false })?.isDirectory()) throw busy(path, owner, options)
     rmSync(path, { force: true })
     return claim(path, options, fence)
   } finally {
@@ -203,13 +205,14 @@ const guardText = (pid: number) => `${pid} ${processStart(pid)} ${processPlace()
 /** Its owner was killed: known at once of a process here, else by how long ago it was. */
 function isAbandoned(guard: string): boolean {
   try {
-    const text = readFileSync(guard, 'utf8')
+    const text = readNote(guard)
     const pid = Number.parseInt(text, 10)
     if (text.endsWith(` ${processPlace()}`)) return !isRunning(pid) || guardText(pid) !== text
     return Math.abs(Date.now() - statSync(guard).mtimeMs) > GUARD_MS
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    return false // it is gone: the next attempt tells
+  } catch {
+    // Where it is gone the next attempt tells. What is no plain file was never a guard.
+    const stats = lstatSync(guard, { throwIfNoEntry: false })
+    return stats !== undefined && !stats.isFile() && !stats.isDirectory()
   }
 }
 

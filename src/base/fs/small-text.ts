@@ -1,6 +1,6 @@
 /** @file Small files that are read whole, such as manifests: what is larger than any of them is refused unread. */
 
-import { constants } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
 
 /** A manifest of a hundred thousand parts has a fifth of that. */
@@ -23,5 +23,20 @@ async function textOf(file: FileHandle, most: number): Promise<string> {
   if (stats.size > most) throw coded('EFBIG', `it has ${stats.size} bytes, and ${most} are the most`)
   return await file.readFile('utf8')
 }
+
+/** The same at once, for files of a few lines such as locks; what is larger has the code EFBIG. */
+export function readNote(path: string): string {
+  const fd = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0))
+  try {
+    const stats = fstatSync(fd)
+    if (!stats.isFile()) throw coded('ENOTFILE', 'this is no plain file')
+    if (stats.size > NOTE_BYTES) throw coded('EFBIG', `it has ${stats.size} bytes`)
+    return readFileSync(fd, 'utf8')
+  } finally {
+    closeSync(fd)
+  }
+}
+
+const NOTE_BYTES = 64 * 1024
 
 const coded = (code: string, message: string) => Object.assign(new Error(message), { code })
