@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { agreeOnEnd, type MpiNodes } from './mpi-nodes.ts'
+import { agreeOnEnd, type MpiNodes, share } from './mpi-nodes.ts'
 
 /** The nodes of a job of which each ends as it says. */
 const ending = (...texts: readonly string[]) => ({ exchange: async () => texts }) as unknown as MpiNodes
@@ -15,4 +15,9 @@ test.each(['', 'NaN', '1e999', '-7', '0x10', '\u001b[2J'])('a node that ends wit
   expect(failure).toMatchObject({ code: 'NET_PEER_LOST' })
   expect(failure.message).toMatch(/^rank 1 is gone: it brought what it may not bring \(its end: expected an exit code/)
   expect(failure.message).not.toContain('\u001b')
+})
+
+test.each([-1, 0, 2 ** 31 - 1])('a job of %d bytes is looked at before room is made for it', async (bytes) => {
+  const broadcast = async (values: unknown) => void (values as Int32Array).fill(bytes)
+  await expect(share({ rank: 1, broadcast } as never, '')).rejects.toMatchObject({ code: 'NET_PEER_LOST' })
 })

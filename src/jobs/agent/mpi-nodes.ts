@@ -2,7 +2,7 @@
 import { hostname } from 'node:os'
 import type { Env } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
-import { BadMessage, readBrought, readJson } from '../../base/net/index.ts'
+import { BadMessage, MAX_FRAME_BYTES, readBrought, readJson, whole } from '../../base/net/index.ts'
 import { isUserError } from '../../base/util/index.ts'
 import { type Group, groupPlan, openGroup } from '../../training/collective/index.ts'
 import { reachableAddress } from '../launch/index.ts'
@@ -65,12 +65,15 @@ function readExitCode(text: string): number {
   throw new BadMessage(`its end: expected an exit code, got ${JSON.stringify(text.slice(0, 80))}`)
 }
 
+const readLength = whole(2, MAX_FRAME_BYTES)
+
 /** What rank 0 has, on every rank. */
-async function share(group: Group, text: string): Promise<string> {
+export async function share(group: Pick<Group, 'rank' | 'broadcast'>, text: string): Promise<string> {
   const bytes = Buffer.from(text)
   const length = new Int32Array([bytes.length])
   await group.broadcast(length)
-  const content = group.rank === 0 ? new Uint8Array(bytes) : new Uint8Array(length[0]!)
+  const size = readBrought('rank 0', () => readLength(length[0], 'the bytes of the job'))
+  const content = group.rank === 0 ? new Uint8Array(bytes) : new Uint8Array(size)
   await group.broadcast(content)
   return Buffer.from(content).toString('utf8')
 }
