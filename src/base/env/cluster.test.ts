@@ -73,6 +73,14 @@ describe('clusterFromEnv', () => {
     [{ TRAINING_ROLE: 'HETER_TRAINER' }, 'Heterogeneous training is not part of Oarfish.'],
     [{ TRAINING_ROLE: 'COORDINATOR' }, 'Federated training with a coordinator is not part of Oarfish.'],
     [{ OARFISH_REQUIRE_TOKEN: 'true' }, 'OARFISH_REQUIRE_TOKEN: expected 1 or 0, got "true".'],
+    [
+      { OARFISH_REQUIRE_TOKEN: 'true', OARFISH_JOB_TOKEN: 'of-this-test-whole' },
+      'OARFISH_REQUIRE_TOKEN: expected 1 or 0, got "true".',
+    ],
+    [
+      { OARFISH_REQUIRE_TOKEN: '1', OARFISH_JOB_TOKEN: 'word' },
+      'OARFISH_JOB_TOKEN has 4 characters, fewer than the 16 of one that cannot be guessed, and OARFISH_REQUIRE_TOKEN=1 asks for it.',
+    ],
     [{ PADDLE_TRAINER_ID: '2' }, 'PADDLE_TRAINER_ID: expected a whole number from 0 to 1, got "2".'],
     [{ PADDLE_TRAINERS_NUM: 'two' }, 'PADDLE_TRAINERS_NUM: expected a whole number of at least 1, got "two".'],
     [{ PADDLE_TRAINERS_NUM: '3' }, 'PADDLE_TRAINERS_NUM: it is 3, but PADDLE_TRAINER_ENDPOINTS lists 2.'],

@@ -15,20 +15,27 @@ export interface JobToken {
 
 /** The token that is set; else one that all processes of the job derive alike, as far as that is allowed. */
 export function jobToken(env: Env, derived: string): JobToken {
-  const token = env['OARFISH_JOB_TOKEN']
-  if (token) return { token }
+  const token = env['OARFISH_JOB_TOKEN'] ?? ''
   const asked = env['OARFISH_REQUIRE_TOKEN'] ?? ''
   // Who writes `true` wants to be safe, and would not be.
   if (!['', '0', '1'].includes(asked)) throw envError('OARFISH_REQUIRE_TOKEN', `expected 1 or 0, got "${asked}"`)
-  if (asked === '1')
-    throw new UserError('OARFISH_JOB_TOKEN is not set, and OARFISH_REQUIRE_TOKEN=1 asks for it.', {
+  if (asked === '1' && token.length < LEAST_CHARACTERS)
+    throw new UserError(`OARFISH_JOB_TOKEN ${said(token)}, and OARFISH_REQUIRE_TOKEN=1 asks for it.`, {
       code: 'CLUSTER_TOKEN',
       hint: SET_TOKEN,
     })
+  if (token !== '') return { token }
   return env[WARNED] === '1'
     ? { token: derived, derivedToken: true, isTokenWarned: true }
     : { token: derived, derivedToken: true }
 }
+
+/** Whoever overhears a proof may try as many tokens as they have time for: a word is soon found. */
+const LEAST_CHARACTERS = 16
+const said = (token: string) =>
+  token === ''
+    ? 'is not set'
+    : `has ${token.length} characters, fewer than the ${LEAST_CHARACTERS} of one that cannot be guessed`
 
 /** Set by a launcher that has said that there is no token, for its processes. */
 const WARNED = 'OARFISH_TOKEN_WARNED'
