@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { at, root } from './setup.mjs'
 
-const MAX_SRC_LINES = 110_500 // the engine, readers, checkpoints, exports, serving, launchers, parameter server, ranks, Fleet, Fluid and the first trainer; jobs by MPI, Slurm, ssh and Kubernetes, and the job server; security; Python readers and the porting of PaddleRec files; init, doctor, completion, where mistakes of users are; metrics by group, features, sweeps; devices and the GPU parameter server; blocks of the zoo; cuts and recovery, rows on a disk, online training with published deltas, run folders and the dashboard, what it shows of servers that follow a trainer and of jobs that leave logs alone; dense weights between versions, and ranks that go on without a common folder
+const MAX_SRC_LINES = 112_000 // the engine, readers, checkpoints, exports, serving, launchers, parameter server, ranks, Fleet, Fluid and the first trainer; jobs by MPI, Slurm, ssh and Kubernetes, and the job server; security; Python readers and the porting of PaddleRec files; init, doctor, completion, where mistakes of users are; metrics by group, features, sweeps; devices and the GPU parameter server; blocks of the zoo; cuts and recovery, rows on a disk, online training with published deltas, run folders and the dashboard, what it shows of servers that follow a trainer and of jobs that leave logs alone; dense weights between versions, and ranks that go on without a common folder; rows of bfloat16 weights, and which rows are hot
 const LONG_FILE_LINES = 300
 const SHOWN = 10
 

@@ -78,7 +78,8 @@ export TRAINING_ROLE=PSERVER
 port=$(echo "${PADDLE_PSERVER_PORT_ARRAY}" | tr -d '() ')
 echo "PADDLE WILL START PSERVER $port"
 export PADDLE_PORT="$port"
-run >./log/pserver.0.log 2>&1 &
+: >./log/pserver.0.log # there before it is looked at: what runs beside may take its time
+run >>./log/pserver.0.log 2>&1 &
 server=$!
 tries=0
 until grep -q 'Run Server Begin' ./log/pserver.0.log; do
