@@ -21,6 +21,8 @@ export interface ChangesOptions {
   readonly isWhole: boolean
   /** Signs whose last change was published nowhere yet. @default none */
   readonly owed?: ReadonlySet<bigint> | undefined
+  /** About how many rows will have changed: room is made for so many at once. @default 0 */
+  readonly expected?: number | undefined
 }
 
 /** Rows as they were trained; what is published of them is what the file's form makes of them. */
@@ -60,9 +62,9 @@ class Comparison {
   #places: Int32Array = new Int32Array(0)
 
   constructor(options: ChangesOptions) {
-    const { published, leading = 0 } = options
+    const { published, leading = 0, expected = 0 } = options
     this.#options = options
-    this.found = new GrowingRows(published.dim)
+    this.found = new GrowingRows(published.dim, expected)
     this.#bytes = new Uint8Array(published.dim - leading)
     this.#back = new Float32Array(published.dim)
     this.#backBits = new Uint32Array(this.#back.buffer)
@@ -122,16 +124,22 @@ class Comparison {
   }
 }
 
+const FEWEST = 1024
+/** A little more than the last time, so that it mostly suffices. */
+const SPARE = 1.1
+
 /** Changed rows in the order in which they come; later by sign. */
 class GrowingRows {
   readonly #dim: number
-  #words = new Uint32Array(2048)
+  #words: Uint32Array
   #weights: Float32Array
   #rows = 0
 
-  constructor(dim: number) {
+  constructor(dim: number, expected: number) {
+    const room = Math.max(FEWEST, Math.ceil(SPARE * expected))
     this.#dim = dim
-    this.#weights = new Float32Array(1024 * dim)
+    this.#words = new Uint32Array(2 * room)
+    this.#weights = new Float32Array(room * dim)
   }
 
   add(low: number, high: number, from: Float32Array, first: number): void {

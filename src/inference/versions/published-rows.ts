@@ -60,7 +60,12 @@ export class PublishedRows {
       read ^= this.#words[2 * place]! ^ this.#bits[place * this.dim]!
     }
     this.#sink[0] = read
-    for (let i = 0; i < count; i++) places[i] = findSign(this.#index, this.#words, words[2 * i]!, words[2 * i + 1]!)
+    for (let i = 0; i < count; i++) {
+      const [place, low, high] = [places[i]!, words[2 * i]!, words[2 * i + 1]!]
+      // Most guesses are right; where nothing is, there is no row.
+      if (place < 0 || (this.#words[2 * place] === low && this.#words[2 * place + 1] === high)) continue
+      places[i] = findSign(this.#index, this.#words, low, high)
+    }
   }
 
   /** Valid until the next put. */

@@ -25,6 +25,8 @@ export class PublishedTables {
   /** Signs that changed since the last version that was published. */
   #owed: readonly Set<bigint>[]
   #taken: readonly Changes[] = []
+  /** Rows by table that the delta before had. */
+  #counts: readonly number[] = []
   /** The tables know what changed since it was published. */
   #isFollowed = false
 
@@ -51,7 +53,7 @@ export class PublishedTables {
       const table = params.tables[t]!
       const blocks = readRows?.(t, !all) ?? (all ? table.scan() : table.changed())
       const row = { project: this.#projections[t]!, leading: this.#leading[t]!, form: this.#form }
-      const options = { published, ...row, blocks, isWhole: all }
+      const options = { published, ...row, blocks, isWhole: all, expected: all ? 0 : this.#counts[t] }
       const changes = await takeChanges({ ...options, owed: this.#owed[t] })
       found.push({ ...changes, name: this.#names[t]!, form: this.#form, digest: published.digest })
     }
@@ -59,6 +61,7 @@ export class PublishedTables {
     else for (const table of params.tables) table.forgetChanges()
     this.#isFollowed = true
     this.#taken = found
+    this.#counts = all ? [] : found.map(({ signs }) => signs.length)
     return found
   }
 
