@@ -88,15 +88,17 @@ async function disturbed(plan: Plan, { root, folder }: Ground, name: string): Pr
   const scene = { job, place, timeline }
   const over = new AbortController()
   const struck: Struck[] = []
-  const striking = strikeAll(plan.faults, scene, struck, over.signal).catch(() => undefined)
+  const holding: Holding = { disk: undefined }
+  const striking = strikeAll(plan.faults, scene, { struck, holding }, over.signal).catch(() => undefined)
   const codes: (readonly (number | undefined)[])[] = []
   for (let resumes = 0; resumes <= BY_HAND; resumes++) {
     if (resumes > 0) timeline.add({ kind: 'notice', message: 'Starting again by hand, with --resume.' })
     const now = await job.start(resumes > 0).codes
     codes.push(now)
     if (now.some((code) => code === undefined) || now.every((code) => code === 0)) break
-    // What a fault still holds, it holds against the next start too.
+    // What a fault still holds, it holds against the next start too; but nobody starts again while the disk that ended it is full.
     await settled(job)
+    await holding.disk
   }
   over.abort(new Error('the job is over'))
   await striking
@@ -112,14 +114,26 @@ async function settled(job: ChaosJob): Promise<void> {
   await job.left()
 }
 
-async function strikeAll(faults: readonly Fault[], scene: Scene, struck: Struck[], signal: AbortSignal): Promise<void> {
+/** The fault under way that leaves no room on the disk, until it has. */
+interface Holding {
+  disk: Promise<unknown> | undefined
+}
+
+async function strikeAll(
+  faults: readonly Fault[],
+  scene: Scene,
+  { struck, holding }: { readonly struck: Struck[]; readonly holding: Holding },
+  signal: AbortSignal,
+): Promise<void> {
   let from = 0
   for (const fault of faults) {
     await reach(fault, { timeline: scene.timeline, saves: scene.place.saves, from, signal })
     await sleep(fault.afterMs, undefined, { signal })
     from = scene.timeline.told.length
     const atMs = Date.now()
-    if (await STRIKES[fault.kind](fault, scene)) struck.push({ fault, atMs, untilMs: Date.now() })
+    const strike = STRIKES[fault.kind](fault, scene)
+    if (fault.kind === 'full_disk') holding.disk = strike
+    if (await strike) struck.push({ fault, atMs, untilMs: Date.now() })
   }
 }
 
