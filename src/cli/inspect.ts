@@ -36,12 +36,12 @@ export function inspectCommand(io: CliIo): Command {
 async function runInspect({ server, table, key, hot, json, ...options }: InspectCliOptions, io: CliIo): Promise<void> {
   if (key !== undefined && table === undefined)
     throw new UserError('--key: it needs --table, which says whose row it is', { code: 'CLI_OPTION' })
-  const most = hot === undefined ? undefined : hotCount(hot)
-  if (most !== undefined && key !== undefined)
+  if (hot !== undefined && key !== undefined)
     throw new UserError('--hot: not with --key, which asks for one row', { code: 'CLI_OPTION' })
   if (!/^.+:\d+$/.test(server))
     throw new UserError(`--server: expected host:port, got "${server}"`, { code: 'CLI_OPTION' })
-  const { inspectHot, inspectServer } = await import('../training/ps/index.ts')
+  const { inspectHot, inspectServer, MOST_HOT } = await import('../training/ps/index.ts')
+  const most = hot === undefined ? undefined : hotCount(hot, MOST_HOT)
   const token = await tokenOf(server, options, io)
   const { tlsSetting } = await import('../base/env/index.ts')
   const tls = options.tls === undefined ? tlsSetting(io.env) : tlsSetting({ OARFISH_TLS: options.tls }, '--tls')
@@ -56,14 +56,11 @@ async function runInspect({ server, table, key, hot, json, ...options }: Inspect
   write(answer, textOf(answer, Date.now()))
 }
 
-/** As MOST_HOT of src/training/ps/hot-rows.ts, which is loaded with all of training. */
-const MOST_ROWS = 500
-
-function hotCount(given: string | true): number {
+function hotCount(given: string | true, most: number): number {
   if (given === true) return 20
   const rows = Number(given)
-  if (Number.isInteger(rows) && rows >= 1 && rows <= MOST_ROWS) return rows
-  throw new UserError(`--hot: expected a whole number from 1 to ${MOST_ROWS}, got "${given}"`, { code: 'CLI_OPTION' })
+  if (Number.isInteger(rows) && rows >= 1 && rows <= most) return rows
+  throw new UserError(`--hot: expected a whole number from 1 to ${most}, got "${given}"`, { code: 'CLI_OPTION' })
 }
 
 /** What was typed, what the environment says, what fleetrun left beside its logs, or what the processes derived by themselves. */
