@@ -19,7 +19,7 @@ export function withSlices(model: TracedModel, loaded: LoadedConfig): TracedMode
   const sliced = slices.flatMap((slot) =>
     areas.map((spec): MetricSpec => {
       const { prediction, label, weight } = spec as Extract<MetricSpec, { kind: 'auc' }>
-      const by = { slot }
+      const by = { kind: 'slot' as const, name: slot }
       const name = `${spec.name} by ${slot}`
       return { kind: 'grouped', name, prediction, label, weight, by, entries: GROUP_ENTRIES, each: true }
     }),

@@ -26,7 +26,7 @@ import {
 } from './features.ts'
 import type { Metric } from './metrics.ts'
 import { setSampleWeight, weighedLoss } from './sample-weight.ts'
-import { type TracedVectors, traceVectors } from './vectors.ts'
+import { isTensor, type TracedVectors, traceVectors } from './vectors.ts'
 
 /** A traced model: plain data that crosses threads. */
 export interface TracedModel {
@@ -180,7 +180,9 @@ function fetchedMetric(name: string, item: Metric, fetches: Record<string, Tenso
   }
   if (item.kind === 'auc') return { kind: 'auc', ...scored }
   const { group, entries } = item
-  const by = 'kind' in group ? { slot: group.name } : { fetch: fetched('.group', group) }
+  const by = isTensor(group)
+    ? { kind: 'fetch' as const, name: fetched('.group', group) }
+    : { kind: 'slot' as const, name: group.name }
   return { kind: 'grouped', ...scored, by, entries, each: false }
 }
 

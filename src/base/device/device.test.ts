@@ -15,10 +15,10 @@ const adapter = (name: string, type: Adapter['type'], id = `10de:${name}`): Adap
 const BARE: HostFacts = {
   platform: 'linux',
   nodes: [],
-  vulkan: { missing: 'driver' },
+  vulkan: { kind: 'missing', missing: 'driver' },
   libraries: { folder: '/ort', cuda: [] },
 }
-const withAdapters = (...adapters: Adapter[]): HostFacts => ({ ...BARE, vulkan: { adapters } })
+const withAdapters = (...adapters: Adapter[]): HostFacts => ({ ...BARE, vulkan: { kind: 'found', adapters } })
 const SOFTWARE = withAdapters(adapter('SwiftShader', 'software'))
 const TWO = withAdapters(adapter('llvmpipe', 'software'), adapter('A', 'discrete'), adapter('B', 'discrete'))
 const CUDA: HostFacts = {
@@ -117,7 +117,7 @@ test.each<[string, HostFacts, DeviceKeys, Record<string, string>, string]>([
 })
 
 test('a host without devices says what was looked for, with a way to get each', () => {
-  const facts: HostFacts = { ...BARE, vulkan: { missing: 'loader' } }
+  const facts: HostFacts = { ...BARE, vulkan: { kind: 'missing', missing: 'loader' } }
   const { webgpu, cuda } = findDevices(facts)
   expect(webgpu.missing.map(({ what }) => what)).toEqual([
     'the Vulkan loader (libvulkan.so.1)',

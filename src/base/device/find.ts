@@ -52,7 +52,7 @@ export function deviceCount({ webgpu, cuda }: FoundDevices): number {
 function findWebgpu({ platform, vulkan, nodes }: HostFacts): FoundProvider {
   const provider = 'webgpu'
   if (!vulkan) return { provider, adapters: SYSTEM_ADAPTERS[platform] ?? [], missing: [] }
-  if ('adapters' in vulkan) {
+  if (vulkan.kind === 'found') {
     const rank = ({ type }: Adapter) => ADAPTER_TYPES.indexOf(type)
     // As WebGPU takes them when it is asked for speed.
     return { provider, adapters: [...vulkan.adapters].sort((a, b) => rank(a) - rank(b)), missing: [] }

@@ -3,21 +3,23 @@ import { loadKoffi } from '../util/index.ts'
 import type { Adapter, AdapterType } from './device.ts'
 
 /** `loader`: the library is not there; `driver`: it is, and knows no driver that it could load. */
-export type VulkanFacts = { readonly adapters: readonly Adapter[] } | { readonly missing: 'loader' | 'driver' }
+export type VulkanFacts =
+  | { readonly kind: 'found'; readonly adapters: readonly Adapter[] }
+  | { readonly kind: 'missing'; readonly missing: 'loader' | 'driver' }
 
 const LOADER = process.platform === 'win32' ? 'vulkan-1.dll' : 'libvulkan.so.1'
 
 export function lookAtVulkan(): VulkanFacts {
   const api = loadVulkan()
-  if (!api) return { missing: 'loader' }
+  if (!api) return { kind: 'missing', missing: 'loader' }
   // VkInstanceCreateInfo: its structure type, and nothing asked for.
   const info = Buffer.alloc(64)
   info.writeInt32LE(1, 0)
   const instance: unknown[] = [null]
-  if (api.createInstance(info, null, instance) !== 0) return { missing: 'driver' }
+  if (api.createInstance(info, null, instance) !== 0) return { kind: 'missing', missing: 'driver' }
   try {
     const adapters = physicalDevices(api, instance[0]).map((handle) => adapterOf(api, handle))
-    return adapters.length > 0 ? { adapters } : { missing: 'driver' }
+    return adapters.length > 0 ? { kind: 'found', adapters } : { kind: 'missing', missing: 'driver' }
   } finally {
     api.destroyInstance(instance[0], null)
   }

@@ -17,20 +17,24 @@ const K = 50
 
 /** What a request asks for: the nearest of items, or of users. */
 interface Wanted {
+  readonly kind: 'wanted'
   readonly k: number
   readonly exclude: unknown
   readonly items: readonly bigint[] | undefined
   readonly parsed: ParsedRequest | undefined
 }
 
+/** A request as it was read; one that is wrong has its response already. */
+type Read = Wanted | { readonly kind: 'refused'; readonly response: ScoreResponse }
+
 /** Responses in the order of the requests; blocks this thread. One that is wrong spoils no other. */
 export async function recallRequests(
   { scorer, searcher, parse, loaded }: OpenedIndex,
   requests: readonly ScoreRequest[],
 ): Promise<ScoreResponse[]> {
-  const wanted: (Wanted | ScoreResponse)[] = []
-  for (const request of requests) wanted.push(await orRefusal(() => readRequest(request, parse)))
-  const good = wanted.flatMap((one) => ('parsed' in one && one.parsed ? [one.parsed.columns] : []))
+  const wanted: Read[] = []
+  for (const request of requests) wanted.push(await readRequest(request, parse).catch(refused))
+  const good = wanted.flatMap((one) => (one.kind === 'wanted' && one.parsed ? [one.parsed.columns] : []))
   const scored = good.length > 0 ? await scorer.score(joinColumns(scorer.manifest.slots, good)) : undefined
   const { index } = loaded
   const width = index!.manifest.dim * index!.manifest.user!.interests
@@ -38,8 +42,8 @@ export async function recallRequests(
   let from = 0
   const responses: ScoreResponse[] = []
   for (const [i, one] of wanted.entries()) {
-    if (!('parsed' in one)) {
-      responses.push(one)
+    if (one.kind === 'refused') {
+      responses.push(one.response)
       continue
     }
     const { k, items, parsed, exclude } = one
@@ -56,20 +60,20 @@ export async function recallRequests(
       const body = ANSWERS[requests[i]!.answer](found, { epoch: loaded.manifest.epoch, ignored: parsed?.ignored ?? [] })
       return { status: 200, body, samples: found.length }
     }
-    responses.push(await orRefusal(answer))
+    try {
+      responses.push(answer())
+    } catch (error) {
+      responses.push(refused(error).response)
+    }
   }
   return responses
 }
 
 const NOTHING = new Float32Array()
 
-async function orRefusal<T>(work: () => T | Promise<T>): Promise<T | ScoreResponse> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!isUserError(error)) throw error
-    return { ...errorResponse(error), samples: 0 }
-  }
+function refused(error: unknown) {
+  if (!isUserError(error)) throw error
+  return { kind: 'refused' as const, response: { ...errorResponse(error), samples: 0 } }
 }
 
 async function readRequest(request: ScoreRequest, parse: OpenedIndex['parse']): Promise<Wanted> {
@@ -85,7 +89,7 @@ async function readRequest(request: ScoreRequest, parse: OpenedIndex['parse']): 
     items,
   } = { ...(request.kind === 'json' ? jsonKeys(request.body) : {}), ...byAddress } as Asked
   const ids = items === undefined ? undefined : idList(items, 'items')
-  return { k, exclude, items: ids, parsed: ids ? undefined : await parse(request) }
+  return { kind: 'wanted', k, exclude, items: ids, parsed: ids ? undefined : await parse(request) }
 }
 
 interface Asked {

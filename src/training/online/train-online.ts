@@ -7,8 +7,8 @@ import { UserError } from '../../base/util/index.ts'
 import { programHash } from '../../graph/program/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import {
-  type Agree,
   alone,
+  type EpochSchedule,
   type JobCheckpoints,
   type TrainingContext,
   type TrainingJob,
@@ -73,43 +73,19 @@ export async function trainOnline(
     metricsOf: (trained) => metricText(model(), trained),
   })
   let opened: TrainingJob | undefined
-  const open = (context: TrainingContext) => {
-    const job = (openJob ?? alone)(context)
-    const finish = job.finish?.bind(job)
-    // The other processes are left in good order: nobody asks them for weights then.
-    job.finish = async () => {
-      await dense.close()
-      await finish?.()
-    }
-    opened = job
-    return job
-  }
   const dense = new DensePublishing({
     ...{ seconds: config.runner.dense_publish_seconds, publisher, emit, job: () => opened },
   })
+  const open = (context: TrainingContext) => {
+    opened = closingFirst(dense, (openJob ?? alone)(context))
+    return opened
+  }
   const rules = {
     ...options.rules,
-    checkpoints: {
-      ...checkpoints,
-      started: async (whole) => {
-        await checkpoints.started?.(whole)
-        if (isFirst) dense.start(whole.params.dense.steps)
-      },
-      save: (whole, ...saved) => dense.beside(whole.params.dense.steps, () => checkpoints.save(whole, ...saved)),
-    } satisfies JobCheckpoints,
-    schedule: {
-      ...schedule,
-      find: async (agree: Agree) => {
-        const files = await schedule.find(agree)
-        example = files.train ?? []
-        return files
-      },
-      begin: async (epoch: number, agree: Agree) => {
-        const begun = await schedule.begin(epoch, agree)
-        example = schedule.filesOf(epoch) ?? example
-        return begun
-      },
-    },
+    checkpoints: besideDense(checkpoints, dense, isFirst),
+    schedule: notingFiles(schedule, (files) => {
+      example = files
+    }),
     onModel: (own: TracedModel) => {
       traced = own
       options.rules?.onModel?.(own)
@@ -121,6 +97,46 @@ export async function trainOnline(
     await dense.close()
     await arrivals.close?.()
     await checkpoints.close?.()
+  }
+}
+
+/** The other processes are left in good order: nobody asks them for weights when the job finishes. */
+function closingFirst(dense: DensePublishing, job: TrainingJob): TrainingJob {
+  const finish = job.finish?.bind(job)
+  job.finish = async () => {
+    await dense.close()
+    await finish?.()
+  }
+  return job
+}
+
+/** Dense weights are published between checkpoints, never while one is saved. */
+function besideDense(checkpoints: JobCheckpoints, dense: DensePublishing, isFirst: boolean): JobCheckpoints {
+  return {
+    ...checkpoints,
+    started: async (whole) => {
+      await checkpoints.started?.(whole)
+      if (isFirst) dense.start(whole.params.dense.steps)
+    },
+    save: (whole, ...saved) => dense.beside(whole.params.dense.steps, () => checkpoints.save(whole, ...saved)),
+  }
+}
+
+/** Tells `note` of each pass's files: samples of them go with what is published. */
+function notingFiles(schedule: EpochSchedule, note: (files: readonly string[]) => void): EpochSchedule {
+  return {
+    ...schedule,
+    find: async (agree) => {
+      const files = await schedule.find(agree)
+      note(files.train ?? [])
+      return files
+    },
+    begin: async (epoch, agree) => {
+      const begun = await schedule.begin(epoch, agree)
+      const files = schedule.filesOf(epoch)
+      if (files) note(files)
+      return begun
+    },
   }
 }
 

@@ -27,7 +27,9 @@ export type ToPrepareThread =
     }
 
 /** How much was copied, the answer to every message: bytes collected, rows written back. */
-export type FromPrepareThread = { readonly copied: number } | { readonly error: PlainError }
+export type FromPrepareThread =
+  | { readonly kind: 'copied'; readonly rows: number }
+  | { readonly kind: 'failed'; readonly error: PlainError }
 
 function open({ thread, host, sides, groups, sparseSlots }: PrepareThreadData) {
   const attach = (tables: readonly TableHandle[]) => tables.map((table) => new SparseTable(table, thread))
@@ -61,8 +63,8 @@ const work = open(workerData as PrepareThreadData)
 parentPort!.on('message', (message: ToPrepareThread) => {
   const answer = (answered: FromPrepareThread) => parentPort!.postMessage(answered)
   try {
-    answer({ copied: message.kind === 'collect' ? work.collect(message) : work.writeBack(message) })
+    answer({ kind: 'copied', rows: message.kind === 'collect' ? work.collect(message) : work.writeBack(message) })
   } catch (error) {
-    answer({ error: toPlainError(error) })
+    answer({ kind: 'failed', error: toPlainError(error) })
   }
 })

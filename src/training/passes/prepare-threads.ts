@@ -111,7 +111,7 @@ export class PrepareThreads {
     }
     preparer.worker.on('message', (answer: FromPrepareThread) =>
       done(({ resolve, reject }) =>
-        'error' in answer ? reject(fromPlainError(answer.error)) : resolve(answer.copied),
+        answer.kind === 'failed' ? reject(fromPlainError(answer.error)) : resolve(answer.rows),
       ),
     )
     preparer.worker.on('error', (error) => done(({ reject }) => reject(error as Error)))

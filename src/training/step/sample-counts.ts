@@ -69,10 +69,10 @@ export class SampleCounts {
   #keys({ by }: GroupedSpec, buffers: StepBuffers, size: number): (sample: number) => bigint {
     const { buffer } = buffers.workspace
     const sparse = this.#slots.filter(({ kind }) => kind === 'sparse').map(({ name }) => name)
-    const slot = 'slot' in by ? sparse.indexOf(by.slot) : -1
+    const slot = by.kind === 'slot' ? sparse.indexOf(by.name) : -1
     if (slot < 0) {
-      const region = 'slot' in by ? buffers.feeds.get(by.slot) : buffers.fetches.get(by.fetch)
-      const values = new BigInt64Array(buffer, region!.at, size)
+      const region = (by.kind === 'slot' ? buffers.feeds : buffers.fetches).get(by.name)!
+      const values = new BigInt64Array(buffer, region.at, size)
       return (sample) => BigInt.asUintN(64, values[sample]!)
     }
     const signs = new BigUint64Array(buffer, buffers.signs.at, buffers.signs.bytes / 8)

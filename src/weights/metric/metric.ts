@@ -25,7 +25,7 @@ export type MetricSpec = (
 /** AUC within groups: the mean over them, or each by itself. */
 export interface GroupedSpec {
   /** The group of a sample: its first sign of a sparse slot, or the whole number of a fetch or a dense slot. */
-  readonly by: { readonly slot: string } | { readonly fetch: string }
+  readonly by: { readonly kind: 'slot' | 'fetch'; readonly name: string }
   /** See GROUP_ENTRIES. */
   readonly entries: number
   readonly each: boolean
