@@ -6,6 +6,9 @@ import { type FileMark, hexOf } from './manifest.ts'
 
 const BLOCK_BYTES = 8 * 1024 * 1024
 
+/** Milliseconds; only differences mean something. */
+export type Clock = Pick<typeof performance, 'now'>
+
 /** Creates files and fills them together; resolves to sizes and checksums when all are on the disk. */
 export async function writeFiles(
   paths: readonly string[],
@@ -30,24 +33,26 @@ export class BlockWriter {
   #spare = Buffer.allocUnsafeSlow(BLOCK_BYTES)
   #used = 0
   #writing: Promise<void> = Promise.resolve()
-  /** Milliseconds that copies and checksums took of this thread. */
+  readonly #clock: Clock
+  /** What copies and checksums took of this thread, by its clock. */
   workMs = 0
 
-  private constructor(file: WriteFile) {
+  private constructor(file: WriteFile, clock: Clock) {
     this.#file = file
+    this.#clock = clock
   }
 
-  static async create(path: string): Promise<BlockWriter> {
-    return new BlockWriter(await createFile(path))
+  static async create(path: string, clock: Clock = performance): Promise<BlockWriter> {
+    return new BlockWriter(await createFile(path), clock)
   }
 
   /** Copies `data`, which may be shared memory; waits only when both pieces are full. */
   async append(data: Uint8Array): Promise<void> {
     for (let from = 0; from < data.length; ) {
       const size = Math.min(data.length - from, BLOCK_BYTES - this.#used)
-      const began = performance.now()
+      const began = this.#clock.now()
       this.#block.set(data.subarray(from, from + size), this.#used)
-      this.workMs += performance.now() - began
+      this.workMs += this.#clock.now() - began
       this.#used += size
       from += size
       if (this.#used === BLOCK_BYTES) await this.#flush()
@@ -70,9 +75,9 @@ export class BlockWriter {
 
   async #flush(): Promise<void> {
     const full = this.#block.subarray(0, this.#used)
-    const began = performance.now()
+    const began = this.#clock.now()
     this.#crc = crc32(full, this.#crc)
-    this.workMs += performance.now() - began
+    this.workMs += this.#clock.now() - began
     this.#bytes += full.length
     await this.#writing
     this.#writing = this.#file.write(full)

@@ -1,16 +1,16 @@
 /** @file A process's rows as parts of a checkpoint: copied while nobody trains, written while everybody does; or written as they come. */
 import { statfs } from 'node:fs/promises'
 import { join } from 'node:path'
-import { performance } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers/promises'
 import type { EventSink } from '../../base/event/index.ts'
 import { isUserError } from '../../base/util/index.ts'
 import type { LocalParams } from '../params/index.ts'
 import type { SparseTable } from '../table/index.ts'
-import { BlockWriter } from './block-writer.ts'
+import { BlockWriter, type Clock } from './block-writer.ts'
 import { cannotWrite, diskFull } from './errors.ts'
 import type { FileMark, ManifestTable } from './manifest.ts'
 import { tableProgress } from './progress.ts'
+import { openThreadClock } from './thread-clock.ts'
 
 /** Some rows of a table. */
 export interface Rows {
@@ -27,7 +27,7 @@ export interface SavedPart {
   readonly files: Readonly<Record<string, FileMark>>
   /** Rows that the process has of this table: those of the part, unless only changed ones are in it. */
   readonly rows: number
-  /** Seconds of a thread's work: rows looked through and copied, checksums. What the system does to write is not in it. */
+  /** Seconds of a processor: rows looked through and copied, checksums. What the system does to write is not in it. */
   readonly workSeconds?: number | undefined
 }
 
@@ -40,13 +40,16 @@ export interface PartOptions {
   /** Of the part: parts of a table differ in it. */
   readonly number: number
   readonly onRows?: ((rows: number) => void) | undefined
+  /** What `workSeconds` is measured by. @default the time of day */
+  readonly clock?: Clock | undefined
 }
 
 /** Writes rows as they come. */
 export async function savePart(options: PartOptions, blocks: AsyncIterable<Rows> | Iterable<Rows>): Promise<SavedPart> {
   const part = await createPart(options)
+  const copied = reusedBlock()
   try {
-    for await (const block of blocks) await part.append(copyOf(block))
+    for await (const block of blocks) await part.append(copied(block))
     return await part.close()
   } catch (error) {
     await part.abandon()
@@ -100,29 +103,32 @@ export async function beginParts(options: BeginOptions): Promise<OwnParts> {
   const { aside, number, changed, copyBytes = COPY_BYTES } = options
   let room = copyBytes
   const begun: Begun[] = []
+  const clock = openThreadClock()
+  const abandon = () => abandonParts(begun).finally(clock.close)
   try {
     for (const [n, table] of options.tables) {
-      const part = await createPart({ aside, table: n, number })
+      const part = await createPart({ aside, table: n, number, clock })
       const own: Begun = { part, copies: [], rows: table.rowCount, workMs: 0 }
       begun.push(own)
-      let from = performance.now()
+      const passing = reusedBlock()
+      let from = clock.now()
       for (const views of changed ? table.changed() : table.scan()) {
-        const block = copyOf(views)
         const isKept = room > 0
+        room -= views.rows.byteLength
+        const block = isKept ? copyOf(views) : passing(views)
         if (isKept) own.copies.push(block)
-        room -= block.rows.byteLength
-        own.workMs += performance.now() - from
+        own.workMs += clock.now() - from
         if (!isKept) await part.append(block)
-        from = performance.now()
+        from = clock.now()
       }
       table.forgetChanges()
-      own.workMs += performance.now() - from
+      own.workMs += clock.now() - from
     }
   } catch (error) {
-    await abandonParts(begun)
+    await abandon()
     throw error
   }
-  return { finish: () => finishParts(begun), abandon: () => abandonParts(begun) }
+  return { finish: () => finishParts(begun).finally(clock.close), abandon }
 }
 
 async function abandonParts(begun: readonly Begun[]): Promise<void> {
@@ -131,6 +137,17 @@ async function abandonParts(begun: readonly Begun[]): Promise<void> {
 
 /** Tables hand out views, which others change that look at the same table while the disk is waited for. */
 const copyOf = ({ signs, rows }: Rows): Rows => ({ signs: signs.slice(), rows: rows.slice() })
+
+/** Copies into the same memory each time: memory that is new costs more than the copy. */
+function reusedBlock(): (views: Rows) => Rows {
+  let block: Rows = { signs: new BigUint64Array(), rows: new Uint8Array() }
+  return (views) => {
+    if (block.signs.length < views.signs.length || block.rows.length < views.rows.length) block = copyOf(views)
+    block.signs.set(views.signs)
+    block.rows.set(views.rows)
+    return { signs: block.signs.subarray(0, views.signs.length), rows: block.rows.subarray(0, views.rows.length) }
+  }
+}
 
 interface Begun {
   readonly part: OpenPart
@@ -165,10 +182,10 @@ interface OpenPart {
 }
 
 /** Signs are in one file, whole rows in the other, in the same order. */
-export async function createPart({ aside, table, number, onRows }: PartOptions): Promise<OpenPart> {
+export async function createPart({ aside, table, number, onRows, clock }: PartOptions): Promise<OpenPart> {
   const names = ['signs', 'rows'].map((kind) => `table-${table}.part-${number}.${kind}`) as [string, string]
-  const signsTo = await BlockWriter.create(join(aside, names[0]))
-  const valuesTo = await BlockWriter.create(join(aside, names[1])).catch(async (error) => {
+  const signsTo = await BlockWriter.create(join(aside, names[0]), clock)
+  const valuesTo = await BlockWriter.create(join(aside, names[1]), clock).catch(async (error) => {
     await signsTo.abandon()
     throw error
   })
