@@ -76,7 +76,7 @@ function variantsOf(options: ModesOptions): { readonly name: string; readonly se
 function settingsOf(mode: Mode, workers: number, options: ModesOptions) {
   const rule = RULES[mode]
   const shared = { mode, workers, ...(rule !== undefined && { rule }) }
-  const name = `${mode}, ${workers} workers`
+  const name = mode === 'threads' ? `${workers} threads` : `${mode}, ${workers} workers`
   if (mode !== 'geo') return [{ name, settings: shared }]
   const delta = options['geo-delta'] === 'share' ? ('share' as const) : ('whole' as const)
   return numbers(options['geo-step']).flatMap((step) =>

@@ -27,8 +27,9 @@ import {
   type Params,
 } from '../../src/weights/params/index.ts'
 import { DEFAULT_SHARDS } from '../../src/weights/table/index.ts'
+import { trainThreads } from './threads.ts'
 
-export const MODES = ['one', 'sync', 'half_async', 'async', 'geo'] as const
+export const MODES = ['one', 'threads', 'sync', 'half_async', 'async', 'geo'] as const
 export type Mode = (typeof MODES)[number]
 
 /** Counted up when a mode's rule changes: runs of an older one are no longer its own. */
@@ -43,6 +44,7 @@ export interface SimulateOptions {
   readonly model: TracedModel
   readonly sessions: { readonly train: Session; readonly infer: Session }
   readonly mode: Mode
+  /** With `threads`: trainer threads. */
   readonly workers: number
   /** @default 2 */
   readonly servers?: number
@@ -74,7 +76,7 @@ interface Job {
   readonly options: SimulateOptions
   readonly servers: readonly ParameterServer[]
   readonly placement: { readonly servers: number; readonly shards: number }
-  /** Of one process. */
+  /** Of one process, with one thread or several. */
   readonly local?: LocalParams
   call(rank: number): Call
   remote(rank: number, ahead: boolean): RemoteParams
@@ -93,8 +95,9 @@ function openJob(options: SimulateOptions): Job {
     mode === 'geo'
       ? geoServerRules({ program, optimizer, tableOptimizers }, options.geo?.delta ?? 'whole')
       : { optimizer, tableOptimizers }
+  const local = openLocal(options)
   const servers =
-    mode === 'one'
+    local !== undefined
       ? []
       : slices.map((slice) => {
           const store = new KernelStore({ program, ...rules, seed, segments: SEGMENTS, slice })
@@ -104,7 +107,7 @@ function openJob(options: SimulateOptions): Job {
   const call = (rank: number) => link(servers, rank)
   return {
     ...{ options, servers, placement, call },
-    ...(mode === 'one' && { local: new LocalParams(createLocalParams({ ...localOptions(options), threads: 1 }), 0) }),
+    ...(local && { local }),
     remote: (rank, ahead) => new RemoteParams({ call: call(rank), thread: 0, segments: SEGMENTS, slices, ahead }),
     step: (params, isRemote, training = true) =>
       new HostStep({
@@ -117,6 +120,15 @@ function openJob(options: SimulateOptions): Job {
     batches: (rank) =>
       options.train.filter(({ index }) => index % workers === rank).map((batch, index) => ({ ...batch, index })),
   }
+}
+
+/** Where there are no servers. */
+function openLocal(options: SimulateOptions): LocalParams | undefined {
+  const { mode, workers } = options
+  if (mode !== 'one' && mode !== 'threads') return undefined
+  const threads = mode === 'one' ? 1 : workers
+  const handle = createLocalParams({ ...localOptions(options), threads: threads + 1, inFlight: threads - 1 })
+  return new LocalParams(handle, threads)
 }
 
 const directly =
@@ -137,6 +149,8 @@ const TRAIN: Readonly<Record<Mode, (job: Job) => Promise<void>>> = {
     const step = job.step(job.local!, false)
     for (const batch of job.options.train) await step.run(batch)
   },
+  threads: ({ options, local }) =>
+    trainThreads({ ...options, params: local!, threads: options.workers, segments: SEGMENTS }),
   /** All pull, all push: the servers make one step of them. */
   sync: async (job) => {
     const workers = ranks(job).map((rank) => ({
@@ -220,8 +234,8 @@ async function* nothing() {}
 const ranks = ({ options }: Job) => Array.from({ length: options.workers }, (_, rank) => rank)
 
 async function predict(job: Job): Promise<Record<string, Predicted>> {
-  const { model, test, mode } = job.options
-  const step = mode === 'one' ? job.step(job.local!, false, false) : job.step(job.remote(0, false), true, false)
+  const { model, test } = job.options
+  const step = job.local ? job.step(job.local, false, false) : job.step(job.remote(0, false), true, false)
   const specs = model.metrics.filter((spec) => spec.kind === 'auc')
   const found = specs.map(() => ({ labels: [] as number[], predictions: [] as number[] }))
   for (const batch of test) {

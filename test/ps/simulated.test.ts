@@ -53,6 +53,14 @@ test.each<Mode>(['sync', 'half_async', 'async', 'geo'])('%s: connections change 
   expect(await simulate({ ...options, mode, seed: 4 })).not.toEqual(direct)
 })
 
+test('threads: a thread of the pool makes the steps of one process, several make as many', async () => {
+  const one = await simulate({ ...options, mode: 'one', workers: 1 })
+  expect(await simulate({ ...options, mode: 'threads', workers: 1 })).toEqual(one)
+  const { auc: two } = await simulate({ ...options, mode: 'threads', workers: 2 })
+  expect(two!.labels).toEqual(one['auc']!.labels)
+  expect(two!.predictions.every((score, i) => Math.abs(score - one['auc']!.predictions[i]!) < 0.1)).toBe(true)
+})
+
 /** Frames, heartbeats and requests as between processes, over an in-process transport. */
 function connected(): NonNullable<SimulateOptions['link']> {
   const transport = memoryTransport()
