@@ -37,7 +37,7 @@ const { values: options } = parseArgs({
     optimizers: { type: 'string', default: 'own' },
     seeds: { type: 'string', default: '8' },
     'geo-step': { type: 'string', default: '100' },
-    'geo-dense-step': { type: 'string', default: '5' },
+    'geo-dense-step': { type: 'string', default: '2' },
     'geo-delta': { type: 'string', default: 'whole' },
     results: { type: 'string' },
     // With `--only tiers`; more rows than 20 million are not measured in memory too.

@@ -81,7 +81,7 @@ function settingsOf(mode: Mode, workers: number, options: ModesOptions) {
   const delta = options['geo-delta'] === 'share' ? ('share' as const) : ('whole' as const)
   return numbers(options['geo-step']).flatMap((step) =>
     numbers(options['geo-dense-step']).map((denseStep) => ({
-      name: `${name}, geo_step ${step}${denseStep === 5 ? '' : `, geo_dense_step ${denseStep}`}${delta === 'share' ? ', share' : ''}`,
+      name: `${name}, geo_step ${step}${denseStep === 2 ? '' : `, geo_dense_step ${denseStep}`}${delta === 'share' ? ', share' : ''}`,
       settings: { ...shared, geo: { step, denseStep, delta } },
     })),
   )

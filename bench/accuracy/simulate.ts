@@ -196,7 +196,7 @@ const TRAIN: Readonly<Record<Mode, (job: Job) => Promise<void>>> = {
   },
   /** Each trains its own copy; all come to an exchange after the same batch, one after the other. */
   geo: async (job) => {
-    const { geo = { step: 100, denseStep: 5 } } = job.options
+    const { geo = { step: 100, denseStep: 2 } } = job.options
     const copies = ranks(job).map((rank) => openCopy(job, rank, geo))
     for (const { exchange } of copies) await exchange.begin(nothing)
     for (let i = 0; i < copies[0]!.batches.length; i++) {

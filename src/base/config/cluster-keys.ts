@@ -26,7 +26,7 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
   ),
   geo_step: count(100, 1, 'Batches between two exchanges of a geo worker’s rows.'),
   geo_dense_step: count(
-    5,
+    2,
     1,
     'Batches between two exchanges of rows that two batches or more have trained since the last; with geo_delta: share of dense weights, instead.',
   ),
