@@ -1,6 +1,6 @@
 /** @file A trainer of a job with servers: every step is made by all trainers together, node 0 loads and saves. */
 
-import { type Env, namedCluster } from '../../base/env/index.ts'
+import { namedCluster } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import { fields, optional, text, whole } from '../../base/net/index.ts'
 import type { Part } from '../../data/index.ts'
@@ -16,12 +16,13 @@ import {
 import type { DataFiles, PassResult, StepReport } from '../../training/threads/index.ts'
 import { ConnectedWorker, together } from '../fleet/index.ts'
 import type { ServerPlan } from './endpoints.ts'
+import { goingOnFrom } from './going-on.ts'
 import {
   type JobOptions,
   jobConfig,
   loadPass,
-  PASS_OPTIONS,
   type PassOptions,
+  passOptionsOf,
   readersOf,
   savePass,
   type TrainerJob,
@@ -37,7 +38,6 @@ export const SEGMENTS = 4
 type Phase = 'train' | 'infer'
 
 export interface ClusterJobOptions extends JobOptions {
-  readonly env: Env
   readonly plan: ServerPlan
   readonly connections: SetUpConnections
 }
@@ -52,14 +52,16 @@ const readPassOptions = fields<PassOptions>({
   saving_period: whole(0, MOST),
   save_dir: path,
   init_model_path: path,
+  saved_pass: optional(whole(0, MOST)),
 })
 
 export async function openClusterJob(given: ClusterJobOptions): Promise<TrainerJob> {
-  const { config, options, files, emit, onStep } = given
+  const { config, options, files, env, emit, onStep } = given
   const { trainer_id: rank, num_gradient_servers: workerNum, trainer_count: threads } = options
   const worker = await joinServers(given)
   try {
-    const own = Object.fromEntries(PASS_OPTIONS.map((name) => [name, options[name]])) as PassOptions
+    const typed: PassOptions = passOptionsOf(options)
+    const own = rank === 0 ? await goingOnFrom(typed, env, emit) : typed
     // Only node 0 need have a folder to save to; others would go on while it waits for them.
     const [first = own] = await worker.allGatherJson('options of node 0', own, readPassOptions)
     const parts = await agreeOnFiles(worker, files, { index: rank, count: workerNum }, emit)
@@ -72,6 +74,7 @@ export async function openClusterJob(given: ClusterJobOptions): Promise<TrainerJ
     const alone = { worker, rank }
     return {
       options: first,
+      isFirst: rank === 0,
       tests: files.infer !== undefined,
       pass: (phase, number) => runPass({ worker, runtime, part: parts[phase], onReport, given }, phase, number),
       load: (folder, whole) =>

@@ -1,6 +1,7 @@
 /** @file What passes need of a job, and a job of one process: weights, threads, saved passes. */
 import { dirname } from 'node:path'
 import { type JobConfig, programConfig } from '../../base/config/index.ts'
+import type { Env } from '../../base/env/index.ts'
 import type { EventSink, Metrics } from '../../base/event/index.ts'
 import { ownFolder } from '../../base/fs/index.ts'
 import { shown } from '../../base/util/index.ts'
@@ -14,6 +15,7 @@ import {
 } from '../../training/threads/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
 import { loadSnapshot, openSnapshot, saveSnapshot } from '../../weights/snapshot/index.ts'
+import { goingOnFrom } from './going-on.ts'
 import type { TrainerConfig } from './load-config.ts'
 import type { TrainerOptions } from './option-table.ts'
 import { openProviderPool } from './reading.ts'
@@ -23,6 +25,7 @@ export interface JobOptions {
   readonly options: TrainerOptions
   /** Absolute paths. */
   readonly files: DataFiles
+  readonly env: Env
   readonly emit: EventSink
   readonly signal: AbortSignal
   /** Sees every step of training. */
@@ -39,11 +42,23 @@ export const PASS_OPTIONS = [
   'save_dir',
   'init_model_path',
 ] as const satisfies readonly (keyof TrainerOptions)[]
-export type PassOptions = Pick<TrainerOptions, (typeof PASS_OPTIONS)[number]>
+export interface PassOptions extends Pick<TrainerOptions, (typeof PASS_OPTIONS)[number]> {
+  /** The pass that an earlier start of this job has saved last, from which it goes on. */
+  readonly saved_pass?: number | undefined
+}
+
+/** Of all options, as they are sent to the others. */
+export const passOptionsOf = (options: TrainerOptions): PassOptions =>
+  Object.fromEntries(PASS_OPTIONS.map((name) => [name, options[name]])) as Pick<
+    TrainerOptions,
+    (typeof PASS_OPTIONS)[number]
+  >
 
 export interface TrainerJob {
   /** Those of node 0. */
   readonly options: PassOptions
+  /** This is node 0. */
+  readonly isFirst: boolean
   /** Whether there is a test list. */
   readonly tests: boolean
   pass(phase: 'train' | 'infer', pass: number): Promise<PassResult>
@@ -57,7 +72,8 @@ export interface TrainerJob {
   abort(error: Error): Promise<void>
 }
 
-export async function openLocalJob({ config, options, files, emit, signal, onStep }: JobOptions): Promise<TrainerJob> {
+export async function openLocalJob(given: JobOptions): Promise<TrainerJob> {
+  const { config, options, files, emit, signal, onStep, env } = given
   const { model } = config
   const job = jobConfig(config, options, config.batchSize)
   const threads = options.trainer_count
@@ -73,7 +89,8 @@ export async function openLocalJob({ config, options, files, emit, signal, onSte
     signal,
   })
   return {
-    options,
+    options: await goingOnFrom(options, env, emit),
+    isFirst: true,
     tests: files.infer !== undefined,
     pass: (phase, pass) => runtime.pass(phase, pass, { hooks: { onReport: phase === 'train' ? onStep : undefined } }),
     load: (folder, whole) => loadPass(folder, params, whole, emit),

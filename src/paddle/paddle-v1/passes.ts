@@ -6,16 +6,16 @@ import type { PassResult } from '../../training/threads/index.ts'
 import { configError } from './errors.ts'
 import type { TrainerJob } from './job.ts'
 
-/** Resolves to whether it was interrupted. */
-export async function runPasses(job: TrainerJob, emit: EventSink): Promise<boolean> {
+/** Resolves to whether it was interrupted. `note`: what its launcher is told. */
+export async function runPasses(job: TrainerJob, emit: EventSink, note: (what: PassNote) => void): Promise<boolean> {
   const { options, tests } = job
   const { start_pass: first, num_passes: passes, saving_period: period, save_dir: folder } = options
-  if (options.init_model_path !== '') await job.load(options.init_model_path, false)
-  if (first > 0) await job.load(passFolder(folder, first - 1), true)
+  const begin = await loadFirst(job)
+  note('begun')
   let [samples, seconds] = [0, 0]
   let last: PassResult | undefined
   let tested: PassResult | undefined
-  for (let pass = first; pass < first + passes; pass++) {
+  for (let pass = begin; pass < first + passes; pass++) {
     last = await job.pass('train', pass)
     samples += last.samples
     seconds += last.seconds
@@ -25,12 +25,26 @@ export async function runPasses(job: TrainerJob, emit: EventSink): Promise<boole
       return true
     }
     const due = period > 0 && ((pass + 1 - first) % period === 0 || pass === first + passes - 1)
-    if (due && folder !== '') await job.save(passFolder(folder, pass), pass, (tested ?? last).metrics)
+    if (!due || folder === '') continue
+    await job.save(passFolder(folder, pass), pass, (tested ?? last).metrics)
+    note(job.isFirst ? 'saved' : 'taken')
   }
+  note('done')
   const { metrics = {} } = last ?? {}
   const samplesPerSecond = seconds > 0 ? samples / seconds : 0
   emit({ kind: 'done', samples, seconds, samplesPerSecond, metrics, evaluation: tested?.metrics })
   return false
+}
+
+type PassNote = 'begun' | 'saved' | 'taken' | 'done'
+
+/** Loads what training begins with; returns the first pass. A job that goes on has all the passes that it was to have, and saves the same ones. */
+async function loadFirst({ options, load }: TrainerJob): Promise<number> {
+  const { start_pass: first, save_dir: folder, saved_pass: saved, init_model_path: other } = options
+  if (saved === undefined && other !== '') await load(other, false)
+  const before = saved ?? first - 1
+  if (before >= 0) await load(passFolder(folder, before), true)
+  return before + 1
 }
 
 /** --job=test: every saved pass from --test_pass on, as many as there are. */

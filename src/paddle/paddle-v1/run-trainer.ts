@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { performance } from 'node:perf_hooks'
 import type { Env } from '../../base/env/index.ts'
-import type { EventSink } from '../../base/event/index.ts'
+import { type EventSink, noteForLauncher } from '../../base/event/index.ts'
 import { defined } from '../../base/util/index.ts'
 import type { StepReport } from '../../training/threads/index.ts'
 import { openClusterJob } from './cluster-job.ts'
@@ -35,14 +35,14 @@ export async function runTrainer(given: RunTrainerOptions): Promise<void> {
   const filled = fillTrainerOptions(typed)
   emit({ kind: 'start', command: 'train', model: 'oarfish trainer', settings: { ...typed } })
   for (const message of noticesOf(typed)) emit({ kind: 'notice', message })
-  const more = { emit, signal, onStep }
+  const more = { env, emit, signal, onStep }
   const job = isLocal(typed)
     ? await openLocalJob({ ...(await loadJob(filled, 1)), ...more })
-    : await openTogether(filled, { ...more, env })
+    : await openTogether(filled, more)
   emit({ kind: 'ready', startupSeconds: (performance.now() - started) / 1000 })
   try {
-    const run = job.options.job === 'test' ? testPasses : runPasses
-    await run(job, emit)
+    if (job.options.job === 'test') await testPasses(job)
+    else await runPasses(job, emit, (what) => noteForLauncher(env['OARFISH_LOG_FILE'], what))
     await job.close()
   } catch (error) {
     await job.abort(error as Error)
@@ -53,7 +53,7 @@ export async function runTrainer(given: RunTrainerOptions): Promise<void> {
 /** Connects to the servers before anything else: should this trainer fail from then on, the others of the job learn of it. */
 async function openTogether(
   options: TrainerOptions,
-  more: Pick<JobOptions, 'emit' | 'signal' | 'onStep'> & { readonly env: Env },
+  more: Pick<JobOptions, 'env' | 'emit' | 'signal' | 'onStep'>,
 ): Promise<TrainerJob> {
   const plan = planServers(options)
   const connections = connectToServers({ plan, options, env: more.env, emit: more.emit })

@@ -67,15 +67,16 @@ export async function removeBegunCuts(path: string): Promise<void> {
 
 /**
  * The newest whole checkpoint under `path`, of an epoch, interrupted or a cut; `onBroken` is called for those that had to be passed over. Where
- * `job` has saved some, it is one of these.
+ * `job` has saved some, it is one of these. `isName`: of its folder, which others than runs name in their own way.
  */
 export async function newestSnapshot(
   path: string,
   onBroken: (error: Error) => void,
   job?: string | undefined,
+  isName: IsName = isCheckpointName,
 ): Promise<Snapshot | undefined> {
   const whole = new Set<string>()
-  const all = await snapshotsIn(path, onBroken)
+  const all = await snapshotsIn(path, onBroken, isName)
   const own = job === undefined ? [] : all.filter(({ manifest }) => manifest.job === job)
   for (const snapshot of own.length > 0 ? own : all) {
     const broken = await firstDamage(snapshot, whole)
@@ -93,8 +94,8 @@ export async function cutOfChainBefore(path: string, snapshot: Snapshot): Promis
 }
 
 /** Whether there is anything that this job has saved, whole or not. */
-export async function hasSnapshotOf(path: string, job: string): Promise<boolean> {
-  return (await snapshotsIn(path, () => undefined)).some(({ manifest }) => manifest.job === job)
+export async function hasSnapshotOf(path: string, job: string, isName: IsName = isCheckpointName): Promise<boolean> {
+  return (await snapshotsIn(path, () => undefined, isName)).some(({ manifest }) => manifest.job === job)
 }
 
 /** Larger than this must be what is saved next, though the clock was set back. */
@@ -103,9 +104,15 @@ export async function newestFence(path: string): Promise<number> {
   return newest?.manifest.fence ?? 0
 }
 
+type IsName = (name: string) => boolean
+
 /** Newest first. */
-async function snapshotsIn(path: string, onBroken: (error: Error) => void): Promise<readonly Snapshot[]> {
-  const names = (await readdir(path).catch(() => [])).filter(isCheckpointName)
+async function snapshotsIn(
+  path: string,
+  onBroken: (error: Error) => void,
+  isName: IsName = isCheckpointName,
+): Promise<readonly Snapshot[]> {
+  const names = (await readdir(path).catch(() => [])).filter(isName)
   const found: Snapshot[] = []
   for (const name of names) {
     try {
