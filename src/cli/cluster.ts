@@ -14,6 +14,9 @@ interface ClusterFlags {
   readonly install?: boolean
   readonly connect_timeout?: number
   readonly stop_timeout?: number
+  readonly host_timeout?: number
+  readonly max_restart?: number
+  readonly resume?: boolean
   readonly json?: boolean
 }
 
@@ -36,6 +39,13 @@ export function clusterCommand(io: CliIo): Command {
     .option('--install', 'ship this package to hosts that lack it')
     .option('--connect_timeout <seconds>', 'how long a host may take to answer (default: 10)', wholeNumber)
     .option('--stop_timeout <seconds>', 'how long processes may take to end after Ctrl+C (default: 30)', wholeNumber)
+    .option('--resume', 'with -j: go on from the last pass that an earlier job has saved there')
+    .option(
+      '--max_restart <times>',
+      'starts after a process was killed, with no pass saved between (default: 3)',
+      wholeNumber,
+    )
+    .option('--host_timeout <seconds>', 'how long a host that is gone may take to come back (default: 90)', wholeNumber)
     .option('--json', 'print events as JSON lines')
     .allowUnknownOption()
     .allowExcessArguments()
@@ -61,11 +71,17 @@ async function runCluster(flags: ClusterFlags, passed: readonly string[], io: Cl
   const trainerOptions = await tried(async () => await checkedOptions(passed, conf?.portsNumForSparse))
   if (files?.kind === 'dispatch') await tried(() => checkPackage(files.folder, trainerOptions ?? passed))
   if (problems.length > 0) throw together(problems)
-  const job = { conf: conf!, files: files!, trainerOptions: trainerOptions! }
+  const { resume: resumes = false } = flags
+  const job = { conf: conf!, files: files!, trainerOptions: trainerOptions!, resumes }
   await runOverSsh(flags, io, async (options) => await runClusterJob({ ...options, ...job }))
 }
 
-function workspaceOf({ job_dispatch_package: here, job_workspace: there }: ClusterFlags) {
+function workspaceOf({ job_dispatch_package: here, job_workspace: there, resume = false }: ClusterFlags) {
+  if (resume && there === undefined)
+    throw new UserError('--resume: a folder that is dispatched has no saved passes to go on from.', {
+      code: 'SSH_OPTIONS',
+      hint: 'Name the folder of the earlier job on the hosts: --job_workspace=/home/paddle/JOB20261115120000 --resume',
+    })
   if (here !== undefined && there === undefined) return { kind: 'dispatch', folder: resolve(here) } as const
   if (there !== undefined && here === undefined && there.startsWith('/'))
     return { kind: 'there', folder: there.replace(/\/+$/, '') } as const

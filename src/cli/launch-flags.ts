@@ -77,6 +77,7 @@ export const FLEETRUN_FLAGS = {
     'ours',
   ),
   nic: text('with --hosts: network interface by which they reach each other (default: the address of ssh)', 'ours'),
+  host_timeout: whole('with --hosts: seconds that a host which is gone may take to come back', 'ours', 90),
   install: { type: 'switch', what: 'with --hosts: ship this package to hosts that lack it', effect: 'ours' },
   require_device: { type: 'switch', what: 'fail rather than compute on the CPU', effect: 'ours' },
   backend: text('what sums gradients of a collective job: see runner.collective', 'unused', 'auto'),

@@ -28,6 +28,8 @@ interface HostsFlags {
   readonly install?: boolean
   readonly connect_timeout?: number
   readonly stop_timeout?: number
+  readonly host_timeout?: number
+  readonly max_restart?: number
   readonly json?: boolean
 }
 
@@ -38,7 +40,7 @@ export async function runOverSsh(
   run: (options: Omit<HostsJobOptions, 'files'>) => Promise<number | undefined>,
 ): Promise<void> {
   const { json = false, install = false, connect_timeout: connectSeconds } = flags
-  const { stop_timeout: stopSeconds = STOP_SECONDS } = flags
+  const { stop_timeout: stopSeconds = STOP_SECONDS, host_timeout: awaySeconds, max_restart: maxRestart } = flags
   const { emit, close } = await openScreen(io, json)
   const message = `Stopping the job on all hosts; in ${stopSeconds} s, or by another Ctrl+C, its processes are killed.`
   const hooks = { onStopping: () => emit({ kind: 'notice', message }), onLeaving: close }
@@ -46,7 +48,8 @@ export async function runOverSsh(
   try {
     await untilInterrupted(io, hooks, async (signal) => {
       const options = await sshOptions(io, { install, connectSeconds })
-      const own = { records: jobRecords(io), now: new Date(), stopMs: stopSeconds * 1000 }
+      const awayMs = awaySeconds === undefined ? undefined : awaySeconds * 1000
+      const own = { records: jobRecords(io), now: new Date(), stopMs: stopSeconds * 1000, awayMs, maxRestart }
       code = await run({ ...options, ...own, emit, signal })
     })
   } finally {

@@ -108,15 +108,21 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: a job on four hosts', () =>
     expect(everywhere(job)).toEqual([0, 0, 0, 0])
   })
 
-  test('a killed trainer is noticed', async () => {
+  test('a killed trainer is noticed, and all are started again, as often as --max_restart says', async () => {
     plan('wait')
-    const run = start(cluster.conf())
+    const run = start(cluster.conf(), [`--job_dispatch_package=${work}`, '--max_restart=1'])
     const [, pid] = await run.printed(/10\.77\.1\.2: worker 1 runs \(pid (\d+)\)/)
     cluster.on(1, `kill -9 ${pid}`)
+    await run.printed(/Starting again from the beginning, there is no saved pass yet: 1 of 1 times since it/)
+    const [, again] = await run.printed(/Starting again[\s\S]*10\.77\.1\.2: worker 1 runs \(pid (\d+)\)/)
+    await run.printed(/Starting again[\s\S]*worker 3 runs/)
+    cluster.on(1, `kill -9 ${again}`)
     const { code, out } = await run.ended
     expect([code, out]).toEqual([
       137,
-      expect.stringMatching(/root@10\.77\.1\.2: worker 1 .* failed first: signal SIGKILL/),
+      expect.stringMatching(
+        /root@10\.77\.1\.2: worker 1 .* failed first: signal SIGKILL[\s\S]*started again 1 times without a new saved pass/,
+      ),
     ])
     expect(everywhere(/JOB\d{14}/.exec(out)![0])).toEqual([0, 0, 0, 0])
   })
@@ -277,12 +283,13 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: a job on four hosts', () =>
   test('a host that goes down in the midst of a job, and one that is down from the start', async () => {
     plan('wait')
     const quick = { OARFISH_SSH: `ssh -F ${cluster.ssh.config} -o ServerAliveInterval=1 -o ServerAliveCountMax=2` }
-    const run = start(cluster.conf(), [`--job_dispatch_package=${work}`, '--stop_timeout=2'], quick)
+    const run = start(cluster.conf(), [`--job_dispatch_package=${work}`, '--stop_timeout=2', '--host_timeout=2'], quick)
     const job = await jobOf(run)
     await run.printed(/worker 3 runs/)
     cluster.hosts[3]!.unplug()
     const { code, out } = await run.ended
     expect([code, out]).toEqual([1, expect.stringContaining('root@10.77.3.2: the connection was lost')])
+    expect(out).toContain('root@10.77.3.2 did not come back within 2 s, and the job ends.')
     expect([0, 1, 2].map((i) => cluster.processes(i, job))).toEqual([[], [], []])
     const down = await start(cluster.conf(), [`--job_dispatch_package=${work}`, '--connect_timeout=1']).ended
     expect([down.code, down.out]).toEqual([2, expect.stringMatching(/^root@10\.77\.3\.2: it does not answer\.\n/)])

@@ -1,5 +1,5 @@
 /** @file Today's trainers over ssh: `fleetrun --hosts`, typed once. */
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -84,6 +84,50 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: fleetrun --hosts on two hos
     expect(code, out).toBe(0)
     expect(out).toMatch(/Starting again from the last cut/)
     expect(out).toMatch(/goes on from what it has saved/)
+  })
+
+  test('a host that is away and comes back: the job waits for it and goes on; one that does not ends it, which says so', async () => {
+    const words = ['runner.epochs=6', 'runner.snapshot_interval=4', 'runner.model_save_path=away']
+    const ssh = `ssh -F ${cluster.ssh.config} -o ServerAliveInterval=1 -o ServerAliveCountMax=2`
+    const start = (...flags: readonly string[]) =>
+      cluster.oarfish(
+        ['launch', `--hosts=${hosts}`, ...flags, '--server_num=1', '--worker_num=1', 'tools/static_ps_trainer.py']
+          .concat(TRAIN)
+          .concat(words),
+        { OARFISH_SSH: ssh },
+      )
+    const isSaved = () =>
+      existsSync(join(cluster.folder, 'away')) &&
+      readdirSync(join(cluster.folder, 'away')).some((name) => /^(cut-\d+-\d+|\d+)$/.test(name))
+    const run = start()
+    await vi.waitUntil(isSaved, 120_000)
+    cluster.hosts[1]!.unplug()
+    await run.printed(/root@10\.77\.1\.2: waiting up to \d+ s for it to come back/)
+    cluster.hosts[1]!.replug()
+    await run.printed(/root@10\.77\.1\.2 is back/)
+    const { code, out } = await run.ended
+    expect(code, out).toBe(0)
+    expect(out).toMatch(/Starting again from the last cut: 1 of 3 times since it/)
+    expect(out).toMatch(/goes on from what it has saved/)
+
+    rmSync(join(cluster.folder, 'away'), { recursive: true })
+    const gone = start('--host_timeout=2')
+    await vi.waitUntil(isSaved, 120_000)
+    cluster.hosts[1]!.unplug()
+    const end = await gone.ended
+    cluster.hosts[1]!.replug()
+    expect(end.code, end.out).not.toBe(0)
+    expect(end.out).toMatch(/root@10\.77\.1\.2 did not come back within 2 s, and the job ends\./)
+    expect(end.out).toMatch(/the same command with --resume goes on/)
+    const [, job] = /oarfish stop (JOB\d+)/.exec(end.out)!
+    const stopped = await cluster.oarfish(['stop', job!]).ended
+    expect(stopped.code, stopped.out).toBe(0)
+    const resumed = await cluster.oarfish(
+      ['launch', `--hosts=${hosts}`, '--server_num=1', '--worker_num=1', 'tools/static_ps_trainer.py', '--resume']
+        .concat(TRAIN)
+        .concat(words),
+    ).ended
+    expect([resumed.code, resumed.out]).toEqual([0, expect.stringMatching(/resum/i)])
   })
 
   test('ranks of a collective job on both, in a folder that both have', async () => {

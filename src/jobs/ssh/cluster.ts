@@ -1,5 +1,4 @@
 /** @file A job of PaddlePaddle's cluster_train: checked, its workspace on all hosts, one server and one trainer on each. */
-import { randomBytes } from 'node:crypto'
 import { UserError } from '../../base/util/index.ts'
 import type { ClusterConf } from './conf.ts'
 import { type Manifest, refuseFullDisks } from './dispatch.ts'
@@ -14,6 +13,8 @@ export interface ClusterJobOptions extends HostsJobOptions {
   readonly conf: ClusterConf
   /** Passed on to trainers, `--name=value` each. */
   readonly trainerOptions: readonly string[]
+  /** From the newest pass that lies in the workspace, whoever saved it. */
+  readonly resumes: boolean
 }
 
 /** Resolves to the job's exit code, or undefined when it was asked to stop. */
@@ -26,6 +27,13 @@ export async function runClusterJob(options: ClusterJobOptions): Promise<number 
       hasNodefile: true,
       output: 'output',
       libraryPath: conf.ldLibraryPath,
+      goingOn: {
+        byItself: true,
+        from: 'saved pass',
+        resumes: options.resumes,
+        typed: (folder) =>
+          `Once the cause is found, the same command with --job_workspace=${folder} --resume, in place of --job_dispatch_package, goes on from the last saved pass.`,
+      },
       check: async (hosts, manifest) => await checkHosts(hosts, conf, manifest),
       processes: async (hosts, addresses) => processesOf(hosts, addresses, options),
     },
@@ -105,8 +113,7 @@ function processesOf(
     `--ports_num_for_sparse=${portsNumForSparse}`,
     '--comment=paddle_cluster_job',
   ]
-  // Over the connection and in the environment only: a command line is everybody's to read.
-  const env = { OARFISH_JOB_TOKEN: randomBytes(32).toString('hex') }
+  const env: JobProcess['env'] = options.resumes ? { OARFISH_RESUME: '1' } : {}
   return hosts.flatMap((host, rank): readonly JobProcess[] => {
     const own = { host, rank, env }
     const server = ['oarfish', 'pserver', ...common]

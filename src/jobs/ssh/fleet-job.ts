@@ -1,14 +1,13 @@
 /** @file `fleetrun --hosts`: servers and workers, or the ranks of a collective job, on hosts that are reached by ssh. */
-import { randomBytes } from 'node:crypto'
 import type { Env } from '../../base/env/index.ts'
 import { UserError } from '../../base/util/index.ts'
-import { collectiveEnv, fleetrunEnv } from '../launch/index.ts'
+import { collectiveEnv, fleetrunEnv, GO_ON, resumes } from '../launch/index.ts'
 import { refuseFullDisks } from './dispatch.ts'
 import type { SshHost } from './host.ts'
 import { everyHost } from './open-hosts.ts'
 import type { RemoteHost } from './remote-host.ts'
 import type { JobProcess } from './run-job.ts'
-import { type HostsJobOptions, runOnHosts } from './run-on-hosts.ts'
+import { type HostsJobOptions, runOnHosts, type Workspace } from './run-on-hosts.ts'
 
 export interface FleetJobOptions extends HostsJobOptions {
   readonly hosts: readonly SshHost[]
@@ -24,6 +23,14 @@ export interface FleetJobOptions extends HostsJobOptions {
   readonly variables: Readonly<Record<string, string>>
 }
 
+/** Training that saves itself inside epochs, and goes on from there when it is started again under its name. */
+const MAKES_CUTS = /\boarfish (train|tool (static_|static_ps_)?trainer)\b/
+
+const goOnBy = ({ kind }: Workspace, folder: string) =>
+  kind === 'there'
+    ? GO_ON
+    : `${GO_ON} What was saved lies below ${folder}: name it, -o runner.model_save_path=${folder}/... as in the configuration.`
+
 export async function runFleetJob(options: FleetJobOptions): Promise<number | undefined> {
   const rootOf = ([first]: readonly RemoteHost[]) => options.root ?? `${first!.hello.home}/oarfish`
   return await runOnHosts(
@@ -33,6 +40,12 @@ export async function runFleetJob(options: FleetJobOptions): Promise<number | un
       hasNodefile: false,
       output: '',
       libraryPath: '',
+      goingOn: {
+        byItself: MAKES_CUTS.test(options.command.join(' ')),
+        from: 'cut',
+        resumes: resumes(options.command),
+        typed: (folder) => goOnBy(options.files, folder),
+      },
       check: async (hosts, manifest) => {
         const request = { root: manifest ? rootOf(hosts) : '', make: true, nic: options.nic ?? '', ports: [] }
         const found = await everyHost(hosts.map(async (host) => await host.ask('look', request)))
@@ -71,10 +84,10 @@ function withServers(
   const list = (from: number, to?: number) => endpoints.flatMap((some) => some.slice(from, to))
   const all = { servers: list(0, servers), workers: list(servers), workerNum: hosts.length * options.workers }
   const gloo = { endpoint: all.servers[0]!, folder: '' }
-  const secrets = secretsOf(options)
+  const name = nameOf(options)
   const process = (host: RemoteHost, role: 'server' | 'worker', endpoint: string): JobProcess => {
     const rank = all[`${role}s`].indexOf(endpoint)
-    const env = { ...textsOf(fleetrunEnv(options.variables, all, { role, rank, endpoint }, gloo)), ...secrets }
+    const env = { ...textsOf(fleetrunEnv(options.variables, all, { role, rank, endpoint }, gloo)), ...name }
     return { host, role, rank, command, env, log: `log/${role}log.${rank}`, endpoints: [endpoint] }
   }
   return hosts.flatMap((host, i) =>
@@ -89,22 +102,18 @@ function ranks(hosts: readonly RemoteHost[], endpoints: Endpoints, options: Flee
     devices: some.map(() => []),
   }))
   const job = { nodes, master: endpoints[0]![0]!, logDir: 'log', glooFolder: '', podName: 'ssh' }
-  const secrets = secretsOf(options)
+  const name = nameOf(options)
   return hosts.flatMap((host, node) =>
     endpoints[node]!.map((endpoint, local): JobProcess => {
       const rank = endpoints.slice(0, node).reduce((sum, some) => sum + some.length, 0) + local
-      const env = { ...textsOf(collectiveEnv(options.variables, job, node, local)), ...secrets }
+      const env = { ...textsOf(collectiveEnv(options.variables, job, node, local)), ...name }
       const log = `log/workerlog.${rank}`
       return { host, role: 'worker', rank, command: options.command, env, log, endpoints: [endpoint] }
     }),
   )
 }
 
-/** Over the connection and in the environment only: a command line is everybody's to read. */
-const secretsOf = ({ now }: FleetJobOptions) => ({
-  OARFISH_JOB_ID: `ssh-${now.getTime().toString(36)}`,
-  OARFISH_JOB_TOKEN: randomBytes(32).toString('hex'),
-})
+const nameOf = ({ now }: FleetJobOptions) => ({ OARFISH_JOB_ID: `ssh-${now.getTime().toString(36)}` })
 
 const textsOf = (env: Env): Record<string, string> =>
   Object.fromEntries(Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined))

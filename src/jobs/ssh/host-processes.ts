@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Env } from '../../base/env/index.ts'
+import { forgetNotes, notesOf } from '../../base/event/index.ts'
 import { processStart } from '../../base/util/index.ts'
 import { follow, lastLines, startChild } from '../launch/index.ts'
 import type { AnswerOf, Note, ProcessRequest, ProcessRole, RequestOf } from './protocol.ts'
@@ -27,8 +28,9 @@ const SUFFIX = '.pid'
 
 /** Starts a process that outlives this one; as long as this one lives it reports what that one prints and how it ends. */
 export function startProcess(request: ProcessRequest, { env, onNote }: StartContext): AnswerOf<'start'> {
-  const { job, role, rank, folder } = request
+  const { job, role, rank, folder, goesOn = false } = request
   const log = join(folder, request.log)
+  forgetNotes([log]) // of a start that nobody saw the end of
   const child = startChild(
     {
       role,
@@ -38,6 +40,7 @@ export function startProcess(request: ProcessRequest, { env, onNote }: StartCont
       cwd: folder,
       sockets: [],
       outlives: true,
+      goesOn,
       env: { ...env, ...request.env, OARFISH_JOB: job, ...libraryPath(request, env) },
     },
     request.command,
@@ -53,7 +56,9 @@ export function startProcess(request: ProcessRequest, { env, onNote }: StartCont
     follower.drain(child)
     follower.close()
     rmSync(file, { force: true })
-    onNote({ kind: 'ended', role, rank, code, text, lines: code === 0 ? [] : lastLines(log, REPORTED_LINES) })
+    const [lines, notes] = [code === 0 ? [] : lastLines(log, REPORTED_LINES), notesOf(log)]
+    forgetNotes([log])
+    onNote({ kind: 'ended', role, rank, code, text, lines, notes })
   })
   return { pid }
 }

@@ -35,6 +35,8 @@ const port = whole(1, 65_535)
 const role = oneOf(['server', 'worker'])
 /** More than any job has. */
 const [MOST_FILES, MOST_PROCESSES, MOST_VARIABLES] = [1_000_000, 100_000, 10_000]
+/** A word for each cut and epoch. */
+const MOST_NOTES = 1_000_000
 const ports = list(port, MOST_PROCESSES)
 const maybe = <T>(read: Reader<T>) => optional(read) as Reader<T>
 const nothing: Reader<null> = (value, at) => {
@@ -70,6 +72,7 @@ export const REQUESTS: { readonly [K in OperationName]: Reader<RequestOf<K>> } =
     env: record(line, MOST_VARIABLES),
     libraryPath: line,
     log: pathBelow,
+    goesOn: optional(truth),
   }),
   reach: fields<RequestOf<'reach'>>({ endpoints: list(word, MOST_PROCESSES), timeoutMs: count }),
   stop: fields<RequestOf<'stop'>>({ folder: word, job: word, role, stopMs: count }),
@@ -105,6 +108,7 @@ const note = byKind<Note>({
   ended: fields<Extract<Note, { kind: 'ended' }>>({
     ...{ kind: oneOf(['ended']), role, rank, code: whole(-1, 1000), text: line },
     lines: list(line, MOST_VARIABLES),
+    notes: list(word, MOST_NOTES),
   }),
 })
 

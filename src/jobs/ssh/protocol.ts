@@ -43,6 +43,8 @@ export interface ProcessRequest {
   readonly libraryPath: string
   /** Below the folder; `.pid` beside it says which process it is. */
   readonly log: string
+  /** The job is started again: its log goes on. @default false */
+  readonly goesOn?: boolean | undefined
 }
 
 /** A request and its answer, by name. */
@@ -84,6 +86,8 @@ export type Note =
       readonly text: string
       /** The end of its log, where it failed. */
       readonly lines: readonly string[]
+      /** What it has said to its launcher: whether it made cuts, what is saved (base/event/launcher-notes.ts). */
+      readonly notes: readonly string[]
     }
 
 export type ToHost = { readonly id: number; readonly name: OperationName; readonly request: unknown }

@@ -10,6 +10,8 @@ export interface JobRecord {
   readonly hosts: readonly SshHost[]
   /** On each of them. */
   readonly folder: string
+  /** `oarfish stop` ends its processes: whoever supervises it is not to start them again. @default false */
+  readonly isStopping?: boolean | undefined
   /** Where it is over: how, when in milliseconds, and why. */
   readonly end?: JobEnd | undefined
 }
@@ -103,6 +105,7 @@ export interface StopJobOptions extends OpenHostsOptions {
 
 /** Ends it wherever it can be reached; then throws where it cannot, and the job stays known for another try. */
 export async function stopJob({ job, record, records, stopMs, say, ...options }: StopJobOptions): Promise<void> {
+  writeRecord(records, job, { ...record, isStopping: true })
   const opened = await Promise.allSettled(record.hosts.map(async (host) => await openHosts([host], options)))
   const reached = opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
   const reasons = opened.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []))

@@ -1,5 +1,5 @@
 /** @file The processes of a job on all hosts, from start to end: servers, workers that wait for these, who failed first; nobody stays behind. */
-import type { EventOf, EventSink, ProcessState } from '../../base/event/index.ts'
+import { type EventOf, type EventSink, type ProcessState, sumOfNotes } from '../../base/event/index.ts'
 import { UserError, within } from '../../base/util/index.ts'
 import { aborted } from '../launch/index.ts'
 import { everyHost } from './open-hosts.ts'
@@ -29,6 +29,8 @@ export interface RunJobOptions {
   readonly signal: AbortSignal
   /** How long processes may take to end in good order. */
   readonly stopMs: number
+  /** It was started before: logs go on. @default false */
+  readonly goesOn?: boolean | undefined
 }
 
 const ANSWER_MS = 60_000 // a server that does not listen by then never will
@@ -38,8 +40,17 @@ const SERVERS_GRACE_MS = 2000
 const KILLED_TOO_MS = 500 // what a kill brings about on other hosts may be heard of before the kill itself
 const SIGNALS = 128
 
-/** Resolves to 0, to the exit code of the process that failed first, or to undefined when the job was asked to stop. */
-export async function runJob(options: RunJobOptions): Promise<number | undefined> {
+/** How one start of a job ended. */
+export interface JobOutcome {
+  /** 0, that of the process that failed first, or undefined when the job was asked to stop. */
+  readonly code: number | undefined
+  /** It failed since another of the job, or its host, is gone. */
+  readonly isLost: boolean
+  /** What its processes have said to their launcher. */
+  readonly notes: readonly string[]
+}
+
+export async function runJob(options: RunJobOptions): Promise<JobOutcome> {
   const { processes, emit, signal, stopMs } = options
   const hosts = [...new Set(processes.map(({ host }) => host))]
   const table = new ProcessTable(options, hosts)
@@ -55,7 +66,7 @@ export async function runJob(options: RunJobOptions): Promise<number | undefined
       if (!(await table.ended(servers, SERVERS_LEAVE_MS))) table.stopping(servers)
       await stop('server', SERVERS_GRACE_MS)
       await table.ended(servers, SERVERS_GRACE_MS)
-      return 0
+      return table.outcome(0)
     }
     if (outcome !== 'aborted') emit(outcome.event)
     table.stopping(processes)
@@ -63,7 +74,7 @@ export async function runJob(options: RunJobOptions): Promise<number | undefined
     await stop('worker', outcome === 'aborted' ? stopMs : FAILURE_MS)
     await stop('server', SERVERS_GRACE_MS)
     await table.ended(processes, SERVERS_GRACE_MS)
-    return outcome === 'aborted' ? undefined : outcome.code
+    return outcome === 'aborted' ? table.outcome(undefined) : table.outcome(outcome.code, outcome.isLost)
   } catch (error) {
     table.stopping(processes)
     await stop('worker', FAILURE_MS)
@@ -113,11 +124,11 @@ async function answered(
 async function startAll(
   processes: readonly JobProcess[],
   table: ProcessTable,
-  { job, folder, libraryPath }: RunJobOptions,
+  { job, folder, libraryPath, goesOn }: RunJobOptions,
 ) {
   const start = async (process: JobProcess) => {
     const { host, role, rank, command, env, log } = process
-    const { pid } = await host.ask('start', { job, folder, libraryPath, role, rank, command, env, log })
+    const { pid } = await host.ask('start', { job, folder, libraryPath, role, rank, command, env, log, goesOn })
     table.started(process, pid)
   }
   await everyHost(processes.map(start))
@@ -136,6 +147,7 @@ async function stopRole(
 interface Failure {
   readonly event: EventOf<'error'>
   readonly code: number
+  readonly isLost: boolean
 }
 
 type Ended = Extract<Note, { kind: 'ended' }>
@@ -184,6 +196,10 @@ class ProcessTable {
     }
   }
 
+  outcome(code: number | undefined, isLost = false): JobOutcome {
+    return { code, isLost, notes: [...this.#ends.values()].flatMap(({ notes }) => notes) }
+  }
+
   /** All have ended well. */
   async done(some: readonly JobProcess[]): Promise<void> {
     await this.#until(() => some.every((each) => this.#ends.get(each)?.code === 0))
@@ -218,8 +234,9 @@ class ProcessTable {
     for (const look of this.#waiting) look()
   }
 
-  #lose({ message, code = 'SSH_LOST', hint }: UserError): void {
-    if (this.#asked.size === 0) this.#fail({ event: { kind: 'error', code, message, hint }, code: 1 })
+  #lose({ message, code = 'SSH_LOST' }: UserError): void {
+    const event = { kind: 'error', code, message: `${message} The others are stopped.` } as const
+    if (this.#asked.size === 0) this.#fail({ event, code: 1, isLost: true })
   }
 
   #report(process: JobProcess, state: ProcessState, exit?: string): void {
@@ -244,7 +261,8 @@ function failureOf(process: JobProcess, note: Ended, folder: string, pid: number
   const tail =
     note.lines.length === 0 ? `It printed nothing to ${path}.` : `The end of ${path}:\n${note.lines.join('\n')}`
   const message = `${host.host.name}: ${role} ${rank} (pid ${pid}) failed first: ${note.text}. The others are stopped.`
-  return { event: { kind: 'error', code: 'SSH_PROCESS_FAILED', message, hint: tail }, code: note.code }
+  const event = { kind: 'error', code: 'SSH_PROCESS_FAILED', message, hint: tail } as const
+  return { event, code: note.code, isLost: sumOfNotes(note.notes).isLost }
 }
 
 const notReached = ({ host }: RemoteHost, missing: readonly string[]) =>

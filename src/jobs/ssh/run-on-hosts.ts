@@ -1,13 +1,15 @@
 /** @file What all jobs over ssh have in common: hosts opened and checked, a name, the files, the processes, and a note of it while it runs. */
-import { randomUUID } from 'node:crypto'
 import type { EventSink } from '../../base/event/index.ts'
-import { aborted, MAX_RESTART } from '../launch/index.ts'
+import { quoted } from '../../base/util/index.ts'
+import { aborted } from '../launch/index.ts'
 import { dispatch, type Manifest, manifestOf } from './dispatch.ts'
 import type { SshHost } from './host.ts'
+import { HostKeeper } from './host-keeper.ts'
 import { everyHost, type OpenHostsOptions, openHosts } from './open-hosts.ts'
-import { claimName, endRecord, type JobEnd, writeRecord } from './record.ts'
+import { claimName, endRecord, findRecord, type JobEnd, writeRecord } from './record.ts'
 import type { RemoteHost } from './remote-host.ts'
-import { type JobProcess, type RunJobOptions, runJob } from './run-job.ts'
+import type { JobProcess } from './run-job.ts'
+import { type GoingOn, runStarts } from './starts.ts'
 
 /** Exactly one of two ways to the files: dispatched from a folder here, or there already. */
 export type Workspace = { readonly kind: 'dispatch' | 'there'; readonly folder: string }
@@ -19,6 +21,10 @@ export interface HostsJobOptions extends OpenHostsOptions {
   readonly now: Date
   readonly signal: AbortSignal
   readonly stopMs: number
+  /** Starts with nothing saved between them, after which the job ends. @default 3 */
+  readonly maxRestart?: number | undefined
+  /** How long a host that is gone may take to come back. @default 90 s */
+  readonly awayMs?: number | undefined
 }
 
 export interface HostsJob {
@@ -32,7 +38,12 @@ export interface HostsJob {
   readonly libraryPath: string
   /** Below the job's folder: what the job makes. */
   readonly output: string
+  readonly goingOn: GoingOn
 }
+
+const AWAY_MS = 90_000
+/** Of processes that an earlier start has left on a host that was away: nothing waits for what they know. */
+const LEFT_STOP_MS = 3000
 
 /** Resolves to the job's exit code, or undefined when it was asked to stop. */
 export async function runOnHosts(
@@ -45,11 +56,6 @@ export async function runOnHosts(
   const opened = await unlessAborted(signal, openHosts(hosts, options))
   if (opened === undefined) return undefined
   const { all, close } = opened
-  let lost = false
-  for (const host of all)
-    void host.lost.then(() => {
-      lost = true
-    })
   try {
     const addresses = await job.check(all, manifest)
     const name = claimName(records, options.now)
@@ -57,60 +63,75 @@ export async function runOnHosts(
     const folder = manifest ? `${root}/${name}` : files.folder
     writeRecord(records, name, { hosts, folder })
     let end: Omit<JobEnd, 'at'> = { phase: 'stopped' }
-    const { emit, failure } = firstFailure(options.emit)
+    const { emit, failure, forget } = firstFailure(options.emit)
+    const place = { job: name, root, folder, files, manifest, isNumbered: job.hasNodefile, emit }
+    const keeper = keeperOf(all, place, options)
     try {
       const message = `${name}: ${all.length} hosts, ${folder} on each; oarfish stop ${name} ends it`
       emit({ kind: 'notice', message })
       const prepare = async () => {
-        if (manifest) await dispatch({ hosts: all, from: files.folder, manifest, root, folder, emit })
-        const numbered = (node: number) => (job.hasNodefile ? node : undefined)
-        await everyHost(all.map(async (host, node) => await host.ask('open', { folder, node: numbered(node) })))
+        await openFolders(all, place)
         return await job.processes(all, addresses)
       }
       const processes = await unlessAborted(signal, prepare())
       if (processes === undefined) return undefined
-      const common = { ...options, emit, job: name, folder, libraryPath: job.libraryPath }
-      const code = await runStarts(common, processes, () => lost)
+      const isStopped = () => findRecord(records, name)?.isStopping ?? false
+      const own = { emit, job: name, folder, libraryPath: job.libraryPath, goingOn: job.goingOn, hosts: keeper }
+      const code = await runStarts({ ...options, ...own, processes, isStopped, onStart: forget })
       end = endOf(code, failure())
-      const place = [folder, job.output].filter(Boolean).join('/')
+      const models = [folder, job.output].filter(Boolean).join('/')
       if (code === 0)
-        emit({ kind: 'notice', message: `${name} is done; its models are in ${all[0]!.host.name}:${place}` })
+        emit({ kind: 'notice', message: `${name} is done; its models are in ${all[0]!.host.name}:${models}` })
       return code
     } catch (error) {
       end = { phase: 'failed', reason: (error as Error).message }
       throw error
     } finally {
       // On a host that was lost something may still run: `oarfish stop` is to find it.
-      if (!lost) endRecord(records, name, { ...end, at: Date.now() })
+      if (keeper.lost().length === 0) endRecord(records, name, { ...end, at: Date.now() })
+      await keeper.close()
     }
   } finally {
     await close()
   }
 }
 
-const SIGNALS = 128
-/** Training that saves itself inside epochs, and goes on from there when it is started again under its name. */
-const MAKES_CUTS = /\boarfish (train|tool (static_|static_ps_)?trainer)\b/
+/** Where a job's files are, and how they come there. */
+interface JobPlace {
+  readonly job: string
+  readonly root: string
+  readonly folder: string
+  readonly files: Workspace
+  /** Of what is dispatched. */
+  readonly manifest: Manifest | undefined
+  readonly isNumbered: boolean
+  readonly emit: EventSink
+}
 
-/** The job over all its starts: one of its processes was killed, which it would not do by itself again. */
-async function runStarts(
-  options: Omit<RunJobOptions, 'processes'>,
-  processes: readonly JobProcess[],
-  isLost: () => boolean,
-): Promise<number | undefined> {
-  const uid = randomUUID()
-  const start = (number: number) => {
-    const env = { OARFISH_JOB_UID: uid, ...(number > 0 ? { OARFISH_RESTART: String(number) } : {}) }
-    return runJob({ ...options, processes: processes.map((each) => ({ ...each, env: { ...each.env, ...env } })) })
+async function openFolders(
+  hosts: readonly RemoteHost[],
+  { root, folder, files, manifest, isNumbered, emit }: JobPlace,
+  first = 0,
+): Promise<void> {
+  if (manifest) await dispatch({ hosts, from: files.folder, manifest, root, folder, emit })
+  const open = async (host: RemoteHost, i: number) =>
+    await host.ask('open', { folder, node: isNumbered ? first + i : undefined })
+  await everyHost(hosts.map(open))
+}
+
+function keeperOf(hosts: readonly RemoteHost[], place: JobPlace, options: HostsJobOptions): HostKeeper {
+  const { job, folder, manifest } = place
+  const prepare = async (host: RemoteHost, node: number) => {
+    for (const role of ['worker', 'server'] as const)
+      await host.ask('stop', { job, folder, role, stopMs: LEFT_STOP_MS })
+    // Its disk may be empty, or a shared one not be mounted yet.
+    const isThere = (await host.channel.run(`test -d ${quoted(folder)}`)).code === 0
+    if (isThere) return
+    if (manifest)
+      place.emit({ kind: 'warning', message: `${host.host.name} has no ${folder} any more: it is dispatched again.` })
+    await openFolders([host], place, node)
   }
-  const goesOn = processes.every(({ command }) => MAKES_CUTS.test(command.join(' ')))
-  for (let restart = 0; ; restart++) {
-    const code = await start(restart)
-    const isKilled = code !== undefined && code > SIGNALS
-    if (!isKilled || !goesOn || isLost() || options.signal.aborted || restart === MAX_RESTART) return code
-    const message = `Starting again from the last cut, or the beginning where there is none: ${restart + 1} of ${MAX_RESTART} times.`
-    options.emit({ kind: 'notice', message })
-  }
+  return new HostKeeper(hosts, { ...options, awayMs: options.awayMs ?? AWAY_MS, emit: place.emit, prepare })
 }
 
 function endOf(code: number | undefined, failure: string | undefined): Omit<JobEnd, 'at'> {
@@ -125,7 +146,10 @@ function firstFailure(sink: EventSink) {
     if (event.kind === 'error') failure ??= [event.message, event.hint].filter(Boolean).join('\n')
     sink(event)
   }
-  return { emit, failure: () => failure }
+  const forget = () => {
+    failure = undefined
+  }
+  return { emit, failure: () => failure, forget }
 }
 
 /** Undefined when the signal comes first; the work then ends with the connections. */
