@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Event } from '../src/base/event/index.ts'
 import { wideData } from './dataset.ts'
 import { CONFIG } from './ps-job.ts'
@@ -78,7 +79,19 @@ async function job(
   }
   launcher.kill('SIGKILL')
   await ended
-  rmSync(out, { recursive: true, force: true })
+  await removed(out)
+}
+
+/** Processes of a launcher that was killed may write until they notice. */
+async function removed(folder: string): Promise<void> {
+  for (let tries = 50; ; tries--) {
+    try {
+      return rmSync(folder, { recursive: true, force: true })
+    } catch (error) {
+      if (tries === 0) throw error
+      await sleep(200)
+    }
+  }
 }
 
 const cpuSeconds = (pids: Iterable<number>) =>

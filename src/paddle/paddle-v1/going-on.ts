@@ -2,7 +2,7 @@
 import { type Env, jobUid, startedAgain } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
 import { formatUserError, isUserError, shown } from '../../base/util/index.ts'
-import { hasSnapshotOf, newestSnapshot } from '../../weights/snapshot/index.ts'
+import { checkBytes, hasSnapshotOf, newestSnapshots } from '../../weights/snapshot/index.ts'
 import type { PassOptions } from './job.ts'
 
 /** The options with the pass from which the job goes on, if it does: the newest whole one that it has saved itself; told to go on, the newest of all. */
@@ -28,7 +28,15 @@ async function newestPass(folder: string, env: Env, emit: EventSink) {
     const text = isUserError(error) ? formatUserError(error) : error.message
     emit({ kind: 'warning', message: `This saved pass is passed over: ${text}` })
   }
-  return await newestSnapshot(folder, passedOver, uid, isPass)
+  for (const snapshot of await newestSnapshots(folder, passedOver, uid, isPass)) {
+    try {
+      await checkBytes(snapshot)
+      return snapshot
+    } catch (error) {
+      passedOver(error as Error)
+    }
+  }
+  return undefined
 }
 
 const isPass = (name: string) => /^pass-\d{5,}$/.test(name)

@@ -25,16 +25,20 @@ export async function writeFiles(
   }
 }
 
+/** What is added is copied once, into the blocks that go to the disk as they are. */
 export class BlockWriter {
   readonly #file: WriteFile
+  readonly #clock: Clock
   #bytes = 0
   #crc = 0
+  /** In their order, all full. */
+  readonly #full: Buffer<ArrayBuffer>[] = []
   #block = Buffer.allocUnsafeSlow(BLOCK_BYTES)
-  #spare = Buffer.allocUnsafeSlow(BLOCK_BYTES)
   #used = 0
+  /** Written: memory that is new costs more than the copy. */
+  readonly #spare: Buffer<ArrayBuffer>[] = []
   #writing: Promise<void> = Promise.resolve()
-  readonly #clock: Clock
-  /** What copies and checksums took of this thread, by its clock. */
+  /** What checksums took of this thread, by its clock. */
   workMs = 0
 
   private constructor(file: WriteFile, clock: Clock) {
@@ -46,22 +50,38 @@ export class BlockWriter {
     return new BlockWriter(await createFile(path), clock)
   }
 
-  /** Copies `data`, which may be shared memory; waits only when both pieces are full. */
-  async append(data: Uint8Array): Promise<void> {
+  /** Copies `data`, which may be shared memory; nothing is written. */
+  add(data: Uint8Array): void {
     for (let from = 0; from < data.length; ) {
       const size = Math.min(data.length - from, BLOCK_BYTES - this.#used)
-      const began = this.#clock.now()
       this.#block.set(data.subarray(from, from + size), this.#used)
-      this.workMs += this.#clock.now() - began
       this.#used += size
       from += size
-      if (this.#used === BLOCK_BYTES) await this.#flush()
+      if (this.#used < BLOCK_BYTES) continue
+      this.#full.push(this.#block)
+      this.#block = this.#spare.pop() ?? Buffer.allocUnsafeSlow(BLOCK_BYTES)
+      this.#used = 0
     }
+  }
+
+  /** Writes the first full block; resolves to its bytes when the one before it is written. 0: there is none. */
+  async writeFull(): Promise<number> {
+    const block = this.#full.shift()
+    if (!block) return 0
+    await this.#write(block)
+    return block.length
+  }
+
+  /** The same of what was copied and of `data`. */
+  async append(data: Uint8Array): Promise<void> {
+    this.add(data)
+    while ((await this.writeFull()) > 0);
   }
 
   /** Writes the rest; resolves to size and checksum when all is on the disk. */
   async close(): Promise<FileMark> {
-    await this.#flush()
+    while ((await this.writeFull()) > 0);
+    await this.#write(this.#block.subarray(0, this.#used))
     await this.#writing
     await this.#file.close()
     return { bytes: this.#bytes, crc32: hexOf(this.#crc) }
@@ -73,15 +93,15 @@ export class BlockWriter {
     await this.#file.close().catch(() => undefined)
   }
 
-  async #flush(): Promise<void> {
-    const full = this.#block.subarray(0, this.#used)
+  async #write(block: Buffer<ArrayBuffer>): Promise<void> {
     const began = this.#clock.now()
-    this.#crc = crc32(full, this.#crc)
+    this.#crc = crc32(block, this.#crc)
     this.workMs += this.#clock.now() - began
-    this.#bytes += full.length
+    this.#bytes += block.length
     await this.#writing
-    this.#writing = this.#file.write(full)
+    this.#writing = this.#file.write(block).then(() => {
+      if (block.length === BLOCK_BYTES) this.#spare.push(block)
+    })
     this.#writing.catch(() => undefined) // looked at when it is awaited
-    ;[this.#block, this.#spare, this.#used] = [this.#spare, this.#block, 0]
   }
 }

@@ -18,13 +18,14 @@ export {
 } from './manifest.ts'
 export { runDifferences, tableStateFits } from './match.ts'
 export {
+  checkBytes,
   cutName,
   cutOfChainBefore,
   hasSnapshotOf,
   INTERRUPTED,
   isCheckpointName,
   newestFence,
-  newestSnapshot,
+  newestSnapshots,
   openSnapshot,
   pruneSnapshots,
   removeBegunCuts,

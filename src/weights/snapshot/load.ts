@@ -26,12 +26,16 @@ export interface LoadOptions {
   readonly storeRows?: ((table: number, rows: Rows, areNew: boolean) => Promise<void>) | undefined
   /** Whoever keeps rows reads them by itself, where they are as it keeps them; false: it cannot, and gets them by `storeRows`. */
   readonly loadRows?: ((snapshot: Snapshot) => Promise<boolean>) | undefined
+  /** All bytes were what they should be, or `failure`; throws where another process found that they are not. @default this one alone loads */
+  readonly agree?: ((failure: unknown) => Promise<void>) | undefined
 }
 
-/** Fills `params` with the checkpoint. Throws before changing anything when it is of another model. */
+/**
+ * Fills `params` with the checkpoint. Throws before changing anything when it is of another model, and with rows stored but dense weights as
+ * they were when it is damaged.
+ */
 export async function loadSnapshot(options: LoadOptions): Promise<void> {
   const { snapshot, params, emit, otherOptimizer = 'refuse' } = options
-  const storeRows = options.storeRows ?? (async (table, { signs, rows }) => params.tables[table]!.load(signs, rows))
   const { folder, manifest } = snapshot
   const state = stateDifferences(manifest, params)
   const refused = [...weightDifferences(manifest, params), ...(otherOptimizer === 'refuse' ? state : [])]
@@ -40,16 +44,34 @@ export async function loadSnapshot(options: LoadOptions): Promise<void> {
     const message = `${folder}: weights are taken, optimizer state starts anew where it does not fit:\n  ${state.join('\n  ')}`
     emit({ kind: 'notice', message })
   }
-  await loadDense(snapshot, params)
-  if (state.length === 0 && (await options.loadRows?.(snapshot))) return
+  const { agree = async () => undefined } = options
+  const read = async () => {
+    const dense = await readDense(snapshot, params)
+    if (state.length > 0 || !(await options.loadRows?.(snapshot))) await loadTables(options, dense.steps)
+    return dense
+  }
+  const dense = await read().catch(async (error) => {
+    await agree(error)
+    throw error
+  })
+  await agree(undefined)
+  dense.store()
+}
+
+async function loadTables({ snapshot, params, emit, storeRows = storeIn(params) }: LoadOptions, steps: number) {
   for (const [i, table] of params.tables.entries()) {
-    const saved = manifest.tables.find(({ name }) => name === table.name)!
+    const saved = snapshot.manifest.tables.find(({ name }) => name === table.name)!
     const same = tableStateFits(saved, table, params.handle.tables[i]!.optimizer)
     const areNew = table.rowCount === 0 && hasEachOnce(saved)
     const store = (rows: Rows) => storeRows(i, rows, areNew)
-    await loadTable(snapshot, saved, table, { same, steps: params.dense.steps, store, emit })
+    await loadTable(snapshot, saved, table, { same, steps, store, emit })
   }
 }
+
+const storeIn =
+  (params: LocalParams): NonNullable<LoadOptions['storeRows']> =>
+  async (table, { signs, rows }) =>
+    params.tables[table]!.load(signs, rows)
 
 /** The metrics of the epoch under way when a run was stopped. */
 export async function loadMeter(snapshot: Snapshot): Promise<MeterState | undefined> {
@@ -75,28 +97,37 @@ export async function loadMeter(snapshot: Snapshot): Promise<MeterState | undefi
   }
 }
 
+/** Dense weights that are as they were saved, and how many steps have been made with them. */
+interface ReadDense {
+  readonly steps: number
+  store(): void
+}
+
 /** By name, so that the order of entries may change. The step count goes with the optimizer's state. */
-async function loadDense(snapshot: Snapshot, params: LocalParams): Promise<void> {
+async function readDense(snapshot: Snapshot, params: LocalParams): Promise<ReadDense> {
   const { dense } = params
   const { manifest } = snapshot
   const saved = manifest.dense
   const bytes = await readWhole(snapshot, saved.file)
   const from = new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4)
-  const block = dense.bytes()
-  const to = new Float32Array(block.buffer, block.byteOffset, block.length / 4)
   const same = denseStateFits(manifest, params)
   const runs = same ? 1 + saved.states : 1
   if (saved.floats > 0 && from.length !== saved.floats * (1 + saved.states))
     throw damaged(join(snapshot.folder, saved.file), 'its size does not fit its layout')
   const places = new Map(saved.entries.map(({ kind, name, at }) => [`${kind} ${name}`, at]))
-  for (const { kind, name, at, size } of dense.layout.entries) {
-    const place = places.get(`${kind} ${name}`)!
-    for (let run = 0; run < runs; run++) {
-      const first = run * saved.floats + place
-      to.set(from.subarray(first, first + size), run * dense.layout.floats + at)
+  const store = () => {
+    const block = dense.bytes()
+    const to = new Float32Array(block.buffer, block.byteOffset, block.length / 4)
+    for (const { kind, name, at, size } of dense.layout.entries) {
+      const place = places.get(`${kind} ${name}`)!
+      for (let run = 0; run < runs; run++) {
+        const first = run * saved.floats + place
+        to.set(from.subarray(first, first + size), run * dense.layout.floats + at)
+      }
     }
+    if (same) dense.restoreSteps(manifest.steps)
   }
-  if (same) dense.restoreSteps(manifest.steps)
+  return { steps: same ? manifest.steps : dense.steps, store }
 }
 
 interface LoadTableOptions {

@@ -66,24 +66,29 @@ export async function removeBegunCuts(path: string): Promise<void> {
 }
 
 /**
- * The newest whole checkpoint under `path`, of an epoch, interrupted or a cut; `onBroken` is called for those that had to be passed over. Where
- * `job` has saved some, it is one of these. `isName`: of its folder, which others than runs name in their own way.
+ * What a job under `path` may go on from, newest first: epochs, interrupted and cuts. Their bytes are compared as they are loaded; `onBroken`
+ * is called for those that are seen to be broken before. Where `job` has saved some, they are these. `isName`: of folders that others than
+ * runs name in their own way.
  */
-export async function newestSnapshot(
+export async function newestSnapshots(
   path: string,
   onBroken: (error: Error) => void,
   job?: string | undefined,
   isName: IsName = isCheckpointName,
-): Promise<Snapshot | undefined> {
-  const whole = new Set<string>()
+): Promise<readonly Snapshot[]> {
   const all = await snapshotsIn(path, onBroken, isName)
   const own = job === undefined ? [] : all.filter(({ manifest }) => manifest.job === job)
-  for (const snapshot of own.length > 0 ? own : all) {
-    const broken = await firstDamage(snapshot, whole)
-    if (!broken) return snapshot
-    onBroken(broken)
+  return own.length > 0 ? own : all
+}
+
+/** Throws at the first file whose bytes are not those that were saved: for whoever could not go back once it has begun to load. */
+export async function checkBytes({ folder, manifest }: Snapshot): Promise<void> {
+  for (const [name, mark] of Object.entries(manifest.files)) {
+    const file = join(folder, name)
+    let sum = 0
+    for await (const piece of createReadStream(file, { highWaterMark: 1024 * 1024 })) sum = crc32(piece, sum)
+    if (hexOf(sum) !== mark.crc32) throw damaged(file, 'its checksum does not match its content')
   }
-  return undefined
 }
 
 /** Cuts under `path` by themselves: the newest of those that need nothing of what this one is made of, for the day on which that is damaged. */
@@ -137,27 +142,6 @@ function compareAges(a: Snapshot, b: Snapshot): number {
   if (differs >= 0) return ours[differs]! - theirs[differs]!
   return a.manifest.savedAt < b.manifest.savedAt ? -1 : 1
 }
-
-/** Files whose bytes are not those that were saved. `whole`: those that were looked at before, which checkpoints share. */
-async function firstDamage({ folder, manifest }: Snapshot, whole: Set<string>): Promise<Error | undefined> {
-  const left = Object.entries(manifest.files).filter(([name]) => !whole.has(join(folder, name)))
-  const lanes = Array.from({ length: READ_AT_ONCE }, async () => {
-    for (let next = left.shift(); next; next = left.shift()) {
-      const [name, mark] = next
-      const file = join(folder, name)
-      let sum = 0
-      for await (const piece of createReadStream(file, { highWaterMark: PIECE_BYTES })) sum = crc32(piece, sum)
-      if (hexOf(sum) !== mark.crc32) return damaged(file, 'its checksum does not match its content')
-      whole.add(file)
-    }
-    return undefined
-  })
-  return (await Promise.all(lanes)).find((damage) => damage !== undefined)
-}
-
-/** A job that starts again waits for this: the disk reads some files while one is summed up. */
-const READ_AT_ONCE = 3
-const PIECE_BYTES = 1024 * 1024
 
 /** Called after `epoch` was saved: keeps the newest `keep` epochs up to it (0 = all) and the `best`; what was interrupted before it is out of date. */
 export async function pruneSnapshots(path: string, epoch: number, keep: number, best?: number): Promise<void> {

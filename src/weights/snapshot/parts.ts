@@ -47,9 +47,11 @@ export interface PartOptions {
 /** Writes rows as they come. */
 export async function savePart(options: PartOptions, blocks: AsyncIterable<Rows> | Iterable<Rows>): Promise<SavedPart> {
   const part = await createPart(options)
-  const copied = reusedBlock()
   try {
-    for await (const block of blocks) await part.append(copied(block))
+    for await (const block of blocks) {
+      part.add(block)
+      while ((await part.writeFull()) > 0);
+    }
     return await part.close()
   } catch (error) {
     await part.abandon()
@@ -108,17 +110,14 @@ export async function beginParts(options: BeginOptions): Promise<OwnParts> {
   try {
     for (const [n, table] of options.tables) {
       const part = await createPart({ aside, table: n, number, clock })
-      const own: Begun = { part, copies: [], rows: table.rowCount, workMs: 0 }
+      const own: Begun = { part, rows: table.rowCount, workMs: 0 }
       begun.push(own)
-      const passing = reusedBlock()
       let from = clock.now()
       for (const views of changed ? table.changed() : table.scan()) {
-        const isKept = room > 0
-        room -= views.rows.byteLength
-        const block = isKept ? copyOf(views) : passing(views)
-        if (isKept) own.copies.push(block)
+        part.add(views)
+        room -= views.signs.byteLength + views.rows.byteLength
         own.workMs += clock.now() - from
-        if (!isKept) await part.append(block)
+        while (room < 0) room += (await writeFirst(begun)) || copyBytes - room
         from = clock.now()
       }
       table.forgetChanges()
@@ -131,27 +130,21 @@ export async function beginParts(options: BeginOptions): Promise<OwnParts> {
   return { finish: () => finishParts(begun).finally(clock.close), abandon }
 }
 
+/** Of what was copied, the oldest full block; returns its bytes. */
+async function writeFirst(begun: readonly Begun[]): Promise<number> {
+  for (const { part } of begun) {
+    const bytes = await part.writeFull()
+    if (bytes > 0) return bytes
+  }
+  return 0
+}
+
 async function abandonParts(begun: readonly Begun[]): Promise<void> {
   await Promise.all(begun.map(({ part }) => part.abandon()))
 }
 
-/** Tables hand out views, which others change that look at the same table while the disk is waited for. */
-const copyOf = ({ signs, rows }: Rows): Rows => ({ signs: signs.slice(), rows: rows.slice() })
-
-/** Copies into the same memory each time: memory that is new costs more than the copy. */
-function reusedBlock(): (views: Rows) => Rows {
-  let block: Rows = { signs: new BigUint64Array(), rows: new Uint8Array() }
-  return (views) => {
-    if (block.signs.length < views.signs.length || block.rows.length < views.rows.length) block = copyOf(views)
-    block.signs.set(views.signs)
-    block.rows.set(views.rows)
-    return { signs: block.signs.subarray(0, views.signs.length), rows: block.rows.subarray(0, views.rows.length) }
-  }
-}
-
 interface Begun {
   readonly part: OpenPart
-  readonly copies: Rows[]
   /** Of the table. */
   readonly rows: number
   workMs: number
@@ -160,11 +153,8 @@ interface Begun {
 async function finishParts(begun: readonly Begun[]): Promise<readonly SavedPart[]> {
   try {
     const saved: SavedPart[] = []
-    for (const { part, copies, rows, workMs } of begun) {
-      for (let block = copies.shift(); block; block = copies.shift()) {
-        await part.append(block)
-        await setImmediate() // training has its turns
-      }
+    for (const { part, rows, workMs } of begun) {
+      while ((await part.writeFull()) > 0) await setImmediate() // training has its turns
       saved.push(await part.close({ rows, workSeconds: workMs / 1000 }))
     }
     return saved
@@ -175,7 +165,10 @@ async function finishParts(begun: readonly Begun[]): Promise<readonly SavedPart[
 }
 
 interface OpenPart {
-  append(rows: Rows): Promise<void>
+  /** Copies them; nothing is written. */
+  add(rows: Rows): void
+  /** Writes a block of what was copied, if one is full; resolves to its bytes. */
+  writeFull(): Promise<number>
   /** Resolves when all is on the disk. */
   close(more?: Partial<Pick<SavedPart, 'rows' | 'workSeconds'>>): Promise<SavedPart>
   abandon(): Promise<void>
@@ -191,12 +184,13 @@ export async function createPart({ aside, table, number, onRows, clock }: PartOp
   })
   let count = 0
   return {
-    append: async ({ signs, rows }) => {
-      await signsTo.append(new Uint8Array(signs.buffer, signs.byteOffset, signs.byteLength))
-      await valuesTo.append(rows)
+    add: ({ signs, rows }) => {
+      signsTo.add(new Uint8Array(signs.buffer, signs.byteOffset, signs.byteLength))
+      valuesTo.add(rows)
       count += signs.length
       onRows?.(count)
     },
+    writeFull: async () => (await signsTo.writeFull()) || valuesTo.writeFull(),
     close: async ({ rows = count, workSeconds = 0 } = {}) => {
       const files = { [names[0]]: await signsTo.close(), [names[1]]: await valuesTo.close() }
       const work = workSeconds + (signsTo.workMs + valuesTo.workMs) / 1000

@@ -11,7 +11,7 @@ import { createLocalParams, LocalParams } from '../params/index.ts'
 import {
   loadMeter,
   loadSnapshot,
-  newestSnapshot,
+  newestSnapshots,
   openSnapshot,
   pruneSnapshots,
   type SnapshotState,
@@ -281,12 +281,12 @@ test('a manifest is read back as it was written, however it is laid out', async 
 test('the newest checkpoint is the one saved last; old ones go as asked', async () => {
   const path = join(root, 'many')
   for (const name of ['3', '0', '1', '2', 'interrupted']) await saved(join(path, name), trainedParams(1))
-  expect((await newestSnapshot(path, emit))?.folder).toBe(join(path, 'interrupted'))
+  expect((await newestSnapshots(path, emit))[0]?.folder).toBe(join(path, 'interrupted'))
   expect(await savedEpochs(path)).toEqual([0, 1, 2, 3])
   await pruneSnapshots(path, 2, 2)
   expect(await savedEpochs(path)).toEqual([1, 2, 3]) // 3 is of another run
-  expect((await newestSnapshot(path, emit))?.folder).toBe(join(path, '2'))
-  expect(await newestSnapshot(join(root, 'nowhere'), emit)).toBeUndefined()
+  expect((await newestSnapshots(path, emit))[0]?.folder).toBe(join(path, '2'))
+  expect(await newestSnapshots(join(root, 'nowhere'), emit)).toEqual([])
 })
 
 const mountable = process.getuid?.() === 0 && canMount()
