@@ -9,7 +9,7 @@ import { rowsHere } from '../../src/training/driver/changed-rows.ts'
 import { type Cut, CutWriter } from '../../src/training/driver/cut-writer.ts'
 import { optimizer, stepFactors } from '../../src/weights/optim/index.ts'
 import { createLocalParams, LocalParams } from '../../src/weights/params/index.ts'
-import { newestSnapshot } from '../../src/weights/snapshot/index.ts'
+import { loadSnapshot, newestSnapshots } from '../../src/weights/snapshot/index.ts'
 import { tinyFolder } from './tiny.testing.ts'
 
 let folder: string
@@ -85,7 +85,8 @@ test.each([
   const cuts = readdirSync(path).filter((name) => name.startsWith('cut-'))
   expect(new Set(cuts).size).toBe(steps.length)
   const broken: Error[] = []
-  const newest = await newestSnapshot(path, (error) => broken.push(error))
+  const [newest] = await newestSnapshots(path, (error) => broken.push(error))
   expect([broken, warnings]).toEqual([[], []])
+  await loadSnapshot({ snapshot: newest!, params: params(), emit: () => undefined }) // what it is made of is whole
   expect(newest!.manifest.workers!.map(({ position }) => position.batch)).toEqual(steps.at(-1))
 })

@@ -41,15 +41,15 @@ async function trained(
   return { result, events }
 }
 
-/** What a kill right after the second cut of epoch 1 would leave. */
-async function killed(way: string, overrides: readonly string[]): Promise<string> {
+/** What a kill right after the second cut of epoch 1, or after another, would leave. */
+async function killed(way: string, overrides: readonly string[], [epoch, number] = [1, 2]): Promise<string> {
   const [path, left] = [freshPath(), freshPath()]
   let cuts = 0
   await trained(way, path, overrides, (event) => {
-    if (event.kind !== 'saved' || event.epoch !== 1 || event.batch === undefined || ++cuts !== 2) return
+    if (event.kind !== 'saved' || event.epoch !== epoch || event.batch === undefined || ++cuts !== number) return
     cpSync(path, left, { recursive: true, filter: (from) => !/lock/.test(from) })
   })
-  expect(readdirSync(left).filter((name) => name.startsWith('cut-'))).toHaveLength(2)
+  expect(readdirSync(left).filter((name) => name.startsWith('cut-'))).toHaveLength(number!)
   return left
 }
 
@@ -73,6 +73,39 @@ describe.each(EXACT)('%s, %s %s', (way, ...overrides) => {
     expect(result.metrics).toEqual(whole.result.metrics)
     expect(result.evaluation).toEqual(whole.result.evaluation)
   })
+})
+
+/** Flips a bit in the last file of the newest cut with such a name: where rows have several parts, in the one that worker 0 does not write. */
+function damage(path: string, kind: RegExp): string {
+  const cuts = readdirSync(path).filter((name) => name.startsWith('cut-'))
+  const newest = cuts.sort((a, b) => Number(a.split('-')[2]) - Number(b.split('-')[2])).at(-1)!
+  const name = readdirSync(join(path, newest))
+    .filter((file) => kind.test(file))
+    .sort()
+    .at(-1)!
+  const file = join(path, newest, name)
+  const bytes = readFileSync(file)
+  bytes[Math.floor(bytes.length / 2)]! ^= 1
+  writeFileSync(file, bytes)
+  return join(newest, name)
+}
+
+// What has been loaded by the time the damage is met goes again, on all processes.
+test.each([
+  ['two ranks', 'two ranks', /\.rows$/, 'runner.use_fleet=True'],
+  ['two ranks', 'two ranks', /\.signs$/, 'runner.use_fleet=True', 'runner.replicated_table_mb=0'],
+  [APART, 'two ranks', /\.rows$/, 'runner.use_fleet=True'],
+  ['two workers', 'two workers', /\.rows$/, 'runner.sync_mode=sync'],
+  ['two workers', 'two workers', /^dense/, 'runner.sync_mode=sync'],
+] as const)('%s pass over a cut of %s in which %s is damaged, as if it were not there', async (...given) => {
+  const [back, way, kind, ...overrides] = given
+  const all = [...overrides, EVERY]
+  const whole = await trained(way, freshPath(), all)
+  const left = await killed(way, all, [0, 1])
+  const file = damage(left, kind)
+  const { result, events } = await trained(back, left, all, undefined, true)
+  expect(events).toContainEqual({ kind: 'warning', message: expect.stringContaining(file) })
+  expect([result.digest, result.metrics]).toEqual([whole.result.digest, whole.result.metrics])
 })
 
 test('a rank that does not see the folder of the first gets its weights, rows and place from there', async () => {

@@ -3,27 +3,21 @@ import { constants } from 'node:fs'
 import { access, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { JobConfig } from '../../base/config/index.ts'
-import { jobUid, processEnv, startedAgain } from '../../base/env/index.ts'
+import { processEnv } from '../../base/env/index.ts'
 import { type EventSink, noteForLauncher } from '../../base/event/index.ts'
 import { type FolderLock, holdFolder, makeFolder } from '../../base/fs/index.ts'
-import { formatUserError, isUserError, shown, UserError } from '../../base/util/index.ts'
+import { isUserError, shown } from '../../base/util/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
 import {
   cannotWrite,
   type EpochsFile,
   INTERRUPTED,
-  inputChanged,
   isCheckpointName,
   type LoadOptions,
-  loadMeter,
-  loadSnapshot,
   type Manifest,
   markInput,
   newestFence,
-  newestSnapshot,
-  openSnapshot,
-  otherRun,
   pruneSnapshots,
   type RankPlace,
   type Rows,
@@ -32,7 +26,6 @@ import {
   removeBegunCuts,
   removeCuts,
   removeEpochs,
-  runDifferences,
   type SaveOptions,
   type Snapshot,
   type SnapshotState,
@@ -42,10 +35,7 @@ import {
   writeSnapshot,
 } from '../../weights/snapshot/index.ts'
 import { beginningOf, type PassResult } from '../threads/index.ts'
-import { settingDifferences } from './cut-settings.ts'
 import { keepsHistory } from './history.ts'
-import type { TrainingStart } from './job.ts'
-import { goesOnByItself } from './own-job.ts'
 import type { TableWork } from './table-work.ts'
 
 /** The model of a job as the process that saves it sees it. */
@@ -56,6 +46,9 @@ export interface WholeModel {
   readonly rowCounts?: SaveOptions['rowCounts']
   readonly storeRows?: LoadOptions['storeRows']
   readonly loadRows?: LoadOptions['loadRows']
+  readonly agree?: LoadOptions['agree']
+  /** Rows that were loaded go again: what they came from is damaged. @default those of `params` */
+  readonly dropRows?: (() => Promise<void>) | undefined
   /** Rows as they are now are kept: cuts hold what changes from here on. @default changes are not followed */
   readonly forgetChanges?: (() => Promise<void>) | undefined
   /** Where rows are, if not in `params`: those of a table, all of them or those that changed. */
@@ -79,47 +72,9 @@ export interface CheckpointOptions extends WholeModel {
   readonly lock?: FolderLock | undefined
 }
 
-/** Loads what the run is to start from, if anything; returns where it starts. */
-export async function findStart(options: CheckpointOptions): Promise<TrainingStart> {
-  const start = await loadStart(options)
-  const { runner } = options.config
-  const kept = runner.model_save_path !== '' && goesOn(options) ? await readEpochs(runner.model_save_path) : undefined
-  return { ...start, history: kept?.epochs.filter(({ epoch }) => epoch < start.position.epoch) }
-}
-
-const goesOn = ({ config, resume }: Pick<CheckpointOptions, 'config' | 'resume'>) =>
+/** From what was saved before, of whatever epoch. */
+export const goesOn = ({ config, resume }: Pick<CheckpointOptions, 'config' | 'resume'>) =>
   resume || config.runner.last_epoch >= 0
-
-async function loadStart(options: CheckpointOptions): Promise<TrainingStart> {
-  const { config, resume, emit } = options
-  const { model_save_path, warmup_model_path, model_init_path = warmup_model_path, last_epoch } = config.runner
-  const env = processEnv()
-  // Who starts the job again means its last cut, whatever the first start was told to begin with.
-  if (resume && (last_epoch < 0 || startedAgain(env) || (await goesOnByItself(config)))) {
-    if (model_save_path === '') throw nowhereToResume()
-    const passedOver = (error: Error) => {
-      const text = isUserError(error) ? formatUserError(error) : error.message
-      emit({ kind: 'warning', message: `This checkpoint is passed over: ${text}` })
-    }
-    const newest = await newestSnapshot(model_save_path, passedOver, jobUid(env))
-    if (newest) return resumeFrom(newest, options)
-    emit({
-      kind: 'notice',
-      message: `Nothing to resume in ${shown(model_save_path)}: training starts from the beginning.`,
-    })
-  }
-  if (model_init_path !== undefined) {
-    const key = config.runner.model_init_path === undefined ? 'warmup_model_path' : 'model_init_path'
-    const snapshot = await openSnapshot(model_init_path, `runner.${key}`)
-    await load(snapshot, options, 'weights')
-  } else if (last_epoch >= 0) {
-    if (model_save_path === '') throw nowhereToResume()
-    const snapshot = await openSnapshot(join(model_save_path, String(last_epoch)), 'runner.last_epoch')
-    await resumeFrom(snapshot, options)
-    return { ...beginningOf(last_epoch + 1), from: snapshot }
-  }
-  return beginningOf(last_epoch + 1)
-}
 
 /** Makes sure, before training, that the results can be saved, and that nobody else saves there until the lock is released. */
 export async function prepareSaving(
@@ -240,49 +195,6 @@ export function noticeInterrupted(epoch: number, path: string | undefined): stri
 
 function stateOf({ config, program }: CheckpointOptions, { metrics }: PassResult) {
   return { program, seed: config.runner.seed, metrics }
-}
-
-/** Loads a checkpoint to go on from; says what differs from the run that saved it. */
-export async function resumeFrom(snapshot: Snapshot, options: CheckpointOptions): Promise<TrainingStart> {
-  const { config, params, program, files, emit } = options
-  const { manifest, folder } = snapshot
-  const { position, input, ranks, workers } = manifest
-  if (input && JSON.stringify(input) !== JSON.stringify(markInput(files))) throw inputChanged(folder)
-  const differences = runDifferences(manifest, params, program, config.runner.seed)
-  const others = settingDifferences(config, manifest)
-  if (manifest.settings && others.length + differences.length > 0)
-    throw otherRun(folder, [...new Set([...others, ...differences])])
-  await load(snapshot, options, 'refuse')
-  if (differences.length > 0) {
-    const message = `This run goes on otherwise than the one that saved ${shown(folder)}:\n  ${differences.join('\n  ')}`
-    emit({ kind: 'warning', message })
-  }
-  if (ranks || workers) return { ...(await placedStart(snapshot, { ranks, workers })), from: snapshot }
-  return { position, meter: await loadMeter(snapshot), from: snapshot }
-}
-
-/** Of ranks or workers: each finds its place among them, also where there is another number of them now. What was measured goes on at the first. */
-async function placedStart(
-  snapshot: Snapshot,
-  places: Pick<TrainingStart, 'ranks' | 'workers'>,
-): Promise<TrainingStart> {
-  return { ...beginningOf(snapshot.manifest.position.epoch), before: await loadMeter(snapshot), ...places }
-}
-
-async function load(
-  snapshot: Snapshot,
-  { params, storeRows, loadRows, emit }: CheckpointOptions,
-  otherOptimizer: 'refuse' | 'weights',
-): Promise<void> {
-  await loadSnapshot({ snapshot, params, emit, otherOptimizer, storeRows, loadRows })
-  emit({ kind: 'loaded', path: shown(snapshot.folder), epoch: snapshot.manifest.position.epoch - 1 })
-}
-
-function nowhereToResume(): UserError {
-  return new UserError('runner.model_save_path is empty, so there is nothing to resume from', {
-    code: 'SNAPSHOT_MISSING',
-    hint: 'set runner.model_save_path to the folder that holds the checkpoints',
-  })
 }
 
 /** What the checkpoint was trained with: rows carry the state of these. */

@@ -5,9 +5,10 @@
 
 export { alone } from './alone.ts'
 export { amongRanks, evaluateAmongRanks } from './among-ranks.ts'
-export { optimizersOf, resumeFrom, type WholeModel } from './checkpoint.ts'
+export { optimizersOf, type WholeModel } from './checkpoint.ts'
 export { type ConvertOptions, convertModel, MODEL_FORMS, type ModelForm, writePaddlePlugin } from './convert.ts'
 export { type DiffOptions, type DiffResult, diff } from './diff.ts'
+export { resumeFrom } from './find-start.ts'
 export { readFileReports, readNothing, readOutcome, readReport } from './gathered.ts'
 export { rankOf } from './history.ts'
 export { type Importance, importance, type SlotImportance } from './importance.ts'

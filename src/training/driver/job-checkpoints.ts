@@ -8,7 +8,6 @@ import type { EpochsFile, WorkerPlace } from '../../weights/snapshot/index.ts'
 import type { DataFiles, PassResult } from '../threads/index.ts'
 import {
   type CheckpointOptions,
-  findStart,
   noteEpochs,
   placeOf,
   placesOf,
@@ -19,6 +18,7 @@ import {
   type WholeModel,
 } from './checkpoint.ts'
 import { type Cut, CutWriter } from './cut-writer.ts'
+import { findStart } from './find-start.ts'
 import { exportedModel, inferenceSaver, type SaveInference } from './inference-model.ts'
 import type { TrainingContext, TrainingStart } from './job.ts'
 

@@ -7,11 +7,13 @@ import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { checkMessage, readBrought } from '../../base/net/index.ts'
+import { fromPlainError, type PlainError, toPlainError } from '../../base/util/index.ts'
 import type { Rows } from '../../weights/snapshot/index.ts'
 import { allGatherJson, type Group } from '../collective/index.ts'
 import { beginningOf } from '../threads/index.ts'
-import { type CheckpointOptions, findStart } from './checkpoint.ts'
-import { readPath, readRankStart, readTruth, type SharedRankStart } from './gathered.ts'
+import type { CheckpointOptions } from './checkpoint.ts'
+import { findStart } from './find-start.ts'
+import { readFailure, readPath, readRankStart, readTruth, type SharedRankStart } from './gathered.ts'
 import type { TrainingStart } from './job.ts'
 
 /** `options.resume` is the same on all ranks. */
@@ -19,8 +21,16 @@ export async function startTogether(group: Group, options: CheckpointOptions): P
   const { resume, config } = options
   const { last_epoch, model_save_path } = config.runner
   if (!resume && last_epoch < 0) return await findStart(options)
-  if (await allSee(group, model_save_path)) return await findStart(options)
+  if (await allSee(group, model_save_path)) return await findStart({ ...options, agree: agreeOn(group) })
   return group.rank === 0 ? await giveStart(group, options) : await takeStart(group, options)
+}
+
+/** What one rank cannot load none does. */
+const agreeOn = (group: Group) => async (failure: unknown) => {
+  const own = failure === undefined ? null : toPlainError(failure)
+  const all = await allGatherJson<PlainError | null>(group, own, readFailure)
+  const other = all.find((error) => error !== null)
+  if (other && !own) throw fromPlainError(other)
 }
 
 /** Whether each rank finds below its own model_save_path what rank 0 has there: a file of a name that nobody can guess. */
@@ -40,6 +50,8 @@ export async function allSee(group: Group, folder: string): Promise<boolean> {
 /** Before each block of rows: its table and how many there are. */
 const HEAD = 2
 const NO_MORE = -1
+/** Those given so far came from what is damaged. */
+const NONE_SO_FAR = -2
 /** Rows of a block; a checkpoint is read in smaller ones. */
 const MOST_ROWS = 1 << 24
 
@@ -51,7 +63,11 @@ async function giveStart(group: Group, options: CheckpointOptions): Promise<Trai
     await group.broadcast(rows.rows)
     await storeRows(table, rows, areNew)
   }
-  const start = await findStart({ ...options, storeRows: give })
+  const dropRows = async () => {
+    await group.broadcast(Int32Array.of(NONE_SO_FAR, 0))
+    for (const table of params.tables) table.clear()
+  }
+  const start = await findStart({ ...options, storeRows: give, dropRows })
   await group.broadcast(Int32Array.of(NO_MORE, 0))
   await group.broadcast(params.dense.bytes())
   const { history, ranks, before } = start
@@ -69,6 +85,10 @@ async function takeStart(group: Group, options: CheckpointOptions): Promise<Trai
     await group.broadcast(head)
     const [number, count] = [head[0]!, head[1]!]
     if (number === NO_MORE) break
+    if (number === NONE_SO_FAR) {
+      for (const table of params.tables) table.clear()
+      continue
+    }
     const table = params.tables[number]!
     readBrought('rank 0', () =>
       checkMessage(table !== undefined && count >= 0 && count <= MOST_ROWS, `${count} rows of table ${number}`),

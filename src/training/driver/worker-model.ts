@@ -78,7 +78,8 @@ export class WorkerModel {
         const loadRows = checkpoints.streams
           ? (snapshot: Snapshot) => loadServerRows(this.#saving, snapshot)
           : undefined
-        const start = await checkpoints.load({ params: this.#whole(), storeRows, loadRows })
+        const dropRows = checkpoints.streams ? () => servers.requestAll(METHODS.reset, [], 'reset()') : undefined
+        const start = await checkpoints.load({ params: this.#whole(), storeRows, loadRows, dropRows })
         const { position, history, workers, before } = start
         measured = start.before
         const counts = before && { ...before, sums: {}, histograms: {}, groups: undefined }
