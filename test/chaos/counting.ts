@@ -11,23 +11,23 @@ const FILES = 6
 const TEST_SAMPLES = 1280
 const BATCH = 32
 
-const CONFIG = `runner:
+const configOf = (epochs: number) => `runner:
   train_data_dir: data/train
   test_data_dir: data/test
   train_batch_size: ${BATCH}
   infer_batch_size: ${BATCH}
-  epochs: ${EPOCHS}
+  epochs: ${epochs}
   print_interval: 4
 `
 
-export function makeCountingFolder(folder: string): void {
+export function makeCountingFolder(folder: string, { samples = SAMPLES, epochs = EPOCHS } = {}): void {
   mkdirSync(join(folder, 'data/train'), { recursive: true })
   mkdirSync(join(folder, 'data/test'), { recursive: true })
   copyFileSync(fileURLToPath(new URL('./counting.model.ts', import.meta.url)), join(folder, 'static_model.ts'))
-  writeFileSync(join(folder, 'config.yaml'), CONFIG)
-  const each = SAMPLES / FILES
+  writeFileSync(join(folder, 'config.yaml'), configOf(epochs))
+  const each = samples / FILES
   for (let i = 0; i < FILES; i++) writeFileSync(join(folder, `data/train/part-${i}`), lines(1 + i * each, each))
-  writeFileSync(join(folder, 'data/test/part-0'), lines(1 + SAMPLES, TEST_SAMPLES))
+  writeFileSync(join(folder, 'data/test/part-0'), lines(1 + samples, TEST_SAMPLES))
 }
 
 /** Samples with ids from `first` on; clicks follow user, item and the first dense value. */
