@@ -144,7 +144,7 @@ async function ranks(words: readonly string[], io: CliIo): Promise<void> {
 
 /** One rank of mpirun: rank 0 reads the job from its input. */
 async function node(words: readonly string[], io: CliIo): Promise<void> {
-  const { readNode, runMpiNode, runMpiStep, taggedFailure } = await import('../jobs/agent/index.ts')
+  const { readNode, runMpiStep, taggedFailure } = await import('../jobs/agent/index.ts')
   const step = readNode(words)
   const options = {
     env: io.env,
@@ -154,7 +154,7 @@ async function node(words: readonly string[], io: CliIo): Promise<void> {
     readJob: async () => JSON.parse(await text(Readable.from(io.input()))),
     folder: join(io.env['OARFISH_WORK'] ?? tmpdir(), `oarfish-${io.env['OARFISH_JOB_ID'] ?? process.pid}`),
   }
-  exitWith(await (step === undefined ? runMpiNode(options) : runMpiStep(step, options)))
+  exitWith(await runMpiStep(step, options))
 }
 
 /** What the node says, on the output that mpirun collects. */

@@ -40,7 +40,7 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: a job on two hosts that is 
   }
   const folderOf = (out: string) => /, (\S+) on each/.exec(out)![1]!
   const digestOf = (folder: string, pass = PASSES - 1) =>
-    cluster.on(0, `node ${at('test/netns/pass-digest.mjs')} ${folder}/output/pass-0000${pass}`)
+    cluster.on(0, `node ${at('test/checkpoint-digest.mjs')} ${folder}/output/pass-0000${pass}`)
   /** Passes that were trained, in their order, by the log of node 0. */
   const trained = (folder: string) =>
     [...cluster.on(0, `cat ${folder}/log/train.log`).matchAll(/ Pass=(\d+) samples=(\d+)/g)].map(

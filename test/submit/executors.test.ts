@@ -57,7 +57,9 @@ testExecutor({
   calls: all,
   printed: (text) =>
     expect(short(text)).toMatchInlineSnapshot(`
-      "mpirun -np 2 --oversubscribe --hostfile 'ROOT/the hosts' --map-by node -x PATH -x OARFISH_JOB_ID -x OARFISH_FS_UGI FIND cloud node # it reads the job from its input
+      "mpirun -np 2 --oversubscribe --hostfile 'ROOT/the hosts' --map-by node -x PATH -x OARFISH_JOB_ID -x OARFISH_FS_UGI FIND cloud node --step prepare # it reads the job from its input
+      mpirun -np 2 --oversubscribe --hostfile 'ROOT/the hosts' --map-by node -x PATH -x OARFISH_JOB_ID -x OARFISH_FS_UGI FIND cloud node --step train # again, from the last cut, where a rank dies
+      mpirun -np 2 --oversubscribe --hostfile 'ROOT/the hosts' --map-by node -x PATH -x OARFISH_JOB_ID -x OARFISH_FS_UGI FIND cloud node --step finish # also after a failure
       "
     `),
 })

@@ -1,4 +1,5 @@
 /** @file A collective job by mpirun whose rank is killed: it is started again, goes on from its last cut, and ends with the bits of a job that nothing befell. */
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
@@ -20,9 +21,9 @@ describe.skipIf(lacking)(`a rank of mpirun that dies ${lacking ?? ''}`, { timeou
   afterEach(() => cluster.end())
   const at = (path: string) => join(cluster.folder(), path)
 
-  /** Runs the job without a server; Resolves to what was printed and to the checksums of its last epoch. */
-  async function train(output: string, strike?: () => Promise<void>) {
-    const { config, backend } = guideJobs().find((job) => /fleet_mode: collective/.test(job.config))!
+  /** Runs the job without a job server; resolves to what was printed and to a hash of its last epoch. */
+  async function train(mode: 'ps' | 'collective', output: string, strike?: () => Promise<void>) {
+    const { config, backend } = guideJobs().find((job) => RegExp(`fleet_mode: ${mode}`).test(job.config))!
     writeFileSync(at('work/config.yaml'), config)
     writeFileSync(at('work/job.yaml'), jobConfig())
     const start_cmd = 'oarfish train -m job.yaml'
@@ -40,19 +41,30 @@ describe.skipIf(lacking)(`a rank of mpirun that dies ${lacking ?? ''}`, { timeou
     await strike?.()
     const { code, text } = await ran
     expect([code, text]).toEqual([0, expect.stringContaining('succeeded')])
-    const manifest = readFileSync(at(`remote${output}/saved/${EPOCHS - 1}/manifest.json`), 'utf8')
-    return { text, files: JSON.parse(manifest).files }
+    const digest = [inPackage('test/checkpoint-digest.mjs'), at(`remote${output}/saved/${EPOCHS - 1}`)]
+    return { text, learned: execFileSync(process.execPath, digest, { encoding: 'utf8' }) }
   }
 
   test('goes on from the last cut, to the same bits', async () => {
-    const undisturbed = await train('/quiet')
-    const struck = await train('/struck', async () => {
+    const undisturbed = await train('collective', '/quiet')
+    const struck = await train('collective', '/struck', async () => {
       const jobId = await vi.waitFor(() => jobWithCut(at('node')), WAIT)
-      process.kill(trainerOf(jobId, 1), 'SIGKILL')
+      process.kill(processOf(jobId, 1, TRAINER), 'SIGKILL')
     })
     expect(struck.text).toMatch(/Starting again from the last cut: 1 of 3 times since it/)
-    expect(struck.files).toEqual(undisturbed.files)
+    expect(struck.learned).toEqual(undisturbed.learned)
     expect(readFileSync(at('remote/struck/log/trainer.0.log'), 'utf8')).toMatch(/started before: it goes on/)
+  })
+
+  test('a job with servers whose node is killed goes on from the last cut too', async () => {
+    const undisturbed = await train('ps', '/quiet-ps')
+    const struck = await train('ps', '/struck-ps', async () => {
+      const jobId = await vi.waitFor(() => jobWithCut(at('node')), WAIT)
+      process.kill(processOf(jobId, 1, /cloud\0node\0--step\0train/), 'SIGKILL')
+    })
+    expect(struck.text).toMatch(/exited on signal 9[\s\S]*Starting again from the last cut: 1 of 3 times since it/)
+    expect(struck.learned).toEqual(undisturbed.learned)
+    expect(readFileSync(at('remote/struck-ps/log/trainer.0.log'), 'utf8')).toMatch(/started before: it goes on/)
   })
 })
 
@@ -65,6 +77,7 @@ function jobConfig(): string {
     train_batch_size: '8',
     epochs: String(EPOCHS),
     model_save_path: 'saved\n  snapshot_interval: 2',
+    sync_mode: 'sync',
   }
   const text = readFileSync(inPackage('models/rank/dnn/config.yaml'), 'utf8').replace(/^ +test_data_dir.*\n/m, '')
   return Object.entries(keys).reduce(
@@ -82,15 +95,17 @@ function jobWithCut(folder: string): string {
   return name!.replace('oarfish-', '')
 }
 
-/** The process that trains as this rank. */
-function trainerOf(jobId: string, rank: number): number {
+const TRAINER = /train\0-m\0job\.yaml/
+
+/** The process with this command that mpirun has started as this rank. */
+function processOf(jobId: string, rank: number, command: RegExp): number {
   const isIt = (pid: string) => {
     try {
       const [environ, words] = ['environ', 'cmdline'].map((file) => readFileSync(`/proc/${pid}/${file}`, 'utf8'))
       const isRank = [`OMPI_COMM_WORLD_RANK=${rank}`, `OARFISH_JOB_ID=${jobId}`].every((part) =>
         environ!.includes(part),
       )
-      return isRank && /train\0-m\0job\.yaml/.test(words!)
+      return isRank && command.test(words!)
     } catch {
       return false // it has just ended
     }

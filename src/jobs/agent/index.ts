@@ -4,8 +4,7 @@
  */
 export { runNodesHere } from './local.ts'
 export { FAILURE, type LogSelection, readLogs, taggedFailure, untagged } from './logs.ts'
-export { runMpiNode } from './mpi.ts'
-export { MPI_STEPS, type MpiStep, noteOf, runMpiStep } from './mpi-steps.ts'
+export { ENDED, MPI_STEPS, type MpiStep, noteOf, runMpiStep } from './mpi-steps.ts'
 export { nodeCommands, runNode } from './node.ts'
 export * from './own-commands.ts'
 export { exchanged, type NodeTask, runRemoteNode } from './remote.ts'

@@ -160,7 +160,7 @@ export async function runRoles(options: Omit<NodeOptions, 'node' | 'nodes'>) {
       ...(role === 'worker' ? { PADDLE_CURRENT_ENDPOINT: endpoint } : {}),
     },
     cwd: folder,
-    log: join(logs, `${role === 'server' ? 'pserver' : 'trainer'}.${rank}.log`),
+    log: logOf(logs, { role, rank }),
   })
   const hasAllWorkers = own.filter(({ role }) => role === 'worker').length === addresses.workerNum
   const start = async (restart: Restart) => {
@@ -178,6 +178,9 @@ export async function runRoles(options: Omit<NodeOptions, 'node' | 'nodes'>) {
   })
   return await running.ended
 }
+
+export const logOf = (logs: string, { role, rank }: Pick<PlacedProcess, 'role' | 'rank'>) =>
+  join(logs, `${role === 'server' ? 'pserver' : 'trainer'}.${rank}.log`)
 
 /** What a node runs in its folder, in order; one process for each role it has. */
 export function nodeCommands(job: Job): readonly (readonly string[])[] {

@@ -9,17 +9,14 @@ import { MPI_STEPS, type MpiStep } from './mpi-steps.ts'
 /** A node of an ssh job; what it needs to know comes over its input. */
 export const AGENT_COMMAND = ['oarfish', 'agent', 'ssh'] as const
 
-/** One rank of mpirun; without a step it does all of them. */
-export const nodeCommand = (step?: MpiStep): readonly string[] => [
-  ...['oarfish', 'cloud', 'node'],
-  ...(step === undefined ? [] : ['--step', step]),
-]
+/** One rank of mpirun. */
+export const nodeCommand = (step: MpiStep): readonly string[] => ['oarfish', 'cloud', 'node', '--step', step]
 
 /** Words after `oarfish cloud node`. */
-export function readNode(words: readonly string[]): MpiStep | undefined {
+export function readNode(words: readonly string[]): MpiStep {
   const { step } = readWords(words, { step: { type: 'string' } }).values
   const known = MPI_STEPS.find((each) => each === step)
-  if (step !== undefined && known === undefined) throw unreadable(`--step: expected ${MPI_STEPS.join(' | ')}`)
+  if (known === undefined) throw unreadable(`--step: expected ${MPI_STEPS.join(' | ')}`)
   return known
 }
 

@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Env } from '../../base/env/index.ts'
 import { sumOfNotes } from '../../base/event/index.ts'
 import { UserError } from '../../base/util/index.ts'
-import { type MpiStep, nodeCommand, noteOf, taggedFailure } from '../agent/index.ts'
+import { ENDED, MPI_STEPS, type MpiStep, nodeCommand, noteOf, taggedFailure } from '../agent/index.ts'
 import { FIRST_START, MAX_RESTART, nextStart } from '../launch/index.ts'
 import { jobSize } from '../submit/index.ts'
 import type { ApplyContext, Executor } from './executor.ts'
@@ -38,16 +38,14 @@ export const mpi: Executor<MpiFacts> = {
     version,
   }),
   plan: ({ job }, facts) => {
-    const mpirun = (step?: MpiStep): CommandStep => ({
+    const mpirun = (step: MpiStep): CommandStep => ({
       kind: 'command',
       words: [...FLAGS[facts.family](jobSize(job), facts), ...rankWords(nodeCommand(step), facts.version)],
-      input: { kind: step === undefined || step === 'prepare' ? 'job' : 'none' },
+      input: { kind: step === 'prepare' ? 'job' : 'none' },
       always: step === 'finish',
       restarts: step === 'train',
     })
-    // Without servers the trainers are the ranks themselves, between two steps that are ranks as well.
-    const isCollective = !job.roles.some(({ name }) => name === 'pserver')
-    return { steps: isCollective ? [mpirun('prepare'), mpirun('train'), mpirun('finish')] : [mpirun()] }
+    return { steps: MPI_STEPS.map(mpirun) }
   },
   apply: async ({ steps }, context) => {
     let code: number | undefined = 0
@@ -93,7 +91,9 @@ async function runStep(step: CommandStep, context: ApplyContext): Promise<number
     const ran = await runProvided(step, context)
     notes.push(...ran.notes)
     const { saved, isRestartable } = sumOfNotes(notes)
-    const end = { code: ran.code, saved, aborted: signal.aborted }
+    const { isLost } = sumOfNotes(ran.notes)
+    // Nodes start processes of servers and workers again by themselves: what they end with is the end.
+    const end = { code: ran.code, saved, isLost, aborted: signal.aborted || ran.notes.includes(ENDED) }
     const rules = { maxRestart: step.restarts ? MAX_RESTART : 0, resumes: false, beginsAnew: isRestartable }
     const next = nextStart(starts, end, rules)
     if (next.verdict !== 'again') {

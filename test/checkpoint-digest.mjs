@@ -1,4 +1,4 @@
-/** @file What a saved pass holds, whatever the order of its rows: a hash of dense weights, and of each table's rows by their signs. */
+/** @file What a checkpoint holds, whatever the order of its rows: a hash of dense weights, and of each table's rows by their signs. */
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
