@@ -2,6 +2,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { tinyFolder } from '../train/tiny.testing.ts'
@@ -68,6 +69,27 @@ describe.skipIf(missing)(`mpi training${missing ? ` (skipped: ${missing})` : ''}
       const failed = await ended(job)
       expect(failed.code).not.toBe(0)
       await expectWithin(performance.now() - killedAt, 5000)
+    })
+
+    test('a rank that is frozen within runner.silence_limit is waited for; beyond it all end, and it is named', async () => {
+      const job = start(starter, 3, 'runner.epochs=100000', 'runner.print_interval=1', 'runner.silence_limit=4')
+      const over = ended(job)
+      const steps = () =>
+        new Promise<void>((done) => job.stdout!.on('data', (piece) => /"kind":"batch"/.test(piece) && done()))
+      await steps()
+      const frozen = ranksOf(job.pid!).at(-1)!
+      process.kill(frozen, 'SIGSTOP')
+      await sleep(1500)
+      process.kill(frozen, 'SIGCONT')
+      await steps()
+      process.kill(frozen, 'SIGSTOP')
+      const since = performance.now()
+      const { code, text } = await over
+      expect(code).not.toBe(0)
+      await expectWithin(performance.now() - since, 10_000)
+      expect(text).toMatch(/rank \d of 3 \(\S+\) is gone: no sign of life for [4-7]\d{3} ms/)
+      expect(text).toMatch(/by the same command with --resume/)
+      expect(statusOf(frozen)).not.toMatch(/^State:\t[^Z]/m)
     })
   })
 })

@@ -97,12 +97,14 @@ describe.skipIf(lacking !== undefined)('ssh-cluster: a job on two hosts that is 
     expect(trained(folder)).toHaveLength(PASSES)
   })
 
-  test('a host that is away and comes back is waited for; one that does not ends the job, which says so', async () => {
+  test('a host that is away and comes back, with an empty disk, is waited for; one that does not ends the job, which says so', async () => {
     const run = start()
     await saved(run, 0)
+    cluster.on(1, `rm -r ${folderOf(run.out())}`)
     cluster.hosts[1]!.unplug()
     await run.printed(/root@10\.77\.1\.2: waiting up to \d+ s for it to come back/)
     cluster.hosts[1]!.replug()
+    await run.printed(/root@10\.77\.1\.2 has no \S+\/JOB\d+ any more: it is dispatched again/)
     await run.printed(/root@10\.77\.1\.2 is back/)
     const { code, out } = await run.ended
     expect(code, out).toBe(0)

@@ -1,6 +1,6 @@
 /** @file A collective job by mpirun whose rank is killed: it is started again, goes on from its last cut, and ends with the bits of a job that nothing befell. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { filled, guideJobs, at as inPackage, type MpiCluster, mpiTools, openMpiCluster } from './mpi-cluster.testing.ts'
@@ -10,6 +10,7 @@ if (lacking) console.warn(`skipped: ${lacking}`)
 
 describe.skipIf(lacking)(`a rank of mpirun that dies ${lacking ?? ''}`, { timeout: 240_000 }, () => {
   let cluster: MpiCluster
+  let undisturbed: string
   beforeAll(async () => {
     cluster = await openMpiCluster('restart')
   })
@@ -46,14 +47,29 @@ describe.skipIf(lacking)(`a rank of mpirun that dies ${lacking ?? ''}`, { timeou
   }
 
   test('goes on from the last cut, to the same bits', async () => {
-    const undisturbed = await train('collective', '/quiet')
+    undisturbed = (await train('collective', '/quiet')).learned
     const struck = await train('collective', '/struck', async () => {
       const jobId = await vi.waitFor(() => jobWithCut(at('node')), WAIT)
       process.kill(processOf(jobId, 1, TRAINER), 'SIGKILL')
     })
     expect(struck.text).toMatch(/Starting again from the last cut: 1 of 3 times since it/)
-    expect(struck.learned).toEqual(undisturbed.learned)
+    expect(struck.learned).toEqual(undisturbed)
     expect(readFileSync(at('remote/struck/log/trainer.0.log'), 'utf8')).toMatch(/started before: it goes on/)
+  })
+
+  test('a rank that is frozen is taken for gone, and leaves nothing behind', async () => {
+    let frozen = 0
+    const struck = await train('collective', '/frozen', async () => {
+      const jobId = await vi.waitFor(() => jobWithCut(at('node')), WAIT)
+      frozen = processOf(jobId, 1, TRAINER)
+      process.kill(frozen, 'SIGSTOP')
+    })
+    expect(struck.text).toMatch(
+      /rank 1 of 2 .* is gone: no sign of life for [45]\d{3} ms[\s\S]*Starting again from the last cut/,
+    )
+    expect(struck.learned).toEqual(undisturbed)
+    const status = `/proc/${frozen}/status`
+    expect(existsSync(status) ? readFileSync(status, 'utf8') : '').not.toMatch(/^State:\t[^Z]/m)
   })
 
   test('a job with servers whose node is killed goes on from the last cut too', async () => {
@@ -77,7 +93,7 @@ function jobConfig(): string {
     train_batch_size: '8',
     epochs: String(EPOCHS),
     model_save_path: 'saved\n  snapshot_interval: 2',
-    sync_mode: 'sync',
+    sync_mode: 'sync\n  silence_limit: 4',
   }
   const text = readFileSync(inPackage('models/rank/dnn/config.yaml'), 'utf8').replace(/^ +test_data_dir.*\n/m, '')
   return Object.entries(keys).reduce(

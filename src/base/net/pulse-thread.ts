@@ -24,6 +24,8 @@ export interface PulseTarget extends PulsePlace {
   /** Its number among the others. */
   readonly other: number
   readonly who: string
+  /** What follows where it cannot be heard. @default that a busy process looks as if it were gone */
+  readonly unheard?: string | undefined
 }
 
 export type ToPulse = { readonly kind: 'hear'; readonly target: PulseTarget }
@@ -167,9 +169,12 @@ class PulseThread {
   }
 }
 
-function unheard({ who, endpoint }: PulseTarget, error: Error): string {
+function unheard({ who, endpoint, unheard: what = LOOKS_GONE }: PulseTarget, error: Error): string {
   const port = splitEndpoint(endpoint).port
-  return `The pulse of ${who} is not heard at port ${port} (${error.message}): should it be busy for longer than runner.silence_limit, it looks as if it were gone. Open its ports between the hosts, or raise runner.silence_limit.`
+  return `The pulse of ${who} is not heard at port ${port} (${error.message}): ${what}.`
 }
+
+const LOOKS_GONE =
+  'should it be busy for longer than runner.silence_limit, it looks as if it were gone. Open its ports between the hosts, or raise runner.silence_limit'
 
 await new PulseThread(parentPort!, threadSettings<PulseSettings>()).run()

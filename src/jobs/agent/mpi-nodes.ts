@@ -2,10 +2,9 @@
 import { hostname } from 'node:os'
 import type { Env } from '../../base/env/index.ts'
 import type { EventSink } from '../../base/event/index.ts'
-import { BadMessage, MAX_FRAME_BYTES, readBrought, readJson, whole } from '../../base/net/index.ts'
+import { BadMessage, MAX_FRAME_BYTES, reachableAddress, readBrought, readJson, whole } from '../../base/net/index.ts'
 import { isUserError } from '../../base/util/index.ts'
 import { type Group, groupPlan, openGroup } from '../../training/collective/index.ts'
-import { reachableAddress } from '../launch/index.ts'
 import type { Job } from '../submit/index.ts'
 import { readJob as readJobOfRank0 } from './node-task.ts'
 

@@ -111,13 +111,16 @@ function watch(spec: ProcessSpec, started: ChildProcess, logFrom: number): Child
       return exit
     },
     signal: (name) => {
-      if (pid > 0 && exit === undefined) signalGroup(pid, name)
+      if (pid <= 0 || exit !== undefined) return
+      signalGroup(pid, name)
+      // One that is stopped hears of neither this nor the end of its launcher.
+      if (name === 'SIGTERM') signalGroup(pid, 'SIGCONT')
     },
   }
 }
 
 /** False when nobody is left. */
-function signalGroup(pid: number, name: 'SIGTERM' | 'SIGKILL'): boolean {
+function signalGroup(pid: number, name: 'SIGTERM' | 'SIGKILL' | 'SIGCONT'): boolean {
   try {
     return process.kill(IS_POSIX ? -pid : pid, name)
   } catch {

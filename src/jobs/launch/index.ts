@@ -18,7 +18,6 @@ export {
   localLayout,
 } from './layout.ts'
 export { watchLifeline } from './lifeline.ts'
-export { reachableAddress } from './local-host.ts'
 export { follow, lastLines } from './log-lines.ts'
 export { FIRST_START, nextStart, type Starts } from './next-start.ts'
 export { collectiveEnv, fleetrunEnv, type JobAddresses, launchPsEnv, type ProcessIdentity } from './process-env.ts'

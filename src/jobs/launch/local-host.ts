@@ -21,12 +21,6 @@ export function thisHost(podIp: string | undefined): ThisHost {
   return { addresses: [...new Set(['127.0.0.1', ...addresses])], names, resolve, named: podIp || undefined }
 }
 
-/** The first address at which other hosts can reach this one; loopback where there is none. */
-export function reachableAddress(): string {
-  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? [])
-  return all.find(({ internal, family }) => !internal && family === 'IPv4')?.address ?? '127.0.0.1'
-}
-
 /** The hosts that are this one. Throws when none is, and when a loopback address stands beside another machine's. */
 export async function localHosts(hosts: readonly string[], here: ThisHost): Promise<ReadonlySet<string>> {
   const all = [...new Set(hosts)]

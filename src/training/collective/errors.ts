@@ -11,6 +11,14 @@ export function rankLost(who: string, why: string, during: string | undefined, c
   })
 }
 
+/** Nothing was heard of a rank for longer than it may be silent. */
+export function rankSilent({ message, hint }: UserError): UserError {
+  return new UserError(message, {
+    code: 'COLLECTIVE_RANK_LOST',
+    hint: `${hint}. An mpirun that was typed goes on from the last cut by the same command with --resume; submitted jobs go on by themselves`,
+  })
+}
+
 /** A rank says why it stops; the other ranks stop for it. What it passes on of another rank stays as it is. */
 export function rankStopped(who: string, reason: Error): UserError {
   if (isUserError(reason) && reason.code.startsWith('COLLECTIVE_')) return reason

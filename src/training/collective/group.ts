@@ -76,7 +76,11 @@ export interface GroupHandle {
 }
 
 /** What each rank gives, in the order of ranks, as `read` describes it. */
-export async function allGatherJson<T>(group: Group, own: T, read: Reader<T>): Promise<readonly T[]> {
+export async function allGatherJson<T>(
+  group: Pick<Group, 'allGather'>,
+  own: T,
+  read: Reader<T>,
+): Promise<readonly T[]> {
   const { values, counts } = await group.allGather(new TextEncoder().encode(JSON.stringify(own)))
   let at = 0
   return counts.map((count, rank) => {

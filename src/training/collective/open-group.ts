@@ -6,6 +6,7 @@ import { type CallAnswer, CommThreadCaller } from './comm-thread-caller.ts'
 import { newControl, RUNG, STOPPING } from './control.ts'
 import { DirectCaller } from './direct-caller.ts'
 import type { BlockingGroup, Group, GroupHandle } from './group.ts'
+import { watchRanks } from './mpi/rank-watch.ts'
 import { blockingOperations, promisedOperations } from './operations.ts'
 import type { GroupPlan } from './plan.ts'
 import type { FromCommunication, NewCaller, ThreadData, ToCommunication } from './thread.ts'
@@ -44,19 +45,24 @@ export async function openGroup(
   const own = new CommThreadCaller(newHandle(true))
   const atExit = (code: number) => leaveNow(code, atExit)
   if (ready.blocks) process.on('exit', atExit)
+  const through = answersOf(own)
+  const operations = promisedOperations(own, through)
+  const silenceMs = plan.kind === 'mpi' ? plan.silenceMs : undefined
+  const watch = silenceMs && (await watchRanks({ group: { ...operations, rank, size }, silenceMs, notice }))
   const close = async (reason?: Error) => {
+    if (watch) watch.stop()
     if (reason) Atomics.store(words, STOPPING, 1)
     send({ kind: 'close', reason: reason && toPlainError(reason) })
     const late = reason && setTimeout(giveUp, CLOSE_MS, reason)
     await nextMessage(worker, 'closed', notice).finally(() => clearTimeout(late))
     process.off('exit', atExit)
+    if (watch) await watch.close()
     own.port.close()
     await worker.terminate()
   }
-  const through = answersOf(own)
   worker.unref()
   return {
-    ...promisedOperations(own, through),
+    ...operations,
     kind: plan.kind,
     description: ready.description,
     handle: () => newHandle(false),

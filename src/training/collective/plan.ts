@@ -1,7 +1,14 @@
 /** @file Which processes make up the group and what carries their numbers: MPI under mpirun and srun, the ring otherwise. */
 import type { Collective } from '../../base/config/index.ts'
-import { type Cluster, collectiveFromEnv, derivedTokenWarning, type Env, parseEndpoint } from '../../base/env/index.ts'
-import { type Credentials, credentialsOf, type TlsSetting } from '../../base/net/index.ts'
+import {
+  type Cluster,
+  collectiveFromEnv,
+  derivedTokenWarning,
+  type Env,
+  parseEndpoint,
+  silenceSetting,
+} from '../../base/env/index.ts'
+import { type Credentials, credentialsOf, SILENCE_MS, type TlsSetting } from '../../base/net/index.ts'
 import { noEndpoints, notUnderMpi, noWorkerEndpoints } from './errors.ts'
 
 /** Plain data, for the communication thread. */
@@ -33,6 +40,8 @@ export interface MpiPlan {
   readonly libraries: readonly string[]
   /** How many ranks the launcher says there are; undefined when it does not. */
   readonly size: number | undefined
+  /** How long a rank may be silent until it counts as gone. @default ranks are not watched */
+  readonly silenceMs?: number | undefined
 }
 
 /** Keys of `runner` that a group is opened with. */
@@ -41,18 +50,26 @@ export interface GroupKeys {
   readonly silence_limit?: number | undefined
 }
 
-/** The plan that the environment, `runner.collective` and other keys of `runner` ask for; `alone` where there is one process. */
-export function groupPlan(env: Env, collective: Collective = 'auto', keys: GroupKeys = {}): GroupPlan {
+/**
+ * The plan that the environment, `runner.collective` and other keys of `runner` ask for; `alone` where there is one process. Without keys nobody trains: ranks
+ * of MPI may then be silent.
+ */
+export function groupPlan(env: Env, collective: Collective = 'auto', keys?: GroupKeys): GroupPlan {
   const mpi = mpiStart(env)
   if (collective === 'mpi' && !mpi) throw notUnderMpi()
-  if (mpi && collective !== 'ring')
-    return mpi.size === 1 ? { kind: 'alone' } : { kind: 'mpi', libraries: librariesOf(env, mpi), size: mpi.size }
+  const { tls, silence_limit: seconds } = keys ?? {}
+  const ownSilenceMs = seconds ? 1000 * seconds : undefined
+  if (mpi && collective !== 'ring') {
+    const silenceMs = keys && (ownSilenceMs ?? silenceSetting(env) ?? SILENCE_MS)
+    return mpi.size === 1
+      ? { kind: 'alone' }
+      : { kind: 'mpi', libraries: librariesOf(env, mpi), size: mpi.size, silenceMs }
+  }
   const job = collectiveFromEnv(env)
   if (!job && mpi && mpi.size > 1) throw noEndpoints(mpi.by)
   if (!job || job.endpoints.length === 1) return { kind: 'alone' }
   const { rank, endpoints, descriptor, derivedToken, isTokenWarned } = job
-  const { tls, silence_limit: seconds } = keys
-  const silenceMs = seconds ? 1000 * seconds : job.silenceMs
+  const silenceMs = ownSilenceMs ?? job.silenceMs
   const identity = credentialsOf({ ...job, tls: job.tls ?? tls, silenceMs }, endpoints)
   const isToWarn = derivedToken && !isTokenWarned && rank === 0
   const warning = isToWarn ? derivedTokenWarning(true) : undefined

@@ -94,6 +94,8 @@ class MpiGroup implements Backend {
 
   close(reason?: Error): void {
     if (!reason) {
+      // Who is through is watched no more, and must be heard until nobody watches.
+      this.barrier()
       this.#calls.finalize()
       return
     }
