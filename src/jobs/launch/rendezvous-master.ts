@@ -73,6 +73,8 @@ export class Master {
   readonly #answers: ((plan: JobPlan) => void)[] = []
   #listener: Listener | undefined
   #isPublished = false
+  /** All are on their way to another meeting. */
+  #isOver = false
   #onArrival: () => void = () => undefined
   #onChange: (change: Change) => void = () => undefined
 
@@ -113,9 +115,11 @@ export class Master {
       handle: (method, body) => {
         checkMessage(method === JOIN && id === undefined, `request ${method} of a launcher`)
         const joined = readJson(body, 'join', readJoined)
-        this.#refuse(joined)
+        // Who is faster than this host, whose ranks still stop, has its place in the next meeting: it hears when this one ends.
+        if (!this.#isOver) this.#refuse(joined)
         id = joined.id
         this.#peers.set(id, peer)
+        if (this.#isOver) return new Promise(() => undefined)
         this.#add(joined)
         return new Promise((resolve) => {
           this.#answers.push((plan) => resolve([Buffer.from(JSON.stringify(plan))]))
@@ -201,6 +205,7 @@ export class Master {
 
   /** `some`: tells these, and stays. */
   leave(why?: string, some?: readonly string[]): void {
+    this.#isOver = true
     for (const [id, peer] of this.#peers) if (some?.includes(id) ?? true) leavePeer(peer, why)
     if (!some) void this.#listener!.close()
   }

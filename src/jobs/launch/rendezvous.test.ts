@@ -12,11 +12,16 @@ async function freePort(): Promise<number> {
 }
 
 /** A launcher with one process at this port. */
-function launcher(master: string, port: number, nodeRank: number, jobId = 'job') {
-  const nodes = { min: 3, max: 3 }
+function launcher(
+  master: string,
+  port: number,
+  nodeRank: number | undefined,
+  jobId = 'job',
+  nodes = { min: 3, max: 3 },
+) {
   return rendezvous({
-    ...{ master, isMasterHere: nodeRank === 0, timeoutMs: 20_000, notice: () => undefined },
-    layout: { nodes, nodeRank, sortByAddress: false, elasticTimeoutMs: 0 },
+    ...{ master, isMasterHere: nodeRank === 0 || nodeRank === undefined, timeoutMs: 20_000, notice: () => undefined },
+    layout: { nodes, nodeRank, sortByAddress: false, elasticTimeoutMs: nodes.min < nodes.max ? 10_000 : 0 },
     own: { host: '127.0.0.1', devices: [[0]], endpoints: [`127.0.0.1:${port}`] },
     job: { id: jobId, token: 'secret' },
     signal: AbortSignal.timeout(30_000),
@@ -49,4 +54,22 @@ test('a second master at the address of the first is told that it is taken', asy
   await expect(launcher(master, 7009, 0)).rejects.toMatchObject({ message: expect.stringContaining(master) })
   const all = await Promise.all([first, launcher(master, 7002, 1), launcher(master, 7003, 2)])
   for (const { leave } of all) leave()
+})
+
+test('a host that comes back while the master still stops its ranks waits for the next meeting, though all places of this one are taken', async () => {
+  const master = `127.0.0.1:${await freePort()}`
+  const elastic = (port: number) => launcher(master, port, undefined, 'job', { min: 1, max: 2 })
+  const [first, second] = await Promise.all([elastic(7001), elastic(7002)])
+  const [held, other] = first!.own === 0 ? [first!, second!] : [second!, first!]
+  held.announce('127.0.0.1 has come')
+  await other.changed
+  const again = elastic(7003)
+  again.catch(() => undefined) // looked at below
+  // It is there, and neither refused nor given a place.
+  expect(await Promise.race([again.catch(String), new Promise((resolve) => setTimeout(resolve, 500, 'waits'))])).toBe(
+    'waits',
+  )
+  held.leave('all meet again')
+  await expect(again).rejects.toThrow('all meet again')
+  other.leave()
 })
