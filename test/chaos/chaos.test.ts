@@ -1,10 +1,12 @@
 /** @file `npm run chaos` in short: plans are what their seed says, a few of them run, and the checks notice what they are for. */
+import { createHash } from 'node:crypto'
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkCounts } from './check.ts'
 import { makeCountingFolder } from './counting.ts'
+import { ELASTIC_MODES, elasticPlanOf } from './elastic-plan.ts'
 import { FAULT_KINDS, MODES, MOMENTS, type Plan, planOf, planText, SILENCE_S } from './plan.ts'
 import { chaosTable } from './report.ts'
 import { type Ground, type RunResult, runPlan } from './run.ts'
@@ -23,6 +25,21 @@ test('plans have every fault at every mode, and every moment', () => {
   const impossible = ['one partition', 'one outage']
   expect(needed.filter((pair) => !pairs.has(pair) && !impossible.includes(pair)).length).toBeLessThan(8)
   expect(new Set(plans.flatMap(({ faults }) => faults.map(({ moment }) => moment)))).toEqual(new Set(MOMENTS))
+})
+
+test('runs that were made once, and are in the documents, mean what they meant', () => {
+  const text = JSON.stringify(plans.slice(0, 200))
+  expect(createHash('sha256').update(text).digest('hex').slice(0, 16)).toBe('b68231d28b487836')
+})
+
+test('plans of elastic jobs leave, join and kill in the middle of that, in every mode', () => {
+  const elastic = Array.from({ length: 200 }, (_, number) => elasticPlanOf(1, number))
+  expect(elasticPlanOf(7, 3)).toEqual(elasticPlanOf(7, 3))
+  const faults = elastic.flatMap((plan) => plan.faults)
+  expect(new Set(faults.map(({ kind }) => kind))).toEqual(new Set(['leave', 'join', 'kill']))
+  expect(faults.some(({ kind, moment }) => kind === 'kill' && moment === 'change')).toBe(true)
+  expect(new Set(elastic.map(({ mode }) => mode))).toEqual(new Set(ELASTIC_MODES))
+  expect(elastic.every(({ least = 0, workers }) => least >= 1 && least < workers)).toBe(true)
 })
 
 test('what a job should wait out is shorter than the silence that ends it', () => {
@@ -62,6 +79,13 @@ describe('on real processes', () => {
   const size = { seed: 0, threads: 1, interval: 20, hosts: 1, disk: 'plain' } as const
   const fault = { epoch: 0, batch: 60, afterMs: 50, forMs: 800 } as const
   const RUNS: readonly Plan[] = [
+    {
+      ...{ ...size, number: 3, mode: 'async', servers: 1, workers: 3, least: 2 },
+      faults: [
+        { ...fault, kind: 'leave', moment: 'training', victims: ['worker 1'], batch: 8 },
+        { ...fault, kind: 'kill', moment: 'recovery', victims: ['worker 0'], afterMs: 400 },
+      ],
+    },
     {
       ...{ ...size, number: 0, mode: 'sync', servers: 1, workers: 2 },
       faults: [

@@ -58,6 +58,12 @@ export const STRIKES: Readonly<Record<FaultKind, Strike>> = {
   outage: unplugFor,
   full_disk: fillFor,
   slow_disk: kill,
+  leave: async ({ victims: [name = ''] }, scene) => {
+    const [role, number] = name.split(' ')
+    if (role === 'host') return scene.job.leave(Number(number))
+    return signalled([name], scene, 'SIGTERM').length > 0
+  },
+  join: async (_, { job }) => job.join(),
 }
 
 /** Process ids of those that the signal reached. */

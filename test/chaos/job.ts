@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { alive, noneAlive } from '../cluster/launch.testing.ts'
 import type { Host } from '../netns/network.testing.ts'
-import { type Plan, SILENCE_S } from './plan.ts'
+import { type Plan, RINGS, SILENCE_S } from './plan.ts'
 import type { Timeline } from './timeline.ts'
 
 const bin = (name: string) => fileURLToPath(new URL(`../../bin/${name}.js`, import.meta.url))
@@ -17,6 +17,10 @@ const SLOW_MS = 40
 /** No start of such a job says nothing for so long, on a machine that has much else to do. Counted, so that time in which this process is stopped too does not count. */
 const HUNG_S = 240
 const PATIENCE_MS = 20_000
+/** How long hosts that come and go wait for another before they begin. */
+const MEETING_S = 20
+/** Ends with 128 + SIGTERM who was asked to leave. */
+const LEFT = 143
 
 /** Where a run has its things. */
 export interface Place {
@@ -27,11 +31,13 @@ export interface Place {
   readonly saves: string
   /** Where there are several. */
   readonly hosts: readonly Host[]
+  /** The port at which hosts that come and go meet: all of them are this one. */
+  readonly meeting: number
 }
 
 /** One start, on all hosts. */
 export interface Started {
-  readonly launchers: readonly ChildProcess[]
+  readonly launchers: ChildProcess[]
   /** Exit code of each host's launcher, as a shell has it; undefined: it hung, and was killed. */
   readonly codes: Promise<readonly (number | undefined)[]>
 }
@@ -39,6 +45,9 @@ export interface Started {
 export class ChaosJob {
   readonly mark = randomUUID()
   readonly launchers: number[] = []
+  #ends: Promise<number>[] = []
+  /** Launchers that leave for good. */
+  readonly #leaves = new Set<ChildProcess>()
   current: Started | undefined
   readonly #plan: Plan
   readonly #place: Place
@@ -52,28 +61,71 @@ export class ChaosJob {
 
   start(resume: boolean): Started {
     const { hosts } = this.#place
-    const launchers =
-      hosts.length > 0 ? hosts.map((host, i) => this.#launch(resume, i, host)) : [this.#launch(resume, 0)]
-    this.launchers.push(...launchers.map(({ pid }) => pid!))
-    this.current = { launchers, codes: this.#codes(launchers) }
+    const count = this.#isRing && this.#plan.least !== undefined ? this.#plan.workers : 1
+    const launchers: ChildProcess[] = []
+    this.#ends = []
+    this.current = { launchers, codes: this.#codes() }
+    if (hosts.length > 0) for (const [i, host] of hosts.entries()) this.#add(this.#launch(resume, i, host))
+    else for (let i = 0; i < count; i++) this.#add(this.#launch(resume, i))
     return this.current
   }
 
-  async #codes(launchers: readonly ChildProcess[]): Promise<readonly (number | undefined)[]> {
+  #add(launcher: ChildProcess): void {
+    const { launchers } = this.current!
+    this.launchers.push(launcher.pid!)
+    launchers.push(launcher)
+    const code = ended(launcher).then((one) => (this.#leaves.has(launcher) && one === LEFT ? 0 : one))
+    this.#ends.push(code)
+    void code.then(async (one) => {
+      if (one !== 0) await this.#stopOthers(launchers)
+    })
+  }
+
+  /** Of all launchers, also of those that join. */
+  async #codes(): Promise<readonly (number | undefined)[]> {
     let [seconds, told] = [0, 0]
     const timer = setInterval(() => {
       // One that goes on, however slowly, does not hang.
       if (told !== this.#timeline.told.length && seconds < HUNG_S) [seconds, told] = [0, this.#timeline.told.length]
       else if (++seconds === HUNG_S) this.kill()
     }, 1000)
-    const ends = launchers.map(ended)
-    for (const one of ends)
-      void one.then(async (code) => {
-        if (code !== 0) await this.#stopOthers(launchers)
-      })
-    const codes = await Promise.all(ends)
+    await Promise.resolve() // until there are some
+    const codes: number[] = []
+    for (let i = 0; i < this.#ends.length; i++) codes.push(await this.#ends[i]!)
     clearInterval(timer)
     return seconds < HUNG_S ? codes : codes.map(() => undefined)
+  }
+
+  /** A host's launcher is asked to stop, and its ranks leave; false: it was gone before. */
+  leave(host: number): boolean {
+    const launcher = this.current?.launchers[host]
+    if (!launcher || launcher.exitCode !== null || launcher.signalCode !== null) return false
+    this.#leaves.add(launcher)
+    return end(launcher.pid!, 'SIGTERM')
+  }
+
+  /** One more worker, or host; false: the job has no room, or is over. */
+  async join(): Promise<boolean> {
+    const { launchers } = this.current!
+    if (this.#isRing) {
+      const there = launchers.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
+      if (there.length === 0 || there.length >= this.#plan.workers) return false
+      // As everybody would who may come late: it must not begin anew what the others have ended.
+      this.#add(this.#launch(true, launchers.length))
+      return true
+    }
+    // "Try again once it trains."
+    for (let tries = 0; tries < 10 && launchers[0]!.exitCode === null; tries++) {
+      if ((await this.#ask()) === 0) return true
+      await sleep(300)
+    }
+    return false
+  }
+
+  #ask(): Promise<number> {
+    const { folder: cwd, own } = this.#place
+    const words = [bin('fleetrun'), '--join', '--log_dir', join(own, 'log')]
+    return ended(spawn(process.execPath, words, { cwd, env: this.#env(), stdio: 'ignore' }))
   }
 
   /** As a user does who sees that a host has given up: the others may wait minutes for it to come up. */
@@ -130,23 +182,31 @@ export class ChaosJob {
     const overrides = Object.entries(runner).map(([key, value]) => `runner.${key}=${value}`)
     const training = ['-m', 'config.yaml', ...(resume ? ['--resume'] : []), '--json', '-o', ...overrides]
     if (mode === 'one') return ['oarfish', 'train', ...training]
-    const log = ['--json', '--log_dir', join(this.#place.own, this.#place.hosts.length > 1 ? `log-${index}` : 'log')]
-    const isRing = mode === 'ring' || mode === 'ring_divided'
-    return isRing
+    const isSpread = this.#place.hosts.length > 1 || (this.#isRing && this.#plan.least !== undefined)
+    const log = ['--json', '--log_dir', join(this.#place.own, isSpread ? `log-${index}` : 'log')]
+    return this.#isRing
       ? ['oarfish', 'launch', ...log, ...this.#ring(), 'tools/static_trainer.py', ...training]
       : ['fleetrun', ...log, ...this.#served(), 'tools/static_ps_trainer.py', ...training]
   }
 
+  get #isRing(): boolean {
+    return RINGS.has(this.#plan.mode)
+  }
+
   #ring(): readonly string[] {
     const { hosts } = this.#place
-    if (hosts.length === 0) return [`--nproc_per_node=${this.#plan.workers}`]
+    const { workers, least } = this.#plan
+    if (least !== undefined)
+      return [`--master=127.0.0.1:${this.#place.meeting}`, `--nnodes=${least}:${workers}`, `--elastic_timeout=${MEETING_S}`]
+    if (hosts.length === 0) return [`--nproc_per_node=${workers}`]
     return [`--ips=${hosts.map(({ address }) => address).join(',')}`, '--nproc_per_node=1', '--start_port=7300']
   }
 
   #served(): readonly string[] {
-    const { servers, workers } = this.#plan
+    const { servers, workers, least } = this.#plan
     const { hosts } = this.#place
-    if (hosts.length === 0) return [`--server_num=${servers}`, `--worker_num=${workers}`]
+    const size = least === undefined ? workers : `${least}:${workers}`
+    if (hosts.length === 0) return [`--server_num=${servers}`, `--worker_num=${size}`]
     const list = (count: number, port: number) =>
       Array.from({ length: count }, (_, i) => `${hosts[i % hosts.length]!.address}:${port + i}`).join(',')
     return [`--servers=${list(servers, 7100)}`, `--workers=${list(workers, 7200)}`]

@@ -8,6 +8,7 @@ import { dirname, join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 import { networkTools } from '../netns/network.testing.ts'
 import { makeCountingFolder } from './counting.ts'
+import { ELASTIC_MODES, elasticPlanOf } from './elastic-plan.ts'
 import { EVERYTHING, FAULT_KINDS, MODES, type Plan, planOf, planText, type Wanted } from './plan.ts'
 import { chaosTable } from './report.ts'
 import { type Ground, type RunResult, runPlan } from './run.ts'
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     runs: { type: 'string', default: '200' },
     seed: { type: 'string', default: '1' },
     case: { type: 'string' },
+    elastic: { type: 'boolean', default: false },
     only: { type: 'string', default: '' },
     restart: { type: 'boolean', default: false },
     minutes: { type: 'string', default: '100000' },
@@ -29,7 +31,12 @@ const KEPT = join(values.cache, 'chaos')
 
 type State = Record<string, RunResult>
 const keyOf = ({ seed, number }: { seed: number; number: number }) => `${seed} ${number}${suffix}`
-const suffix = values.only === '' ? '' : ` ${values.only}`
+const selection = [
+  ...(values.elastic ? ['--elastic'] : []),
+  ...(values.only === '' ? [] : ['--only', values.only]),
+].join(' ')
+/** As results were kept before there were elastic jobs. */
+const suffix = values.elastic ? ` ${selection}` : values.only === '' ? '' : ` ${values.only}`
 
 async function main(): Promise<number> {
   const wanted = wantedOf(values.only)
@@ -40,7 +47,9 @@ async function main(): Promise<number> {
   if (!(until > 0)) return usage('--minutes is a number: no run is begun after them, the same command goes on')
   if (![seed, runs, ...numbers].every((number) => Number.isSafeInteger(number) && number >= 0))
     return usage('--runs, --seed and --case are whole numbers from 0 on')
-  const plans = numbers.map((number) => planOf(seed, number, wanted))
+  const plans = numbers.map((number) =>
+    values.elastic ? elasticPlanOf(seed, number, wanted.modes) : planOf(seed, number, wanted),
+  )
   const state = readState()
   if (values.restart || values.case !== undefined) for (const plan of plans) delete state[keyOf(plan)]
   const lacks = lacking()
@@ -85,10 +94,11 @@ function conclude(results: readonly RunResult[]): number {
 }
 
 const commandOf = ({ seed, number }: RunResult) =>
-  `npm run chaos -- --seed ${seed} --case ${number}${values.only === '' ? '' : ` --only ${values.only}`}`
+  `npm run chaos -- --seed ${seed} --case ${number}${selection === '' ? '' : ` ${selection}`}`
 
 function wantedOf(only: string): Wanted | string {
   const names = only === '' ? [] : only.split(',')
+  if (values.elastic) return elasticModes(names)
   const unknown = names.find((name) => ![...MODES, ...FAULT_KINDS].some((known) => known === name))
   if (unknown !== undefined) return `--only ${unknown}: not one of ${[...MODES, ...FAULT_KINDS].join(', ')}`
   const modes = MODES.filter((mode) => names.includes(mode))
@@ -97,6 +107,13 @@ function wantedOf(only: string): Wanted | string {
     modes: modes.length > 0 ? modes : EVERYTHING.modes,
     kinds: kinds.length > 0 ? kinds : EVERYTHING.kinds,
   }
+}
+
+function elasticModes(names: readonly string[]): Wanted | string {
+  const unknown = names.find((name) => !ELASTIC_MODES.some((mode) => mode === name))
+  if (unknown !== undefined) return `--elastic --only ${unknown}: not one of ${ELASTIC_MODES.join(', ')}`
+  const modes = ELASTIC_MODES.filter((mode) => names.includes(mode))
+  return { ...EVERYTHING, modes: modes.length > 0 ? modes : ELASTIC_MODES }
 }
 
 /** Why there can be no hosts and disks of a run's own here. */

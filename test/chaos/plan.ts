@@ -26,10 +26,19 @@ export const FAULT_KINDS = [
   /** Every write there takes long; then a SIGKILL. */
   'slow_disk',
 ] as const
-export type FaultKind = (typeof FAULT_KINDS)[number]
+/** Of jobs whose size may change: see elastic-plan.ts. Not among those that `planOf` draws from, so that its runs stay what they were. */
+export const CHANGE_KINDS = [
+  /** SIGTERM to a worker, or to the launcher of a host with ranks: it leaves for good. */
+  'leave',
+  /** `fleetrun --join`, or one more host. */
+  'join',
+] as const
+type DrawnKind = (typeof FAULT_KINDS)[number]
+export type FaultKind = DrawnKind | (typeof CHANGE_KINDS)[number]
 
 export const MOMENTS = ['start', 'training', 'cut', 'save', 'evaluation', 'recovery', 'end'] as const
-export type Moment = (typeof MOMENTS)[number]
+/** `change`: all stop and save, so that somebody leaves or joins. */
+export type Moment = (typeof MOMENTS)[number] | 'change'
 
 export interface Fault {
   readonly kind: FaultKind
@@ -56,19 +65,21 @@ export interface Plan {
   readonly interval: number
   readonly hosts: number
   readonly disk: 'plain' | 'small' | 'slow'
+  /** Workers, or hosts of one rank each, come and go; at least so many. @default the size is fixed */
+  readonly least?: number
   readonly faults: readonly Fault[]
 }
 
 /** `runner.silence_limit` of every run, in seconds. */
 export const SILENCE_S = 4
 
-const RINGS: ReadonlySet<Mode> = new Set(['ring', 'ring_divided'])
+export const RINGS: ReadonlySet<Mode> = new Set(['ring', 'ring_divided'])
 /** Modes whose model is that of the undisturbed run, bit for bit. Threads of one process step together. */
 export const EXACT: ReadonlySet<Mode> = new Set(['one', 'sync', 'ring', 'ring_divided'])
 /** Of faults after which a job goes on as if nothing had been: nothing starts again. */
 export const HARMLESS: ReadonlySet<FaultKind> = new Set(['pause', 'partition'])
 
-const WEIGHTS: Readonly<Record<FaultKind, number>> = {
+const WEIGHTS: Readonly<Record<DrawnKind, number>> = {
   kill: 10,
   kill_several: 3,
   kill_launcher: 3,
@@ -86,7 +97,7 @@ const BATCHES_OF_A_WORKER = 100
 
 export interface Wanted {
   readonly modes: readonly Mode[]
-  readonly kinds: readonly FaultKind[]
+  readonly kinds: readonly DrawnKind[]
 }
 
 export const EVERYTHING: Wanted = { modes: MODES, kinds: FAULT_KINDS }
@@ -111,7 +122,7 @@ export function planOf(seed: number, number: number, { modes, kinds }: Wanted = 
 
 type Size = Pick<Plan, 'mode' | 'servers' | 'workers' | 'hosts'>
 
-function faultsOf(rng: Rng, kind: FaultKind, size: Size): readonly Fault[] {
+function faultsOf(rng: Rng, kind: DrawnKind, size: Size): readonly Fault[] {
   const first = faultOf(rng, kind, pick(rng, MOMENTS_OF[kind]), size)
   if (HARMLESS.has(kind) || rng.uniform() < 0.4) return [first]
   const more = (moments: readonly Moment[]) =>
@@ -122,7 +133,7 @@ function faultsOf(rng: Rng, kind: FaultKind, size: Size): readonly Fault[] {
 
 const ANY: readonly Moment[] = ['start', 'training', 'training', 'training', 'cut', 'cut', 'save', 'evaluation', 'end']
 const RUNNING: readonly Moment[] = ['training', 'training', 'cut', 'save', 'evaluation']
-const MOMENTS_OF: Readonly<Record<FaultKind, readonly Moment[]>> = {
+const MOMENTS_OF: Readonly<Record<DrawnKind, readonly Moment[]>> = {
   kill: ANY,
   kill_several: ANY,
   kill_launcher: ANY,
@@ -136,7 +147,7 @@ const MOMENTS_OF: Readonly<Record<FaultKind, readonly Moment[]>> = {
 }
 
 const LAUNCHERS: ReadonlySet<FaultKind> = new Set(['kill_launcher', 'interrupt'])
-const WAIT_MS: Readonly<Record<Moment, number>> = {
+export const WAIT_MS: Readonly<Record<Moment, number>> = {
   start: 2000,
   training: 300,
   cut: 40,
@@ -144,6 +155,7 @@ const WAIT_MS: Readonly<Record<Moment, number>> = {
   evaluation: 100,
   recovery: 2000,
   end: 60,
+  change: 600,
 }
 
 function faultOf(rng: Rng, kind: FaultKind, moment: Moment, size: Size): Fault {
@@ -168,13 +180,16 @@ function victimsOf(rng: Rng, kind: FaultKind, { mode, servers, workers, hosts }:
   return shuffled.slice(0, count).map(({ name }) => name)
 }
 
-const numbered = (role: string, count: number) => Array.from({ length: count }, (_, i) => `${role} ${i}`)
-const pick = <T>(rng: Rng, list: readonly T[]): T => list[rng.below(list.length)]!
+export const numbered = (role: string, count: number) => Array.from({ length: count }, (_, i) => `${role} ${i}`)
+export const pick = <T>(rng: Rng, list: readonly T[]): T => list[rng.below(list.length)]!
 
-export function planText({ seed, number, mode, servers, workers, threads, interval, faults }: Plan): string {
-  const size = [...(servers > 0 ? [`${servers} servers`] : []), `${workers} workers`, `${threads} threads`].join(', ')
+export function planText({ seed, number, mode, servers, workers, least, threads, interval, faults }: Plan): string {
+  const many = least === undefined ? `${workers}` : `${least} to ${workers}`
+  const size = [...(servers > 0 ? [`${servers} servers`] : []), `${many} workers`, `${threads} threads`].join(', ')
   const what = faults
-    .map(({ kind, moment, victims }) => `${kind} of ${victims.join(' and ')} at ${moment}`)
+    .map(({ kind, moment, victims }) =>
+      [kind, ...(victims.length > 0 ? [`of ${victims.join(' and ')}`] : []), `at ${moment}`].join(' '),
+    )
     .join(', then ')
   return `seed ${seed} case ${number}: ${mode} (${size}, a cut every ${interval}): ${what}`
 }

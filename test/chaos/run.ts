@@ -3,6 +3,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { openNetwork } from '../netns/network.testing.ts'
+import { freePorts } from '../ports.testing.ts'
 import { checkBits, checkCounts, checkLeft, digestOfRun } from './check.ts'
 import { mountSmallDisk, type Scene, STRIKES, unmountSmallDisk } from './faults.ts'
 import { ChaosJob, type Place } from './job.ts'
@@ -47,7 +48,8 @@ interface Struck {
 
 export async function runPlan(plan: Plan, ground: Ground): Promise<RunResult> {
   const began = Date.now()
-  const undisturbed = EXACT.has(plan.mode) ? await undisturbedDigest(plan, ground) : undefined
+  const isExact = EXACT.has(plan.mode) && plan.least === undefined // steps of another size are others
+  const undisturbed = isExact ? await undisturbedDigest(plan, ground) : undefined
   const run = await disturbed(plan, ground, `${plan.seed}-${plan.number}`)
   const { place, job, timeline, struck, codes } = run
   try {
@@ -82,7 +84,8 @@ async function disturbed(plan: Plan, { root, folder }: Ground, name: string): Pr
   mkdirSync(own, { recursive: true })
   const network = plan.hosts > 1 ? await openNetwork({ name: 'chaos', hosts: plan.hosts }) : undefined
   const saves = plan.disk === 'small' ? mountSmallDisk(own) : join(own, 'saved')
-  const place: Place = { folder, own, saves, hosts: network?.hosts ?? [] }
+  const [meeting = 0] = await freePorts(1)
+  const place: Place = { folder, own, saves, hosts: network?.hosts ?? [], meeting }
   const timeline = new Timeline()
   const job = new ChaosJob(plan, place, timeline)
   const scene = { job, place, timeline }
@@ -159,10 +162,16 @@ function checkEnds(plan: Plan, { codes, struck, timeline }: Disturbed): readonly
 const KILLS = new Set(['kill', 'kill_several', 'slow_disk'])
 const SURELY_MS = 1000
 
-/** SIGKILL of processes that a launcher of one host watches, after a first cut. */
-function recoversItself({ mode, hosts }: Plan, struck: readonly Struck[], { told }: Timeline): boolean {
+/** SIGKILL of processes that a launcher of one host watches, after a first cut; and changes that leave enough of them. */
+function recoversItself(
+  { mode, hosts, workers, least = workers }: Plan,
+  struck: readonly Struck[],
+  { told }: Timeline,
+) {
   const first = struck[0]
-  if (!first || mode === 'one' || hosts > 1 || !struck.every(({ fault }) => KILLS.has(fault.kind))) return false
+  if (!first || mode === 'one' || hosts > 1) return false
+  if (!struck.every(({ fault: { kind } }) => KILLS.has(kind) || kind === 'leave' || kind === 'join')) return false
+  if (struck.filter(({ fault }) => fault.kind === 'leave').length > workers - least) return false
   return told.some(({ event, atMs }) => isCut(event) && atMs < first.atMs - SURELY_MS)
 }
 

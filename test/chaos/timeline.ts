@@ -69,7 +69,8 @@ function parsed(line: string): Event | undefined {
   }
 }
 
-export const isRestart = (event: Event): boolean => event.kind === 'notice' && /^Starting again/.test(event.message)
+export const isRestart = (event: Event): boolean =>
+  event.kind === 'notice' && /^(Starting again|Going on from)/.test(event.message)
 export const isCut = (event: Event): boolean => event.kind === 'saved' && /\bcut-/.test(event.path)
 
 /** Waits for the moment of a fault; rejects when the job is over before it comes. `from`: of the timeline, what was told before does not count. */
@@ -92,8 +93,23 @@ export async function reach(
     evaluation: () => told((event) => event.kind === 'epochStart' && event.phase === 'infer'),
     recovery: () => told(isRestart),
     end: () => told(({ kind }) => kind === 'done'),
+    // Not all that is saved for a change is saved under this name; and it may be over in a few milliseconds.
+    change: async () => {
+      const over = AbortSignal.any([signal, again(timeline, from, signal)])
+      await untilWritten(saves, /^interrupted\.tmp-/, over).catch(() => signal.throwIfAborted())
+    },
   }
   await moments[fault.moment]()
+}
+
+/** Aborted when the launcher starts the job again. */
+function again(timeline: Timeline, from: number, signal: AbortSignal): AbortSignal {
+  const has = new AbortController()
+  timeline.until(isRestart, from, signal).then(
+    () => has.abort(),
+    () => undefined,
+  )
+  return has.signal
 }
 
 /** A folder of this name is being written. */
