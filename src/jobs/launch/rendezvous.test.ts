@@ -73,3 +73,15 @@ test('a host that comes back while the master still stops its ranks waits for th
   await expect(again).rejects.toThrow('all meet again')
   other.leave()
 })
+
+test('where the launcher at the address of the master is about to end, another of its host takes its place', async () => {
+  const master = `127.0.0.1:${await freePort()}`
+  const ending = createServer((socket) => socket.destroy())
+  await new Promise<void>((resolve) => void ending.listen(Number(master.split(':')[1]), '127.0.0.1', resolve))
+  const both = [7001, 7002].map((port) => launcher(master, port, undefined, 'job', { min: 1, max: 2 }))
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  ending.close()
+  const all = await Promise.all(both)
+  expect(all.map(({ own }) => own).sort()).toEqual([0, 1])
+  for (const { leave } of all) leave()
+})

@@ -49,16 +49,28 @@ export async function rendezvous(options: RendezvousOptions): Promise<Rendezvous
   const { own: node, number = 0, resumes = false } = options
   const own: Joined = { node, rank: nodeRank, id: randomBytes(6).toString('hex'), number, resumes }
   const isFirst = options.isMasterHere && (nodeRank ?? 0) === 0
-  if (isFirst) {
+  const until = performance.now() + options.timeoutMs
+  for (;;) {
+    if (isFirst) {
+      try {
+        return await beMaster(options, own)
+      } catch (error) {
+        // Another launcher of this host was faster.
+        if ((error as { cause?: { code?: string } }).cause?.code !== 'EADDRINUSE' || nodeRank === 0) throw error
+      }
+    }
+    const leftMs = until - performance.now()
     try {
-      return await beMaster(options, own)
+      return await joinMaster(options, own, isFirst ? Math.min(leftMs, REACH_MS) : options.timeoutMs)
     } catch (error) {
-      // Another launcher of this host was faster.
-      if ((error as { cause?: { code?: string } }).cause?.code !== 'EADDRINUSE' || nodeRank === 0) throw error
+      // It was about to end: one of those that are left takes its place.
+      if (!isFirst || (error as { code?: string }).code !== 'NET_NO_CONNECTION' || leftMs <= REACH_MS) throw error
     }
   }
-  return await joinMaster(options, own)
 }
+
+/** How long a master of this host that does not answer is waited for. */
+const REACH_MS = 2000
 
 /** The address by which this machine reaches the master: the one the others reach it by. */
 export function addressTowards(host: string, port: number): Promise<string | undefined> {
@@ -91,7 +103,7 @@ async function beMaster(options: RendezvousOptions, own: Joined): Promise<Rendez
   return { nodes, own: ids.indexOf(own.id), number, resumes, changed, remaining, announce, leave }
 }
 
-async function joinMaster(options: RendezvousOptions, own: Joined): Promise<Rendezvous> {
+async function joinMaster(options: RendezvousOptions, own: Joined, reachMs: number): Promise<Rendezvous> {
   const { master, layout, timeoutMs, notice, signal } = options
   const who = `the master at ${master}`
   const identity = identityOf(options)
@@ -99,7 +111,7 @@ async function joinMaster(options: RendezvousOptions, own: Joined): Promise<Rend
     transport: socketTransport,
     endpoint: master,
     who,
-    timeoutMs,
+    timeoutMs: reachMs,
     signal,
     tls: identity.tls,
     greet: (connection) => clientHandshake(connection, who, identity),
