@@ -275,7 +275,8 @@ export class LocalEvaluation implements EvaluationJob {
 
 /** Their files lie where checkpoints are saved, unless the configuration says otherwise. */
 function tiersOf({ runner, table_parameters: parameters }: JobConfig, params: LocalParams, model: TracedModel) {
-  return RowTiers.of(params, openTiers({ tables: params.tables, parameters, folder: tierFolder(runner) }), model)
+  const tiers = openTiers({ tables: params.tables, parameters, folder: tierFolder(runner), ahead: true })
+  return RowTiers.of(params, tiers, model)
 }
 
 function sameOptimizers({ handle }: LocalParams, manifest: Manifest): boolean {

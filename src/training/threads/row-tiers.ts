@@ -6,6 +6,7 @@ import type { TracedModel } from '../../model/index.ts'
 import type { LocalParams } from '../../weights/params/index.ts'
 import { type RowTier, type TierStats, tierSize } from '../../weights/table/index.ts'
 import { SignCollector, slotTables } from '../passes/index.ts'
+import { BatchesAhead } from './batches-ahead.ts'
 
 interface Kept {
   readonly tier: RowTier
@@ -14,20 +15,16 @@ interface Kept {
   before: TierStats
 }
 
-/** Trainer threads that hold batches. */
-export interface BatchHolders {
-  /** Resolves when none does. */
-  drain(): Promise<void>
-}
-
 /** Tables of this process that have a memory limit. */
 export class RowTiers {
   readonly #groups: readonly { readonly tiers: readonly RowTier[]; readonly wanted: Uint8Array }[]
   readonly #collector: SignCollector
   readonly #kept: readonly Kept[]
+  /** Of the pass under way. */
+  #batches: BatchesAhead | undefined
   /** By batch, what ends when it is done. */
   readonly #underWay = new Map<number, () => void>()
-  #waitedSeconds = 0
+  readonly #waited = { seconds: 0, since: undefined as number | undefined }
 
   /** Undefined where no table has a limit. */
   static of(
@@ -55,26 +52,23 @@ export class RowTiers {
     })
   }
 
-  /** The same batches; each is given out when its rows are in memory. */
-  prepared(batches: AsyncIterator<Batch>, holders: BatchHolders): AsyncIterator<Batch> {
+  /** The same batches; each is given out when its rows are in memory. A pass that has paused goes on with those it was given. */
+  prepared(batches: AsyncIterator<Batch>): AsyncIterator<Batch> {
+    this.#batches?.pause()
     for (const end of this.#underWay.values()) end()
     this.#underWay.clear()
     for (const kept of this.#kept) kept.before = kept.tier.stats
-    this.#waitedSeconds = 0
-    return {
-      next: async () => {
-        const read = await batches.next()
-        if (!read.done) await this.#bring(read.value, holders)
-        return read
-      },
-      return: async () => (await batches.return?.()) ?? { done: true, value: undefined },
-    }
+    this.#waited.seconds = 0
+    this.#waited.since = undefined
+    this.#batches = batches instanceof BatchesAhead ? batches : new BatchesAhead(batches, this.#needs)
+    return this.#batches
   }
 
   /** A batch was computed: its rows may go. */
   done(batch: number): void {
     this.#underWay.get(batch)?.()
     this.#underWay.delete(batch)
+    this.#batches?.changed()
   }
 
   /** What a pass over `samples` has asked of memory and disk. */
@@ -99,7 +93,7 @@ export class RowTiers {
         evicted: since('evicted'),
         lost: since('lost'),
         readSeconds: since('readSeconds'),
-        waitedSeconds: this.#waitedSeconds,
+        waitedSeconds: this.#waited.seconds,
         readBytesPerSample: since('readBytes') / Math.max(1, samples),
         writtenBytesPerSample: since('writtenBytes') / Math.max(1, samples),
         isDirect: now.isDirect,
@@ -115,23 +109,36 @@ export class RowTiers {
     for (const { tier } of this.#kept) await tier.close()
   }
 
-  async #bring(batch: Batch, holders: BatchHolders): Promise<void> {
+  readonly #needs = {
+    ask: (batch: Batch) => {
+      const fits = this.#ask(batch)
+      const { since } = this.#waited
+      if (fits && since !== undefined) this.#waited.seconds += (performance.now() - since) / 1000
+      this.#waited.since = fits ? undefined : (since ?? performance.now())
+      return fits
+    },
+    arrived: async () => {
+      for (const { tier } of this.#kept) await tier.arrived()
+    },
+    isEnough: () => this.#kept.some(({ tier }) => tier.isAheadEnough),
+  }
+
+  /** Asks for the rows of a batch; false: there is no room for all of them yet. Those that were asked for already are in memory when it is tried again. */
+  #ask(batch: Batch): boolean {
     const started = this.#kept.map(({ tier }) => [tier, tier.begin()] as const)
     const ticks = new Map(started)
-    this.#underWay.set(batch.index, () => {
+    const end = () => {
       for (const [tier, tick] of started) tier.end(tick)
-    })
+    }
     for (const piece of batch.pieces) {
       for (const { tiers, wanted } of this.#groups) {
         const distinct = this.#collector.distinct(piece, wanted)
-        for (const tier of tiers) {
-          while (!tier.bring(distinct, ticks.get(tier)!)) {
-            const asked = performance.now()
-            await holders.drain()
-            this.#waitedSeconds += (performance.now() - asked) / 1000
-          }
-        }
+        if (tiers.every((tier) => tier.ask(distinct, ticks.get(tier)!))) continue
+        end()
+        return false
       }
     }
+    this.#underWay.set(batch.index, end)
+    return true
   }
 }

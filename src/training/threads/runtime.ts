@@ -177,13 +177,13 @@ export class Runtime {
     const { totalBytes } = opened
     const trainers = this.#trainers
     const { tiers } = this.#options.trainers
-    const batches = tiers ? tiers.prepared(opened.batches, trainers) : opened.batches
+    const batches = tiers ? tiers.prepared(opened.batches) : opened.batches
     const watch = phase === 'train' ? this.#watch : undefined
     const watched = { watch, tiers, tables: this.#tables }
     const options = { config, model, batches, totalBytes, trainers, emit, signal, from, pauses, hooks, ...watched }
     const result = await runPass(phase, epoch, options)
     tiers?.report(emit, result.samples)
-    if (result.paused) this.#paused = { batches: opened.batches, totalBytes, position: result.position }
+    if (result.paused) this.#paused = { batches, totalBytes, position: result.position }
     else if (config.runner.dataset_debug) emit({ kind: 'notice', message: debugText(phase, epoch, result) })
     return result
   }

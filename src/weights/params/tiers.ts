@@ -11,10 +11,12 @@ export interface OpenTiersOptions {
   readonly parameters: TablesParameters
   /** Where a disk's rows go that no ssd_path names. */
   readonly folder: string
+  /** Rows are asked for batches ahead. @default when they are wanted */
+  readonly ahead?: boolean | undefined
 }
 
 /** The tables of this process that have a limit; this thread keeps them. Files of processes that were killed are removed. */
-export function openTiers({ tables, parameters, folder }: OpenTiersOptions): readonly (RowTier | undefined)[] {
+export function openTiers({ tables, parameters, folder, ahead }: OpenTiersOptions): readonly (RowTier | undefined)[] {
   const limited = tables.filter(({ name }) => hasLimit(parameters[name]))
   return tables.map((table) => {
     const own = parameters[table.name]
@@ -28,6 +30,7 @@ export function openTiers({ tables, parameters, folder }: OpenTiersOptions): rea
       memoryLimitBytes,
       eviction,
       folder: isOnDisk ? ownFolder(table.name, ssd_path) : undefined,
+      ahead,
     })
   })
 }

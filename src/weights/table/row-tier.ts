@@ -8,6 +8,7 @@ import { ColdStore, type MergedRows } from '../tier/index.ts'
 import { cutoffOf, joined, without } from './row-tier-blocks.ts'
 import { INDEX_BYTES, layoutText, limitTooSmall, rowCapacity, sharesOf } from './row-tier-limits.ts'
 import { SCAN_ROWS, type SegmentView, tableFull } from './segment-view.ts'
+import { SignsUnderWay } from './signs-under-way.ts'
 import type { DistinctSigns, SaveMode } from './table.ts'
 
 export interface TierOptions {
@@ -17,6 +18,8 @@ export interface TierOptions {
   readonly folder?: string | undefined
   /** What goes first. */
   readonly eviction: keyof typeof EVICTIONS
+  /** Rows are asked for before they are wanted, and found by a thread of its own. @default false */
+  readonly ahead?: boolean | undefined
 }
 
 /** The table whose rows these are, as the keeping thread has it. */
@@ -58,11 +61,17 @@ export class RowTier {
   #left = 0
   #cold = 0
   #tick = 1
-  /** Batches that are under way, by tick: how many rows they may make that are not there yet. */
-  readonly #underWay = new Map<number, number>()
+  /** Batches that are under way, by tick: how many rows they want, and how many of these are not there yet, if they are anywhere. */
+  readonly #underWay = new Map<number, { wanted: number; missing: number }>()
   /** The most rows there have been: their memory is the table's. */
   #most = 0
-  readonly #counted = { hits: 0, misses: 0, unknown: 0, evicted: 0, lost: 0, readSeconds: 0 }
+  readonly #counted = { hits: 0, misses: 0, unknown: 0, evicted: 0, lost: 0 }
+  readonly #asked = new SignsUnderWay()
+  /** Of requests: how many were made, how many are over; who waits for the last of those made by then. */
+  #requests = { made: 0, over: 0 }
+  #waiting: { readonly request: number; readonly resolve: () => void }[] = []
+  /** Of a request: said by whoever next asks for rows. */
+  #failure: Error | undefined
 
   constructor(table: TierTable, options: TierOptions) {
     this.#table = table
@@ -81,7 +90,7 @@ export class RowTier {
     this.#store =
       folder === undefined
         ? undefined
-        : new ColdStore({ ...kind, folder, job: folder, flushRows, readPages, filterBytes })
+        : new ColdStore({ ...kind, folder, job: folder, flushRows, readPages, filterBytes, ahead: options.ahead })
     this.#setTick()
   }
 
@@ -93,7 +102,7 @@ export class RowTier {
   /** A batch begins; its rows stay in memory until it has ended. */
   begin(): number {
     this.#tick++
-    this.#underWay.set(this.#tick, 0)
+    this.#underWay.set(this.#tick, { wanted: 0, missing: 0 })
     this.#setTick()
     return this.#tick
   }
@@ -102,8 +111,12 @@ export class RowTier {
     this.#underWay.delete(tick)
   }
 
-  /** Brings the rows of a batch into memory and makes room for those it will make. False: there is none before an earlier batch has ended. */
-  bring({ signs, lengths }: DistinctSigns, tick: number): boolean {
+  /**
+   * Makes room for the rows of a batch and asks for those on the disk: `arrived` says when they are in memory. False: there is no room
+   * before an earlier batch has ended.
+   */
+  ask({ signs, lengths }: DistinctSigns, tick: number): boolean {
+    this.#sayFailure()
     this.#flush()
     const absent: BigUint64Array[] = []
     let first = 0
@@ -120,12 +133,34 @@ export class RowTier {
       if ([...this.#underWay.keys()].some((other) => other < tick)) return false
       throw this.#tooSmall(missing)
     }
-    const found = missing > 0 ? this.#fetch(joined(absent, missing)) : 0
-    this.#underWay.set(tick, this.#underWay.get(tick)! + missing - found)
+    const own = this.#underWay.get(tick)!
+    own.wanted += signs.length
+    own.missing += missing
     this.#counted.hits += signs.length - missing
-    this.#counted.misses += found
-    this.#counted.unknown += missing - found
+    this.#counted.unknown += missing
+    if (missing > 0) this.#request(joined(absent, missing))
     return true
+  }
+
+  /** Resolves when all rows that were asked for by now are in memory. */
+  async arrived(): Promise<void> {
+    const request = this.#requests.made
+    if (this.#requests.over < request) await new Promise<void>((resolve) => this.#waiting.push({ request, resolve }))
+    this.#sayFailure()
+  }
+
+  /** Brings the rows of a batch into memory; false as in `ask`. */
+  bring(distinct: DistinctSigns, tick: number): boolean {
+    const fits = this.ask(distinct, tick)
+    this.#finish()
+    return fits
+  }
+
+  /** Batches under way hold so many rows that no more should be asked for ahead. */
+  get isAheadEnough(): boolean {
+    let held = 0
+    for (const { wanted } of this.#underWay.values()) held += wanted
+    return 4 * held > this.#capacity
   }
 
   /** The same for whoever uses the rows at once. */
@@ -146,6 +181,7 @@ export class RowTier {
    */
   store(signs: BigUint64Array, rows: Uint8Array): number {
     if (!this.#store) return signs.length
+    this.#finish()
     const room = Math.max(0, Math.min(signs.length, this.#capacity - this.#rowCount))
     if (room === signs.length) return room
     const past = { signs: signs.slice(room), rows: rows.slice(room * this.#rowBytes) }
@@ -158,6 +194,7 @@ export class RowTier {
 
   /** At most SCAN_ROWS rows are about to be stored, whatever their segments: those that the disk has come into memory first. */
   expect(signs: BigUint64Array): void {
+    this.#finish()
     this.#flush()
     this.begin()
     this.end(this.#tick)
@@ -169,6 +206,7 @@ export class RowTier {
   /** Rows that are not in memory, block by block; with `mode` those that such a save writes. */
   *scan(mode?: SaveMode): Generator<MergedRows & { readonly rowBytes: number }> {
     if (!this.#store) return
+    this.#finish()
     this.#flush()
     const [first] = this.#table.segments
     for (const block of this.#store.scan()) {
@@ -202,6 +240,7 @@ export class RowTier {
   }
 
   clear(): void {
+    this.#finish()
     this.#left = 0
     this.#store?.clear()
     this.#cold = 0
@@ -222,6 +261,7 @@ export class RowTier {
       diskBytes: cold?.diskBytes ?? 0,
       ...this.#counted,
       readBytes: cold?.readBytes ?? 0,
+      readSeconds: cold?.readSeconds ?? 0,
       writtenBytes: cold?.writtenBytes ?? 0,
       isDirect: cold?.isDirect ?? false,
     }
@@ -243,7 +283,7 @@ export class RowTier {
 
   get #promised(): number {
     let sum = 0
-    for (const rows of this.#underWay.values()) sum += rows
+    for (const { missing } of this.#underWay.values()) sum += missing
     return sum
   }
 
@@ -331,14 +371,53 @@ export class RowTier {
     }
   }
 
-  /** Brings the rows of signs that memory does not have; returns how many the disk had. */
-  #fetch(signs: BigUint64Array): number {
-    if (!this.#store || this.rows === 0) return 0
-    const started = performance.now()
-    const found = this.#store.find(signs, (some, rows) => this.#write(some, rows))
-    this.#counted.readSeconds += (performance.now() - started) / 1000
-    this.#cold -= found
-    return found
+  /** Brings the rows of signs that memory does not have. */
+  #fetch(signs: BigUint64Array): void {
+    if (this.rows > 0) this.#store?.find(signs, (some, rows) => this.#arrive(some, rows))
+  }
+
+  /** The same of those that no request under way brings, now or later. */
+  #request(signs: BigUint64Array): void {
+    if (!this.#store || this.rows === 0) return
+    if (!this.#options.ahead) return this.#fetch(signs)
+    const number = this.#requests.made + 1
+    const own = this.#asked.admit(signs, number)
+    if (own.length === 0) return
+    this.#requests.made = number
+    this.#store.ask(own, {
+      found: (some, rows) => this.#arrive(some, rows),
+      done: (error) => this.#isOver(number, error),
+    })
+  }
+
+  #arrive(signs: BigUint64Array, rows: Uint8Array): void {
+    this.#write(signs, rows)
+    this.#cold -= signs.length
+    this.#counted.misses += signs.length
+    this.#counted.unknown -= signs.length
+    let left = signs.length
+    for (const own of this.#underWay.values()) {
+      const here = Math.min(left, own.missing)
+      own.missing -= here
+      left -= here
+    }
+  }
+
+  #isOver(request: number, error: Error | undefined): void {
+    this.#failure ??= error
+    this.#requests.over = request
+    this.#asked.over(request)
+    while (this.#waiting.length > 0 && this.#waiting[0]!.request <= request) this.#waiting.shift()!.resolve()
+  }
+
+  /** Waits for all that was asked for. */
+  #finish(): void {
+    this.#store?.finish()
+    this.#sayFailure()
+  }
+
+  #sayFailure(): void {
+    if (this.#failure) throw this.#failure
   }
 
   #write(signs: BigUint64Array, rows: Uint8Array, insert = true): void {
@@ -367,6 +446,7 @@ export class RowTier {
   /** Rows that came back into memory go from the disk, and those for which `change` says so. */
   #rewrite(change: (block: MergedRows) => Uint8Array): void {
     if (!this.#store) return
+    this.#finish()
     this.#flush()
     // All rows have come back: what is left there is old, and would be found once memory has dropped them.
     if (this.rows === 0) {

@@ -6,13 +6,14 @@ import { unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { isUserError } from '../../base/util/index.ts'
 import { BackgroundMerge } from './background-merge.ts'
+import { type Asker, BackgroundSearch } from './background-search.ts'
 import { tierFull, tierRead } from './errors.ts'
 import { readManifest, removeUnlisted, writeManifest } from './manifest.ts'
-import { type MergedRows, mergeRuns } from './merge.ts'
+import { type MergedRows, mergeRuns, type StoredRun } from './merge.ts'
 import { writeMerged } from './merge-writer.ts'
-import type { RunKind } from './run-format.ts'
-import type { OpenRun } from './run-index.ts'
-import { RunSearch } from './run-search.ts'
+import type { RunKind, RunMark } from './run-format.ts'
+import { readMark } from './run-index.ts'
+import { type OnFound, RunSearch, type Search, type SearchStats } from './run-search.ts'
 import { RunWriter } from './run-writer.ts'
 
 export interface ColdStoreOptions extends RunKind {
@@ -27,11 +28,13 @@ export interface ColdStoreOptions extends RunKind {
   readonly filterBytes: number
   /** Rows of an earlier process stay; else they are removed. @default false */
   readonly keep?: boolean | undefined
+  /** Rows may be asked for, which a thread of its own then finds. @default false */
+  readonly ahead?: boolean | undefined
   /** What is written outlives a loss of power, and not only the end of this process. @default false */
   readonly durable?: boolean | undefined
 }
 
-interface LevelRun extends OpenRun {
+interface LevelRun extends StoredRun {
   readonly level: number
 }
 
@@ -42,28 +45,24 @@ const MOST_RUNS = 26
 const BITS_PER_ROW = 10
 const LEAST_BITS = 2
 
-export interface ColdStats {
+export interface ColdStats extends SearchStats {
   readonly runs: number
   /** Rows on the disk, those included that a newer one replaces. */
   readonly entries: number
   readonly diskBytes: number
   /** Of fences, filters and buffers. */
   readonly memoryBytes: number
-  /** Pages read to find rows, and how many of them did not have the row. */
-  readonly pagesRead: number
-  readonly falsePages: number
-  readonly readBytes: number
   readonly writtenBytes: number
   /** Of the bytes written those that merges wrote. */
   readonly mergedBytes: number
-  /** Whether reads pass by the page cache. */
-  readonly isDirect: boolean
 }
 
 export class ColdStore {
   readonly #options: ColdStoreOptions
   readonly #isDurable: boolean
-  readonly #search: RunSearch
+  readonly #search: Search
+  /** The same, where rows may be asked for. */
+  readonly #ahead: BackgroundSearch | undefined
   readonly #writer: RunWriter
   readonly #merge: BackgroundMerge
   #runs: LevelRun[] = []
@@ -79,10 +78,12 @@ export class ColdStore {
     this.#options = options
     this.#isDurable = options.durable ?? false
     const listed = readManifest(folder, options)
-    this.#search = new RunSearch(options, options.readPages ?? 512)
+    const readPages = options.readPages ?? 512
+    this.#ahead = options.ahead ? new BackgroundSearch(options, readPages) : undefined
+    this.#search = this.#ahead ?? new RunSearch(options, readPages)
     if (listed && options.keep) {
       this.#next = listed.next
-      this.#runs = listed.runs.map(({ file, level }) => ({ ...this.#search.open(join(folder, file)), level }))
+      this.#runs = listed.runs.map(({ file, level }) => this.#run(file, readMark(join(folder, file), options), level))
     }
     this.#list()
     removeUnlisted(
@@ -105,8 +106,7 @@ export class ColdStore {
     const file = this.#newFile()
     const path = join(this.#options.folder, file)
     const mark = this.#writing(() => this.#writer.write(path, signs, rows))
-    const run = { ...this.#search.open(path), level: 0 }
-    this.#runs.unshift(run)
+    this.#runs.unshift(this.#run(file, mark, 0))
     this.#written.all += bytesOf(mark)
     this.#list()
     this.#beginMerge()
@@ -114,13 +114,23 @@ export class ColdStore {
   }
 
   /** Hands over the rows of those of `signs` that have one, block by block, as views that are valid until the next; returns how many. */
-  find(signs: BigUint64Array, found: (signs: BigUint64Array, rows: Uint8Array) => void): number {
-    try {
-      this.#takeMerged(false)
-    } catch (error) {
-      this.#failure = error
-    }
-    return this.#runs.length === 0 ? 0 : this.#search.find(signs, found)
+  find(signs: BigUint64Array, found: OnFound): number {
+    this.#lookAfterMerge()
+    return this.#search.find(signs, found)
+  }
+
+  /**
+   * Begins to look for rows, where the store is opened for it; the asker is told of them in the order of asking, when this thread waits
+   * for events or calls `finish`.
+   */
+  ask(signs: BigUint64Array, asker: Asker): void {
+    this.#lookAfterMerge()
+    this.#ahead!.ask(signs, asker)
+  }
+
+  /** Waits for all that was asked for. */
+  finish(): void {
+    this.#ahead?.finish()
   }
 
   /** Every row once, in order of hash, as views that are valid until the next step. */
@@ -145,7 +155,7 @@ export class ColdStore {
     const options = { ...kindOf(this.#options), maxRows, bitsPerRow: this.#bits(maxRows), isDurable }
     const mark = before.length > 0 ? this.#writing(() => writeMerged(path, changed(this.scan()), options)) : undefined
     this.#written.all += mark ? bytesOf(mark) : 0
-    this.#runs = mark ? [{ ...this.#search.open(path), level: Math.max(...before.map(({ level }) => level)) }] : []
+    this.#runs = mark ? [this.#run(file, mark, Math.max(...before.map(({ level }) => level)))] : []
     this.#list()
     this.#drop(before)
   }
@@ -169,26 +179,27 @@ export class ColdStore {
   }
 
   get stats(): ColdStats {
-    const { pagesRead, falsePages, readBytes, memoryBytes, isDirect } = this.#search
+    const { stats } = this.#search
     return {
+      ...stats,
       runs: this.#runs.length,
       entries: this.entries,
       diskBytes: this.#runs.reduce((sum, { mark }) => sum + bytesOf(mark), 0),
-      memoryBytes: memoryBytes + this.#writer.memory.bytes,
-      pagesRead,
-      falsePages,
-      readBytes,
+      memoryBytes: stats.memoryBytes + this.#writer.memory.bytes,
       writtenBytes: this.#written.all,
       mergedBytes: this.#written.merged,
-      isDirect,
     }
   }
 
   /** The merge under way is left; its file goes when the folder is next opened. */
   async close(): Promise<void> {
     await this.#merge.close()
-    this.#search.close(this.#runs)
+    await this.#search.close()
     this.#runs = []
+  }
+
+  #run(file: string, mark: RunMark, level: number): LevelRun {
+    return { path: join(this.#options.folder, file), mark, level }
   }
 
   #newFile(): string {
@@ -215,6 +226,14 @@ export class ColdStore {
     this.#merge.begin({ runs: stored, path: join(this.#options.folder, file), bitsPerRow, isDurable: this.#isDurable })
   }
 
+  #lookAfterMerge(): void {
+    try {
+      this.#takeMerged(false)
+    } catch (error) {
+      this.#failure = error
+    }
+  }
+
   #sayFailure(): void {
     const failure = this.#failure
     this.#failure = undefined
@@ -237,7 +256,7 @@ export class ColdStore {
     if (!mark) return
     this.#merging = undefined
     const { runs, file } = merging
-    const merged = { ...this.#search.open(join(this.#options.folder, file)), level: runs[0]!.level + 1 }
+    const merged = this.#run(file, mark, runs[0]!.level + 1)
     this.#runs = this.#runs.flatMap((run) => (run === runs[0] ? [merged] : runs.includes(run) ? [] : [run]))
     this.#written.all += bytesOf(mark)
     this.#written.merged += bytesOf(mark)
@@ -247,7 +266,7 @@ export class ColdStore {
   }
 
   #drop(runs: readonly LevelRun[]): void {
-    this.#search.close(runs)
+    this.#search.settle()
     for (const { path } of runs) unlinkSync(path)
   }
 
@@ -275,7 +294,7 @@ export class ColdStore {
   }
 }
 
-const bytesOf = ({ pages, pageBytes, filterBlocks }: OpenRun['mark']) => pages * (pageBytes + 4) + 64 * filterBlocks
+const bytesOf = ({ pages, pageBytes, filterBlocks }: RunMark) => pages * (pageBytes + 4) + 64 * filterBlocks
 
 function kindOf({ table, layout, rowBytes }: RunKind): RunKind {
   return { table, layout, rowBytes }

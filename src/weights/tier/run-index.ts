@@ -1,12 +1,49 @@
 /** @file What is in memory of runs: fences and filters in chunks of 64 KiB, which runs that go give back to those that come. */
 import { closeSync, constants, fstatSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
-import { RUN_BYTES, type RunsMemory } from '../../base/kernel/index.ts'
+import { RUN_BYTES, RunsMemory } from '../../base/kernel/index.ts'
 import { readWhole, type StoredRun } from './merge.ts'
 import { openDirect } from './page-reads.ts'
-import { BLOCK, damagedRun, fencesAt, filterAt, type RunKind, readFooter, wholeBlocks } from './run-format.ts'
+import {
+  BLOCK,
+  damagedRun,
+  fencesAt,
+  filterAt,
+  type RunKind,
+  type RunMark,
+  readFooter,
+  wholeBlocks,
+} from './run-format.ts'
 
 const CHUNK = 64 * 1024
+
+/** What the end of a run's file says of it; throws when that is not whole, or another table's. */
+export function readMark(path: string, kind: RunKind): RunMark {
+  const file = openDirect(path, constants.O_RDONLY)
+  try {
+    const memory = new RunsMemory()
+    return markOf(path, file, kind, (bytes, offset) => {
+      const at = memory.reserve(bytes)
+      const target = new Uint8Array(memory.buffer, at, bytes)
+      readWhole(path, file, target, offset)
+      return target
+    })
+  } finally {
+    closeSync(file)
+  }
+}
+
+function markOf(
+  path: string,
+  file: number,
+  kind: RunKind,
+  read: (bytes: number, offset: number) => Uint8Array,
+): RunMark {
+  const { size } = fstatSync(file)
+  if (size < BLOCK || size % BLOCK !== 0)
+    throw damagedRun(path, `it has ${size} bytes, which is no whole number of blocks`)
+  return readFooter(path, read(BLOCK, size - BLOCK), size, kind)
+}
 
 /** A run that can be searched. */
 export interface OpenRun extends StoredRun {
@@ -40,11 +77,8 @@ export class RunIndex {
     const file = openDirect(path, constants.O_RDONLY)
     const taken: number[] = []
     try {
-      const { size } = fstatSync(file)
       const scratch = this.#take(taken)
-      if (size < BLOCK || size % BLOCK !== 0)
-        throw damagedRun(path, `it has ${size} bytes, which is no whole number of blocks`)
-      const mark = readFooter(path, this.#read(path, file, scratch, BLOCK, size - BLOCK), size, kind)
+      const mark = markOf(path, file, kind, (bytes, offset) => this.#read(path, file, scratch, bytes, offset))
       const sums = { crc: 0 }
       const fences = this.#load(path, file, fencesAt(mark), wholeBlocks(4 * mark.pages), sums, taken)
       const filter = this.#load(path, file, filterAt(mark), wholeBlocks(64 * mark.filterBlocks), sums, taken)

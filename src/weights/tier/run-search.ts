@@ -1,18 +1,46 @@
 /** @file Finds rows in runs: the filters say which run may have a sign, one page of it is read, the pages of many signs at once. */
 import { PLACE_BYTES, RUN_BYTES, RunsMemory } from '../../base/kernel/index.ts'
 import { tierRead } from './errors.ts'
-import { damagedPage } from './merge.ts'
+import { damagedPage, type StoredRun } from './merge.ts'
 import { openPageReader, type PageRead, type PageReader } from './page-reads.ts'
 import { pageBytesOf, type RunKind } from './run-format.ts'
 import { type OpenRun, RunIndex } from './run-index.ts'
 
 /** Signs looked for at a time, runs at most. */
-const SIGNS = 4096
+export const SIGNS = 4096
 const RUNS = 64
 
-export class RunSearch {
-  pagesRead = 0
-  falsePages = 0
+/** What has been read, and what memory a search has. */
+export interface SearchStats {
+  readonly memoryBytes: number
+  /** Pages read to find rows, and how many of them did not have the row. */
+  readonly pagesRead: number
+  readonly falsePages: number
+  readonly readBytes: number
+  /** Spent on searches. */
+  readonly readSeconds: number
+  /** Whether reads pass by the page cache. */
+  readonly isDirect: boolean
+}
+
+/** Rows that are found, as views that are valid until the next. */
+export type OnFound = (signs: BigUint64Array, rows: Uint8Array) => void
+
+export interface Search {
+  readonly stats: SearchStats
+  /** These runs are searched from now on, the first first; files of others are closed. */
+  use(runs: readonly StoredRun[]): void
+  /** Hands over the rows of those of `signs` that have one; returns how many. */
+  find(signs: BigUint64Array, found: OnFound): number
+  /** Files of runs that are no longer used may be removed when this returns. */
+  settle(): void
+  close(): Promise<void>
+}
+
+export class RunSearch implements Search {
+  #pagesRead = 0
+  #falsePages = 0
+  #readSeconds = 0
   readonly #kind: RunKind
   readonly #memory = new RunsMemory()
   readonly #index: RunIndex
@@ -44,40 +72,54 @@ export class RunSearch {
     this.#reader = openPageReader(() => memory.buffer)
   }
 
-  get readBytes(): number {
-    return this.pagesRead * this.#pageBytes
+  get stats(): SearchStats {
+    return {
+      memoryBytes: this.#fixedBytes + this.#index.bytes,
+      pagesRead: this.#pagesRead,
+      falsePages: this.#falsePages,
+      readBytes: this.#pagesRead * this.#pageBytes,
+      readSeconds: this.#readSeconds,
+      isDirect: this.#reader.isDirect,
+    }
   }
 
-  get memoryBytes(): number {
-    return this.#fixedBytes + this.#index.bytes
+  use(runs: readonly StoredRun[]): void {
+    const before = this.#runs
+    const opened: OpenRun[] = []
+    const known = new Map(before.map((run) => [run.path, run]))
+    try {
+      for (const { path } of runs) {
+        const run = known.get(path) ?? this.#index.open(path, this.#kind)
+        if (!known.has(path)) opened.push(run)
+        known.set(path, run)
+      }
+    } catch (error) {
+      for (const run of opened) this.#index.close(run)
+      throw error
+    }
+    this.#runs = runs.map(({ path }) => known.get(path)!)
+    this.#index.list(this.#runs, this.#at.runs)
+    for (const run of before) if (!this.#runs.includes(run)) this.#index.close(run)
   }
 
-  get isDirect(): boolean {
-    return this.#reader.isDirect
-  }
-
-  open(path: string): OpenRun {
-    return this.#index.open(path, this.#kind)
-  }
-
-  /** These are searched from now on, the first first. */
-  use(runs: readonly OpenRun[]): void {
-    this.#runs = runs
-    this.#index.list(runs, this.#at.runs)
-  }
-
-  close(runs: readonly OpenRun[]): void {
-    for (const run of runs) this.#index.close(run)
-  }
-
-  find(signs: BigUint64Array, found: (signs: BigUint64Array, rows: Uint8Array) => void): number {
+  find(signs: BigUint64Array, found: OnFound): number {
+    const started = performance.now()
     let all = 0
-    for (let first = 0; first < signs.length; first += SIGNS)
+    for (let first = 0; first < signs.length && this.#runs.length > 0; first += SIGNS)
       all += this.#findSome(signs.subarray(first, first + SIGNS), found)
+    this.#readSeconds += (performance.now() - started) / 1000
     return all
   }
 
-  #findSome(signs: BigUint64Array, found: (signs: BigUint64Array, rows: Uint8Array) => void): number {
+  settle(): void {}
+
+  async close(): Promise<void> {
+    for (const run of this.#runs) this.#index.close(run)
+    this.#runs = []
+    this.#reader.close()
+  }
+
+  #findSome(signs: BigUint64Array, found: OnFound): number {
     const { kernel, buffer } = this.#memory
     const at = this.#at
     new BigUint64Array(buffer, at.signs, signs.length).set(signs)
@@ -88,8 +130,8 @@ export class RunSearch {
       const before = count
       for (let from = 0; from < left; from += this.#pagesAtOnce)
         count = this.#readSome(from, Math.min(this.#pagesAtOnce, left - from), count)
-      this.pagesRead += left
-      this.falsePages += left - (count - before)
+      this.#pagesRead += left
+      this.#falsePages += left - (count - before)
     }
     if (count > 0)
       found(
