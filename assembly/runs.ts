@@ -4,6 +4,7 @@
 // its first hash) finds the page of a sign without a read, a filter of some bits a row says which signs a run surely does not have.
 //
 //   page: checksum u64 of all that follows | number u32 | rows u32 | signs u64[perPage] | rows [perPage][rowBytes]
+import { copyBytes } from "./copy";
 import { GOLDEN, mix64 } from "./mix";
 
 const NUMBER: usize = 8;
@@ -112,7 +113,7 @@ export function pack(signs: usize, rows: usize, order: usize, from: u32, n: u32,
       let hash = mix64(sign);
       if (i == 0) store<u32>(fences + (<usize>number << 2), number ? <u32>(hash >> 32) : 0);
       store<u64>(pages + SIGNS + (<usize>i << 3), sign);
-      memory.copy(rowsAt(pages) + <usize>i * rowBytes, rows + place * rowBytes, rowBytes);
+      copyBytes(rowsAt(pages) + <usize>i * rowBytes, rows + place * rowBytes, rowBytes);
       setBits(filter + (<usize>blockOf(hash, blocks) << 6), hash);
     }
     store<u64>(pages, checksum(pages));
@@ -143,15 +144,28 @@ function hasBits(block: usize, hash: u64): bool {
 
 // A run in memory: blocks of its filter, chunks of them, pages, chunks of their fences. Runs stand newest first.
 const RUN_BYTES: usize = 16;
+const TOUCHED: u32 = 256;
 
 @inline function fence(chunks: usize, page: u32): u32 {
   return load<u32>(<usize>load<u32>(chunks + (<usize>(page >> CHUNK_FENCES) << 2)) + (<usize>(page & ((1 << CHUNK_FENCES) - 1)) << 2));
 }
 
-function mayHave(run: usize, hash: u64): bool {
+@inline function filterOf(run: usize, hash: u64): usize {
   let block = blockOf(hash, load<u32>(run));
   let chunk = <usize>load<u32>(<usize>load<u32>(run + 4) + (<usize>(block >> CHUNK_BLOCKS) << 2));
-  return hasBits(chunk + (<usize>(block & ((1 << CHUNK_BLOCKS) - 1)) << 6), hash);
+  return chunk + (<usize>(block & ((1 << CHUNK_BLOCKS) - 1)) << 6);
+}
+
+let touched: u32 = 0; // keeps the compiler from dropping reads made for the cache's sake
+
+// A first read of what filters will be asked, so that the misses of many signs overlap.
+function touchFilters(signs: usize, n: u32, runs: usize, count: u32): void {
+  let sum: u32 = 0;
+  for (let i: usize = 0; i < n; i++) {
+    let hash = mix64(load<u64>(signs + (i << 3)));
+    for (let run = runs, end = runs + <usize>count * RUN_BYTES; run < end; run += RUN_BYTES) sum += load<u32>(filterOf(run, hash));
+  }
+  touched = sum;
 }
 
 /** The last page whose fence is at most `key`: hashes are even, so it lies near its share of the pages. */
@@ -176,6 +190,8 @@ function lastPage(run: usize, key: u32): u32 {
 export function plan(signs: usize, n: u32, runs: usize, count: u32, at: usize, places: usize, isFirst: bool): u32 {
   let somewhere: u32 = 0;
   for (let i: u32 = 0; i < n; i++, at += 12) {
+    // Some at a time: what was touched is still near when it is asked.
+    if (isFirst && i % TOUCHED == 0) touchFilters(signs + (<usize>i << 3), min(TOUCHED, n - i), runs, count);
     let run: u32 = 0;
     if (!isFirst) {
       run = load<u32>(at);
@@ -191,7 +207,7 @@ export function plan(signs: usize, n: u32, runs: usize, count: u32, at: usize, p
       run++;
     }
     let hash = mix64(load<u64>(signs + (<usize>i << 3)));
-    while (run < count && !mayHave(runs + <usize>run * RUN_BYTES, hash)) run++;
+    while (run < count && !hasBits(filterOf(runs + <usize>run * RUN_BYTES, hash), hash)) run++;
     if (run == count) { store<u32>(at, NOWHERE); continue; }
     let key = <u32>(hash >> 32), own = runs + <usize>run * RUN_BYTES;
     let page = lastPage(own, key), left: u32 = 0;
@@ -220,7 +236,7 @@ export function take(signs: usize, at: usize, places: usize, n: u32, pages: usiz
     for (let k: usize = 0; k < count; k++) {
       if (load<u64>(pages + SIGNS + (k << 3)) != sign) continue;
       store<u64>(foundSigns + (<usize>found << 3), sign);
-      memory.copy(foundRows + <usize>found * rowBytes, rowsAt(pages) + k * rowBytes, rowBytes);
+      copyBytes(foundRows + <usize>found * rowBytes, rowsAt(pages) + k * rowBytes, rowBytes);
       found++;
       store<u32>(place, NOWHERE);
       break;
@@ -275,7 +291,7 @@ export function merge(inputs: usize, count: u32, signs: usize, rows: usize, done
     if (!best) break;
     let page = <usize>load<u32>(best), row = <usize>load<u32>(best + 8);
     store<u64>(signs + (<usize>done << 3), load<u64>(page + SIGNS + (row << 3)));
-    memory.copy(rows + <usize>done * rowBytes, rowsAt(page) + row * rowBytes, rowBytes);
+    copyBytes(rows + <usize>done * rowBytes, rowsAt(page) + row * rowBytes, rowBytes);
     done++;
     for (let i: u32 = 0; i < count; i++) {
       let input = inputs + <usize>i * INPUT_BYTES;

@@ -1,6 +1,7 @@
 // Rows of a segment that come and go: which were wanted when, which are worth least, and out they go. One thread does all of this, beside
 // others that look rows up: a row that was wanted at `oldest` or later is in somebody's hands and stays where it is.
 import { fades, saved, settleRow, unseenDays, worth } from "./accessor";
+import { copyBytes } from "./copy";
 import { mix64 } from "./mix";
 import { directoryBits, exchange, find, pageLike, PAGE_COUNT, PAGE_DEPTH, PAGE_SLOTS, pageAt, place, SLOT_BYTES } from "./segment-index";
 import { acquire, DEPTH, DIRECTORY, release, ROWS, TICK } from "./segment-memory";
@@ -113,7 +114,7 @@ export function evict(kind: i32, now: u32, oldest: u32, cutoff: i32, from: u32, 
       let sign = load<u64>(slot);
       if (!goes(slot, row, kind, now, oldest, cutoff)) { place(other, mix64(sign), sign, <u32>row, load<u32>(slot + 12)); continue; }
       store<u64>(signs + (<usize>taken << 3), sign);
-      memory.copy(rows + <usize>taken * rowBytes, row, rowBytes);
+      copyBytes(rows + <usize>taken * rowBytes, row, rowBytes);
       freeRow(row);
       taken++;
     }

@@ -1,5 +1,6 @@
 // One segment of a sparse table: a hash index from 64-bit sign to row address, and rows that never move. The memory is
 // shared by all trainer threads. Lookups take no lock; new rows take the segment's lock, once for a batch.
+import { copyBytes } from "./copy";
 import { active, admits, columns, createRow, fades, pullRow, pushRow, saved, settleRow } from "./accessor";
 import { mix64 } from "./mix";
 import { applyRows } from "./rules";
@@ -90,7 +91,7 @@ export function write(signs: usize, n: u32, rows: usize, bits: i32, segment: u32
     let hash = mix64(sign);
     if (bits && <u32>(hash >> (64 - bits)) != segment) continue;
     let row = insert ? findOrInsert(sign) : find(pageAt(hash, directoryBits()), hash, sign);
-    if (row) { memory.copy(row, rows, rowBytes); mark(row); written++; } else if (insert) written = -1;
+    if (row) { copyBytes(row, rows, rowBytes); mark(row); written++; } else if (insert) written = -1;
   }
   release();
   return written;
@@ -105,7 +106,7 @@ export function read(signs: usize, n: u32, addresses: usize, rows: usize): u32 {
     let row = <usize>load<u32>(addresses + (i << 2));
     if (!row) continue;
     store<u64>(signs + (<usize>found << 3), load<u64>(signs + (i << 3)));
-    memory.copy(rows + <usize>found * rowBytes, row, rowBytes);
+    copyBytes(rows + <usize>found * rowBytes, row, rowBytes);
     found++;
   }
   leave();
@@ -165,7 +166,7 @@ export function scan(from: u32, capacity: u32, signs: usize, rows: usize, next: 
       let row = <usize>load<u32>(slot + 8);
       if (!row || (mode >= 0 && !saved(row, mode))) continue;
       store<u64>(signs + (<usize>written << 3), load<u64>(slot));
-      memory.copy(rows + <usize>written * rowBytes, row, rowBytes);
+      copyBytes(rows + <usize>written * rowBytes, row, rowBytes);
       written++;
     }
   }
@@ -185,7 +186,7 @@ function copyNoted(page: usize, signs: usize, rows: usize): u32 {
   for (let i = found; i-- > 0; ) {
     let slot = <usize>load<u32>(signs + (i << 2));
     store<u64>(signs + (i << 3), load<u64>(slot));
-    memory.copy(rows + i * rowBytes, <usize>load<u32>(slot + 8), rowBytes);
+    copyBytes(rows + i * rowBytes, <usize>load<u32>(slot + 8), rowBytes);
   }
   return <u32>found;
 }

@@ -11,6 +11,9 @@ import { SCAN_ROWS, type SegmentView, tableFull } from './segment-view.ts'
 import { SignsUnderWay } from './signs-under-way.ts'
 import type { DistinctSigns, SaveMode } from './table.ts'
 
+/** Rows leave from among so many times as many. */
+const CHOICE = 8
+
 export interface TierOptions {
   /** Of rows, index, filters and buffers together. */
   readonly memoryLimitBytes: number
@@ -59,6 +62,8 @@ export class RowTier {
   readonly #store: ColdStore | undefined
   readonly #leaving: { readonly signs: BigUint64Array; readonly rows: Uint8Array }
   #left = 0
+  /** Of segments that give up rows. */
+  #turn = 0
   #cold = 0
   #tick = 1
   /** Batches that are under way, by tick: how many rows they want, and how many of these are not there yet, if they are anywhere. */
@@ -319,9 +324,28 @@ export class RowTier {
     return limitTooSmall(name, this.#options.memoryLimitBytes, lacking)
   }
 
-  /** Takes about `wanted` rows out of memory, those of the lowest grades; returns how many. */
+  /** Takes about `wanted` rows out of memory, those of the lowest grades among the segments whose turn it is; returns how many. */
   #evict(wanted: number): number {
-    const { name, segments } = this.#table
+    const { segments } = this.#table
+    let gone = 0
+    for (let tried = 0; tried < segments.length && gone === 0; ) {
+      const some: SegmentView[] = []
+      // Weighing takes the time, so as few as have rows to choose from.
+      for (let rows = 0; rows < CHOICE * wanted && tried < segments.length; tried++) {
+        const segment = segments[this.#turn++ % segments.length]!
+        some.push(segment)
+        rows += segment.kernel.rowCount()
+      }
+      gone = this.#evictFrom(some, wanted)
+    }
+    this.#flush()
+    this.#counted.evicted += gone
+    if (!this.#store) this.#counted.lost += gone
+    return gone
+  }
+
+  #evictFrom(segments: readonly SegmentView[], wanted: number): number {
+    const { name } = this.#table
     const oldest = Math.min(this.#tick, ...this.#underWay.keys())
     const rule = { kind: EVICTIONS[this.#options.eviction], now: this.#tick, oldest }
     const counts = new Uint32Array(EVICTION_GRADES)
@@ -337,9 +361,6 @@ export class RowTier {
       }
       gone += own
     }
-    this.#flush()
-    this.#counted.evicted += gone
-    if (!this.#store) this.#counted.lost += gone
     return gone
   }
 

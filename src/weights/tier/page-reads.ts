@@ -77,13 +77,14 @@ function openSystemReader(buffer: () => ArrayBuffer): PageReader | undefined {
   const end = libc.func('long syscall(long, uint64_t)')
   const place = libc.func('void* memmove(void*, void*, size_t)')
   const addressOf = (bytes: Uint8Array) => BigInt(koffi.address(place(bytes, bytes, 0)))
-  const requests = new BigUint64Array((IN_FLIGHT * REQUEST) / 8)
+  const requests = new Uint32Array((IN_FLIGHT * REQUEST) / 4)
   const requestsAt = addressOf(new Uint8Array(requests.buffer))
   const pointers = new BigUint64Array(IN_FLIGHT)
-  const events = new BigInt64Array((IN_FLIGHT * EVENT) / 8)
+  const pointerTo = BigUint64Array.from(pointers, (_, slot) => requestsAt + BigInt(slot * REQUEST))
+  const events = new Int32Array((IN_FLIGHT * EVENT) / 4)
   const free = Array.from({ length: IN_FLIGHT }, (_, i) => i)
   const read = (pages: readonly PageRead[], bytes: number) => {
-    const memory = addressOf(new Uint8Array(buffer()))
+    const memory = Number(addressOf(new Uint8Array(buffer())))
     let [sent, done] = [0, 0]
     let failure: Error | undefined
     while (done < pages.length) {
@@ -91,14 +92,13 @@ function openSystemReader(buffer: () => ArrayBuffer): PageReader | undefined {
       for (let i = 0; i < more; i++) {
         const { file, offset, to } = pages[sent + i]!
         const slot = free[i]!
-        const at = (slot * REQUEST) / 8
-        requests[at] = BigInt(slot)
-        requests[at + 1] = 0n
-        requests[at + 2] = BigInt(file) << 32n // opcode 0 reads
-        requests[at + 3] = memory + BigInt(to)
-        requests[at + 4] = BigInt(bytes)
-        requests[at + 5] = BigInt(offset)
-        pointers[i] = requestsAt + BigInt(slot * REQUEST)
+        const at = (slot * REQUEST) / 4
+        requests[at] = slot
+        requests[at + 5] = file // opcode 0, before it, reads
+        put(requests, at + 6, memory + to)
+        requests[at + 8] = bytes
+        put(requests, at + 10, offset)
+        pointers[i] = pointerTo[slot]!
       }
       const taken = more > 0 ? Number(send(submit, own, more, pointers)) : 0
       if (taken < 0 || (taken === 0 && sent === done)) throw new Error('the system refused to read')
@@ -111,8 +111,8 @@ function openSystemReader(buffer: () => ArrayBuffer): PageReader | undefined {
         throw new Error(`the system's reads failed with error ${koffi.errno()}`)
       }
       for (let i = 0; i < got; i++) {
-        free.push(Number(events[4 * i]))
-        const result = Number(events[4 * i + 2])
+        free.push(events[8 * i]!)
+        const result = events[8 * i + 4]!
         if (result !== bytes) failure ??= readFailure(result)
       }
       done += got
@@ -121,6 +121,12 @@ function openSystemReader(buffer: () => ArrayBuffer): PageReader | undefined {
     if (failure) throw failure
   }
   return { isDirect: true, read, close: () => void end(destroy, own) }
+}
+
+/** Of 64 bits, which are no addresses or lengths that a number does not hold. */
+function put(words: Uint32Array, at: number, value: number): void {
+  words[at] = value
+  words[at + 1] = value / 2 ** 32
 }
 
 function readFailure(result: number): Error {
