@@ -78,6 +78,11 @@ export class RunsMemory {
   get bytes(): number {
     return this.#end
   }
+
+  /** All regions are given back; the memory stays for others, which are not zero. A new memory would wait for a collection of garbage. */
+  reset(): void {
+    this.#end = WASM_PAGE_BYTES
+  }
 }
 
 const ALIGNED = 4096

@@ -42,7 +42,7 @@ export class BatchesAhead implements AsyncIterator<Batch> {
     for (;;) {
       void this.#work()
       const [first] = this.#queue
-      if (first?.ready) {
+      if (first?.ready !== undefined) {
         await first.ready
         this.#queue.shift()
         void this.#work()

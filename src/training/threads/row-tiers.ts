@@ -64,6 +64,12 @@ export class RowTiers {
     return this.#batches
   }
 
+  /** Nothing is asked for until the pass goes on: rows that come meanwhile would be missed by who saves them. */
+  pause(): void {
+    this.#batches?.pause()
+    for (const { tier } of this.#kept) tier.finish()
+  }
+
   /** A batch was computed: its rows may go. */
   done(batch: number): void {
     this.#underWay.get(batch)?.()

@@ -182,6 +182,7 @@ export class Runtime {
     const watched = { watch, tiers, tables: this.#tables }
     const options = { config, model, batches, totalBytes, trainers, emit, signal, from, pauses, hooks, ...watched }
     const result = await runPass(phase, epoch, options)
+    tiers?.pause()
     tiers?.report(emit, result.samples)
     if (result.paused) this.#paused = { batches, totalBytes, position: result.position }
     else if (config.runner.dataset_debug) emit({ kind: 'notice', message: debugText(phase, epoch, result) })

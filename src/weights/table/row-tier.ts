@@ -154,10 +154,16 @@ export class RowTier {
     this.#sayFailure()
   }
 
+  /** Waits for all that was asked for: rows that are on their way are neither in memory nor among those of the disk. */
+  finish(): void {
+    this.#store?.finish()
+    this.#sayFailure()
+  }
+
   /** Brings the rows of a batch into memory; false as in `ask`. */
   bring(distinct: DistinctSigns, tick: number): boolean {
     const fits = this.ask(distinct, tick)
-    this.#finish()
+    this.finish()
     return fits
   }
 
@@ -186,7 +192,7 @@ export class RowTier {
    */
   store(signs: BigUint64Array, rows: Uint8Array): number {
     if (!this.#store) return signs.length
-    this.#finish()
+    this.finish()
     const room = Math.max(0, Math.min(signs.length, this.#capacity - this.#rowCount))
     if (room === signs.length) return room
     const past = { signs: signs.slice(room), rows: rows.slice(room * this.#rowBytes) }
@@ -199,7 +205,7 @@ export class RowTier {
 
   /** At most SCAN_ROWS rows are about to be stored, whatever their segments: those that the disk has come into memory first. */
   expect(signs: BigUint64Array): void {
-    this.#finish()
+    this.finish()
     this.#flush()
     this.begin()
     this.end(this.#tick)
@@ -211,7 +217,7 @@ export class RowTier {
   /** Rows that are not in memory, block by block; with `mode` those that such a save writes. */
   *scan(mode?: SaveMode): Generator<MergedRows & { readonly rowBytes: number }> {
     if (!this.#store) return
-    this.#finish()
+    this.finish()
     this.#flush()
     const [first] = this.#table.segments
     for (const block of this.#store.scan()) {
@@ -245,7 +251,7 @@ export class RowTier {
   }
 
   clear(): void {
-    this.#finish()
+    this.finish()
     this.#left = 0
     this.#store?.clear()
     this.#cold = 0
@@ -400,7 +406,10 @@ export class RowTier {
   /** The same of those that no request under way brings, now or later. */
   #request(signs: BigUint64Array): void {
     if (!this.#store || this.rows === 0) return
-    if (!this.#options.ahead) return this.#fetch(signs)
+    if (!this.#options.ahead) {
+      this.#fetch(signs)
+      return
+    }
     const number = this.#requests.made + 1
     const own = this.#asked.admit(signs, number)
     if (own.length === 0) return
@@ -429,12 +438,6 @@ export class RowTier {
     this.#requests.over = request
     this.#asked.over(request)
     while (this.#waiting.length > 0 && this.#waiting[0]!.request <= request) this.#waiting.shift()!.resolve()
-  }
-
-  /** Waits for all that was asked for. */
-  #finish(): void {
-    this.#store?.finish()
-    this.#sayFailure()
   }
 
   #sayFailure(): void {
@@ -467,7 +470,7 @@ export class RowTier {
   /** Rows that came back into memory go from the disk, and those for which `change` says so. */
   #rewrite(change: (block: MergedRows) => Uint8Array): void {
     if (!this.#store) return
-    this.#finish()
+    this.finish()
     this.#flush()
     // All rows have come back: what is left there is old, and would be found once memory has dropped them.
     if (this.rows === 0) {

@@ -323,6 +323,7 @@ export class SparseTable {
     mode?: SaveMode,
   ): Generator<{ readonly signs: BigUint64Array; readonly rows: Uint8Array; readonly rowBytes: number }> {
     const own = this.accessor ? mode : undefined
+    this.#tier?.finish()
     for (const segment of this.#segments) yield* segment.scan(this.name, own)
     if (this.#tier) yield* this.#tier.scan(own)
   }

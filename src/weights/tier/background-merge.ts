@@ -4,6 +4,9 @@ import { builtFile, fromPlainError } from '../../base/util/index.ts'
 import type { FromMergeThread, MergeThreadData, ToMergeThread } from './merge-thread.ts'
 import type { RunKind, RunMark } from './run-format.ts'
 
+/** What these threads make lives for one message: without it their heaps grow by tens of megabytes that no limit counts. */
+export const SMALL = { maxYoungGenerationSizeMb: 4 }
+
 export class BackgroundMerge {
   readonly #kind: RunKind
   readonly #answered = new Int32Array(new SharedArrayBuffer(4))
@@ -44,7 +47,7 @@ export class BackgroundMerge {
     const { port1, port2 } = new MessageChannel()
     const workerData: MergeThreadData = { port: port2, answered: this.#answered, kind: this.#kind }
     // Options of the process are not for it: with those of `node -e` no thread begins, and this one would wait for it.
-    const options = { workerData, transferList: [port2], execArgv: [] }
+    const options = { workerData, transferList: [port2], execArgv: [], resourceLimits: SMALL }
     const worker = new Worker(builtFile('weights/tier/merge-thread'), options)
     worker.unref()
     port1.unref()

@@ -1,6 +1,7 @@
 /** @file A search in a thread of its own: asked for and answered later, in the order in which it was asked, or waited for. */
 import { MessageChannel, type MessagePort, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { builtFile, fromPlainError } from '../../base/util/index.ts'
+import { SMALL } from './background-merge.ts'
 import type { StoredRun } from './merge.ts'
 import type { RunKind } from './run-format.ts'
 import type { OnFound, Search, SearchStats } from './run-search.ts'
@@ -39,7 +40,7 @@ export class BackgroundSearch implements Search {
     const kind = { table, layout, rowBytes }
     const workerData: SearchThreadData = { port: port2, shared: this.#shared, kind, pagesAtOnce }
     // Options of the process are not for it: with those of `node -e` no thread begins, and this one would wait for it.
-    const options = { workerData, transferList: [port2], execArgv: [] }
+    const options = { workerData, transferList: [port2], execArgv: [], resourceLimits: SMALL }
     this.#worker = new Worker(builtFile('weights/tier/search-thread'), options)
     this.#worker.on('error', (error) => this.#fail(error as Error))
     this.#worker.unref()

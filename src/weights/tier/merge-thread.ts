@@ -1,5 +1,6 @@
 /** @file Entry of the thread that merges runs: files in, one file out, while training goes on. */
 import { type MessagePort, workerData } from 'node:worker_threads'
+import { RunsMemory } from '../../base/kernel/index.ts'
 import { type PlainError, toPlainError } from '../../base/util/index.ts'
 import { mergeRuns, type StoredRun } from './merge.ts'
 import { writeMerged } from './merge-writer.ts'
@@ -25,6 +26,7 @@ export type FromMergeThread =
   | { readonly error: PlainError & { readonly systemCode?: string | undefined } }
 
 const { port, answered, kind } = workerData as MergeThreadData
+const memories = { merge: new RunsMemory(), writer: new RunsMemory() }
 port.on('message', ({ runs, path, bitsPerRow, isDurable }: ToMergeThread) => {
   const answer = (message: FromMergeThread) => {
     port.postMessage(message)
@@ -33,7 +35,8 @@ port.on('message', ({ runs, path, bitsPerRow, isDurable }: ToMergeThread) => {
   }
   try {
     const maxRows = runs.reduce((sum, { mark }) => sum + mark.rows, 0)
-    answer({ mark: writeMerged(path, mergeRuns(runs, kind), { ...kind, maxRows, bitsPerRow, isDurable })! })
+    const options = { ...kind, maxRows, bitsPerRow, isDurable }
+    answer({ mark: writeMerged(path, mergeRuns(runs, kind, memories.merge), options, memories.writer)! })
   } catch (error) {
     answer({ error: { ...toPlainError(error), systemCode: (error as NodeJS.ErrnoException).code } })
   }

@@ -1,4 +1,5 @@
 /** @file A stream of rows in order of hash as one run. */
+import type { RunsMemory } from '../../base/kernel/index.ts'
 import type { MergedRows } from './merge.ts'
 import type { RunMark } from './run-format.ts'
 import { RunWriter, type RunWriterOptions } from './run-writer.ts'
@@ -8,8 +9,9 @@ export function writeMerged(
   path: string,
   blocks: Iterable<MergedRows>,
   options: RunWriterOptions,
+  memory?: RunsMemory,
 ): RunMark | undefined {
-  const writer = new RunWriter(options)
+  const writer = new RunWriter(options, memory)
   const { rowBytes } = options
   // What does not fill a page waits in front of the next block.
   const room = 4096 + writer.perPage

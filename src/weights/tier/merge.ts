@@ -19,10 +19,14 @@ export interface MergedRows {
   readonly rows: Uint8Array
 }
 
-/** `runs` newest first. */
-export function* mergeRuns(runs: readonly StoredRun[], kind: RunKind): Generator<MergedRows> {
+/** `runs` newest first; `memory` is all theirs. */
+export function* mergeRuns(
+  runs: readonly StoredRun[],
+  kind: RunKind,
+  memory: RunsMemory = new RunsMemory(),
+): Generator<MergedRows> {
   if (runs.length > MAX_INPUTS) throw new Error(`internal: ${runs.length} runs to merge`)
-  const memory = new RunsMemory()
+  memory.reset()
   const pageBytes = pageBytesOf(kind.rowBytes)
   memory.kernel.setPages(kind.rowBytes, pageBytes)
   const pagesAtOnce = Math.max(1, Math.floor(READ_BYTES / pageBytes))

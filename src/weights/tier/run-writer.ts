@@ -24,7 +24,7 @@ export interface RowsAt {
 
 /** Used again and again, for one run at a time. */
 export class RunWriter {
-  readonly memory = new RunsMemory()
+  readonly memory: RunsMemory
   readonly perPage: number
   readonly #kind: RunKind
   readonly #maxRows: number
@@ -37,7 +37,10 @@ export class RunWriter {
   #sorting: Readonly<Record<'signs' | 'rows' | 'order' | 'keys' | 'other' | 'counts', number>> | undefined
   #open: { readonly path: string; readonly file: number; blocks: number; pages: number; rows: number } | undefined
 
-  constructor({ maxRows, bitsPerRow, isDurable, ...kind }: RunWriterOptions) {
+  /** `memory` is all the writer's. */
+  constructor({ maxRows, bitsPerRow, isDurable, ...kind }: RunWriterOptions, memory: RunsMemory = new RunsMemory()) {
+    memory.reset()
+    this.memory = memory
     this.#kind = kind
     this.#isDurable = isDurable
     this.#maxRows = maxRows
