@@ -35,6 +35,12 @@ export const CLUSTER = group('Parameter servers and collective training', 'No ef
     'whole',
     'whole: a geo worker brings in all changes of rows, and servers train the dense weights, whose gradients go there with every batch; share: of all changes one of as many parts as there are workers, the rest later, which is Paddle’s rule.',
   ),
+  hot_rows: count(
+    0,
+    0,
+    'async: rows that each thread of a worker keeps of its last batches, of tables that look up the same; those that come again are not pulled again, and their gradients go to the servers as one sum. 0: none.',
+  ),
+  hot_rows_batches: count(8, 1, 'Batches after which rows that are kept by hot_rows are pulled anew.'),
   max_staleness: optionalCount(
     0,
     'So many batches of a thread a worker may be ahead of the slowest worker, in async, half_async and geo; 0: all wait for each other after every batch, as in sync; unset: nobody waits.',

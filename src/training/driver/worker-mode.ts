@@ -3,6 +3,7 @@ import { MessageChannel } from 'node:worker_threads'
 import type { JobConfig } from '../../base/config/index.ts'
 import type { Cluster } from '../../base/env/index.ts'
 import { type Identity, REQUEST_TIMEOUT_MS } from '../../base/net/index.ts'
+import { UserError } from '../../base/util/index.ts'
 import type { TracedModel } from '../../model/index.ts'
 import {
   type DenseLayout,
@@ -74,7 +75,21 @@ export interface WorkerModeOptions {
 }
 
 export function openWorkerMode(mode: PsMode, options: WorkerModeOptions): WorkerMode {
+  refuseHotRows(options, mode)
   return MODES[mode](options)
+}
+
+/** Gradients that were kept back are sent without a step, which only servers that apply each push by itself can do. */
+function refuseHotRows({ config }: WorkerModeOptions, mode: PsMode | 'hybrid'): void {
+  const { runner, table_parameters: tables } = config
+  if (runner.hot_rows === 0) return
+  const [table] = Object.entries(tables).find(([, { accessor }]) => accessor) ?? []
+  if (mode === 'async' && table === undefined) return
+  const why = mode === 'async' ? `rows of table ${table} count shows and clicks` : `the mode is ${mode}`
+  throw new UserError(`runner.hot_rows: rows cannot be kept at workers where ${why}`, {
+    code: 'HOT_ROWS',
+    hint: 'take runner.hot_rows out, or train tables without an accessor with runner.sync_mode: async',
+  })
 }
 
 const MODES: { readonly [M in PsMode]: (options: WorkerModeOptions) => WorkerMode } = {
@@ -83,8 +98,16 @@ const MODES: { readonly [M in PsMode]: (options: WorkerModeOptions) => WorkerMod
   /** The threads of a worker make every step together. */
   half_async: (options) => ({ ...remoteMode(options, 0), pool: { inTurn: true } }),
   /** Every thread for itself: while it computes a batch, the rows of the next come and the gradients of the last go. */
-  async: (options) => ({ ...remoteMode(options, 1), pool: { ahead: 3 } }),
+  async: (options) => ({ ...keepingHot(options, remoteMode(options, 1)), pool: { ahead: 3 } }),
   geo: geoMode,
+}
+
+/** Threads keep the rows of their last batches, where runner.hot_rows says so. */
+function keepingHot({ config, model }: WorkerModeOptions, mode: ReturnType<typeof remoteMode>) {
+  const { hot_rows: rows, hot_rows_batches: batches } = config.runner
+  if (rows === 0) return mode
+  const hot = { rows, batches, dims: model.train.tables.map(({ dim }) => dim) }
+  return { ...mode, params: (thread: number): RemoteParamsHandle => ({ ...mode.params(thread), hot }) }
 }
 
 function remoteMode(
@@ -207,6 +230,7 @@ export async function openWorkers(
 /** Servers hold the rows, each worker at its own pace; the group of workers steps the dense weights together. */
 export function hybridMode(options: WorkerModeOptions, group: Group, rank: number): WorkerMode {
   const { config, model } = options
+  refuseHotRows(options, 'hybrid')
   const { train, optimizer, dygraph } = model
   const program = { state: train.state, tables: [] }
   const own = { ...model, train: { ...train, tables: [] } }

@@ -23,6 +23,7 @@ export { ADDING } from './geo-changes.ts'
 export { GeoExchange, type GeoExchangeOptions } from './geo-exchange.ts'
 export { GeoParams } from './geo-params.ts'
 export { createCopy, geoServerRules } from './geo-rules.ts'
+export { HotRowsParams } from './hot-params.ts'
 export { HotRows, joinHot, MOST_HOT, SAMPLED } from './hot-rows.ts'
 export type { InspectAnswer, InspectRequest, RowReport, ServerReport, TableReport } from './inspect.ts'
 export { type InspectOptions, inspectHot, inspectServer, type PlainAnswer } from './inspect-client.ts'
@@ -43,6 +44,7 @@ export {
   shrinkTables,
 } from './paddle-files.ts'
 export { encodeJoin, encodeTurn, METHODS } from './protocol.ts'
+export { RecentRows } from './recent-rows.ts'
 export {
   counted,
   type GeoParamsHandle,
@@ -58,6 +60,7 @@ export { type OpenStoreOptions, openStore, type ServeStoreOptions, serveStore } 
 export { type ServeWorkersOptions, serveWorkers, type WorkerService } from './serve-workers.ts'
 export { ParameterServer, type ParameterServerOptions, PS_MODES, type PsMode } from './server.ts'
 export { ServerGroup, type ServerGroupOptions } from './server-group.ts'
+export { SignPlaces } from './sign-places.ts'
 export type { DenseState, RowBlock } from './store.ts'
 export { type TableTask, type TableTaskAnswer, TableTasks } from './table-tasks.ts'
 export { openThreadLink, type ThreadLinkOptions } from './thread-link.ts'

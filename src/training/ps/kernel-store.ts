@@ -134,12 +134,15 @@ export class KernelStore implements ParamStore {
     return this.#ahead
   }
 
-  push(pushed: Gradients, { later = atOnce, into, ahead = 0, contributor }: PushOptions = {}): number {
+  push(pushed: Gradients, options: PushOptions = {}): number {
+    const { later = atOnce, into, ahead = 0, contributor, rowsAlone = false } = options
     const { dense, rows } = this.params
     const { groups, tableGroups, gradients, showClick, samples = 1 } = pushed
-    const step = dense.nextStep()
-    const factors = stepFactors(this.#handle.dense.optimizer, step)
-    dense.push(pushed.dense as Float32Array, factors, { into: into as Float32Array | undefined, ahead })
+    const step = rowsAlone ? Math.max(1, this.steps) : dense.nextStep()
+    if (!rowsAlone) {
+      const factors = stepFactors(this.#handle.dense.optimizer, step)
+      dense.push(pushed.dense as Float32Array, factors, { into: into as Float32Array | undefined, ahead })
+    }
     later(() => {
       const addressList = contributor === undefined ? undefined : this.#pulled.find(contributor, groups)
       const tables = tableGroups.map((group, table) => ({

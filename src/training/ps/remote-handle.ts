@@ -13,6 +13,7 @@ import {
   type Slice,
 } from '../../weights/params/index.ts'
 import type { Placement } from '../../weights/table/index.ts'
+import { HotRowsParams, type KeptRows } from './hot-params.ts'
 import { type Call, RemoteParams } from './remote-params.ts'
 import { halvedSlice } from './runs.ts'
 import type { ServerGroup } from './server-group.ts'
@@ -34,6 +35,8 @@ export interface RemoteParamsHandle {
   readonly links: ThreadLinks
   /** What travels to servers of other hosts. @default float32 */
   readonly precision?: WirePrecision | undefined
+  /** Rows that are kept for some batches. @default none */
+  readonly hot?: KeptRows | undefined
   /** Where servers hold blocks of weights. @default each holds a stretch of the layout */
   readonly wire?: WireLayout | undefined
 }
@@ -82,7 +85,7 @@ type Answer =
 
 /** In a trainer thread: the parameters that its servers have. */
 export async function openRemoteParams(handle: RemoteParamsHandle): Promise<Params & Pick<RemoteParams, 'skip'>> {
-  const { port, thread, segments, slices, pullsAhead, links, layout, wire, precision } = handle
+  const { port, thread, segments, slices, pullsAhead, links, layout, wire, precision, hot } = handle
   const ahead = pullsAhead > 0
   const everywhere = slices.every((_, server) => links.paths[server] !== undefined)
   // What is laid out anew for the wire is copied anyway.
@@ -106,6 +109,7 @@ export async function openRemoteParams(handle: RemoteParamsHandle): Promise<Para
   const call = counted(callsTo(peers, callsOver(port, end), links.timeoutMs), counts)
   const halved = precision === 'float16' ? halvedTo(peers, slices, wire ? 0 : layout.trainable) : undefined
   const remote = new RemoteParams({ call, thread, segments, slices, ahead, window, halved, links: counts })
+  if (hot) return new HotRowsParams(remote, hot)
   return wire ? Object.assign(new WiredParams(remote, wire), { skip: () => remote.skip() }) : remote
 }
 

@@ -96,12 +96,14 @@ export class RemoteParams<V extends Values = Float32Array> implements Params<V> 
     })
   }
 
-  /** Sends at once; returns when few enough are under way, which may be before this one is applied. */
+  /** Sends at once; returns when few enough are under way, which may be before this one is applied. A share without samples has rows alone. */
   push(share: BatchParams<V>): Promise<number> {
-    const { thread, segments, slices, halved, ahead: wantsDense = false } = this.#options
+    const { thread, segments, slices, halved, ahead = false } = this.#options
     const sequence = ++this.#sequence
+    // Without samples there are rows alone.
+    const wantsDense = ahead && share.samples > 0
     const windowed = wantsDense && this.#isWindowed(share)
-    if (!windowed) this.#weights ??= share.weights.slice() as V
+    if (share.samples > 0 && !windowed) this.#weights ??= share.weights.slice() as V
     const trace = this.#takeTrace()
     const encode = (server: number) => {
       const part = new SharePart(share, server, segments, halved?.(server))

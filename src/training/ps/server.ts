@@ -169,7 +169,8 @@ export class ParameterServer {
       if (collector) collector.add(number, request.sequence, request)
       else {
         const later = (applyRows: () => void) => this.#afterAnswer(applyRows, keep())
-        const options = { later, contributor: number, ahead: this.#ahead }
+        const rowsAlone = request.samples === 0
+        const options = { later, contributor: number, ahead: this.#ahead, rowsAlone }
         if (request.windowed)
           store.push({ ...request, dense: window!.gradients }, { ...options, into: window!.weights })
         else store.push(request, options)

@@ -35,6 +35,8 @@ export interface PushOptions {
   readonly ahead?: number | undefined
   /** Who pulled these signs before. */
   readonly contributor?: number
+  /** Gradients of rows that were kept back, for the step that was made last: they make none. @default false */
+  readonly rowsAlone?: boolean
 }
 
 /** Rows as geo exchanges them. */
