@@ -67,11 +67,7 @@ export class HostKeeper {
   }
 
   async close(): Promise<void> {
-    await Promise.all(
-      this.#reopened.map(async ({ close }) => {
-        await close()
-      }),
-    )
+    await Promise.all(this.#reopened.map(async ({ close }) => await close()))
   }
 
   #watch(host: RemoteHost): void {
@@ -87,10 +83,13 @@ export class HostKeeper {
     for (; performance.now() < until && !signal.aborted; await sleep(LOOK_MS)) {
       try {
         const opened = await openHosts([gone.host], this.#options)
-        this.#reopened.push(opened)
         const [host] = opened.all as [RemoteHost]
+        await prepare(host, node).catch(async (error: unknown) => {
+          await opened.close()
+          throw error
+        })
         this.#watch(host)
-        await prepare(host, node)
+        this.#reopened.push(opened)
         this.#hosts[node] = host
         emit({ kind: 'notice', message: `${host.host.name} is back.` })
         return

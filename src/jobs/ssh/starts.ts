@@ -51,8 +51,12 @@ export async function runStarts(options: StartsOptions): Promise<number | undefi
       emit(lostText(options, hosts.awayMs > 0 ? `did not come back within ${hosts.awayMs / 1000} s` : 'is gone'))
       return outcome.code
     }
+    if (isStopped()) return outcome.code
     starts = next.starts
-    const from = saved > 0 ? `from the last ${goingOn.from}` : `from the beginning, there is no ${goingOn.from} yet`
+    const from =
+      saved > 0 || goingOn.resumes
+        ? `from the last ${goingOn.from}`
+        : `from the beginning, there is no ${goingOn.from} yet`
     const message = `Starting again ${from}: ${starts.failed} of ${maxRestart} times since it.`
     emit({ kind: 'notice', message })
   }

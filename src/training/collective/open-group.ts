@@ -50,7 +50,6 @@ export async function openGroup(
   const silenceMs = plan.kind === 'mpi' ? plan.silenceMs : undefined
   const watch = silenceMs && (await watchRanks({ group: { ...operations, rank, size }, silenceMs, notice }))
   const close = async (reason?: Error) => {
-    if (watch) watch.stop()
     if (reason) Atomics.store(words, STOPPING, 1)
     send({ kind: 'close', reason: reason && toPlainError(reason) })
     const late = reason && setTimeout(giveUp, CLOSE_MS, reason)

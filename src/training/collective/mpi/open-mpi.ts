@@ -94,7 +94,7 @@ class MpiGroup implements Backend {
 
   close(reason?: Error): void {
     if (!reason) {
-      // Who is through is watched no more, and must be heard until nobody watches.
+      // Nobody leaves before all are here: a rank that is no longer heard would be taken for gone by one that still works.
       this.barrier()
       this.#calls.finalize()
       return

@@ -31,8 +31,7 @@ export interface RankWatchOptions {
 }
 
 export interface RankWatch {
-  /** Nobody is watched any more; others still hear this rank. */
-  stop(): void
+  /** When all ranks have come to their end. */
   close(): Promise<void>
 }
 
@@ -75,11 +74,9 @@ export async function watchRanks(options: RankWatchOptions): Promise<RankWatch> 
   const timer = setInterval(() => {
     for (const each of pulse ? watched : []) lookAt(each, pulse!, onSilent)
   }, LOOK_MS).unref()
-  const stop = () => clearInterval(timer)
   return {
-    stop,
     close: async () => {
-      stop()
+      clearInterval(timer)
       await pulse?.close()
     },
   }
