@@ -197,7 +197,11 @@ export class ChaosJob {
     const { hosts } = this.#place
     const { workers, least } = this.#plan
     if (least !== undefined)
-      return [`--master=127.0.0.1:${this.#place.meeting}`, `--nnodes=${least}:${workers}`, `--elastic_timeout=${MEETING_S}`]
+      return [
+        `--master=127.0.0.1:${this.#place.meeting}`,
+        `--nnodes=${least}:${workers}`,
+        `--elastic_timeout=${MEETING_S}`,
+      ]
     if (hosts.length === 0) return [`--nproc_per_node=${workers}`]
     return [`--ips=${hosts.map(({ address }) => address).join(',')}`, '--nproc_per_node=1', '--start_port=7300']
   }

@@ -73,8 +73,9 @@ export class Master {
   readonly #answers: ((plan: JobPlan) => void)[] = []
   #listener: Listener | undefined
   #isPublished = false
-  /** All are on their way to another meeting. */
+  /** All are on their way to another meeting; this host too. */
   #isOver = false
+  #hasLeft = false
   #onArrival: () => void = () => undefined
   #onChange: (change: Change) => void = () => undefined
 
@@ -115,6 +116,7 @@ export class Master {
       handle: (method, body) => {
         checkMessage(method === JOIN && id === undefined, `request ${method} of a launcher`)
         const joined = readJson(body, 'join', readJoined)
+        if (this.#hasLeft) throw new Error('the hosts meet again')
         // Who is faster than this host, whose ranks still stop, has its place in the next meeting: it hears when this one ends.
         if (!this.#isOver) this.#refuse(joined)
         id = joined.id
@@ -206,6 +208,7 @@ export class Master {
   /** `some`: tells these, and stays. */
   leave(why?: string, some?: readonly string[]): void {
     this.#isOver = true
+    this.#hasLeft = some === undefined
     for (const [id, peer] of this.#peers) if (some?.includes(id) ?? true) leavePeer(peer, why)
     if (!some) void this.#listener!.close()
   }

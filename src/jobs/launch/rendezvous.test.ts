@@ -1,7 +1,9 @@
 /** @file Launchers at one master: who has a place, and what the others are told. */
 import { createServer } from 'node:net'
 import { expect, test } from 'vitest'
+import { clientHandshake, Peer, reach, socketTransport } from '../../base/net/index.ts'
 import { rendezvous } from './rendezvous.ts'
+import { identityOf, JOIN } from './rendezvous-master.ts'
 
 async function freePort(): Promise<number> {
   const server = createServer()
@@ -12,20 +14,22 @@ async function freePort(): Promise<number> {
 }
 
 /** A launcher with one process at this port. */
-function launcher(
+const launcher = (...which: Parameters<typeof optionsOf>) => rendezvous(optionsOf(...which))
+
+function optionsOf(
   master: string,
   port: number,
   nodeRank: number | undefined,
   jobId = 'job',
   nodes = { min: 3, max: 3 },
 ) {
-  return rendezvous({
+  return {
     ...{ master, isMasterHere: nodeRank === 0 || nodeRank === undefined, timeoutMs: 20_000, notice: () => undefined },
     layout: { nodes, nodeRank, sortByAddress: false, elasticTimeoutMs: nodes.min < nodes.max ? 10_000 : 0 },
     own: { host: '127.0.0.1', devices: [[0]], endpoints: [`127.0.0.1:${port}`] },
     job: { id: jobId, token: 'secret' },
     signal: AbortSignal.timeout(30_000),
-  })
+  }
 }
 
 test('two launchers of one rank, or with one port, or of another job: the second is refused, and the job begins without it', async () => {
@@ -84,4 +88,23 @@ test('where the launcher at the address of the master is about to end, another o
   const all = await Promise.all(both)
   expect(all.map(({ own }) => own).sort()).toEqual([0, 1])
   for (const { leave } of all) leave()
+})
+
+test('who says that it joins when the master has just left comes to the next meeting', async () => {
+  const master = `127.0.0.1:${await freePort()}`
+  const elastic = (port: number) => optionsOf(master, port, undefined, 'job', { min: 1, max: 2 })
+  const all = await Promise.all([7001, 7002].map((port) => rendezvous(elastic(port))))
+  const late = elastic(7003)
+  const who = 'the master'
+  const { connection } = await reach({
+    ...{ transport: socketTransport, endpoint: master, who, timeoutMs: 5000, tls: undefined },
+    greet: (fresh) => clientHandshake(fresh, who, identityOf(late)),
+  })
+  all.find(({ own }) => own === 0)!.leave('all meet again')
+  const peer = new Peer(connection, { who, onLost: () => undefined })
+  const own = { node: late.own, id: '0123456789ab', number: 1, resumes: true }
+  const asked = peer.request(JOIN, [Buffer.from(JSON.stringify(own))], { timeoutMs: 5000, what: 'to join' })
+  await expect(asked).rejects.toThrow('the hosts meet again')
+  peer.leave()
+  all.find((one) => one.own === 1)!.leave()
 })

@@ -25,12 +25,12 @@ export async function startTogether(group: Group, options: CheckpointOptions): P
   return group.rank === 0 ? await giveStart(group, options) : await takeStart(group, options)
 }
 
-/** What one rank cannot load none does. */
+/** What one rank cannot load none does; all throw the same, so that they pass over the same. */
 const agreeOn = (group: Group) => async (failure: unknown) => {
   const own = failure === undefined ? null : toPlainError(failure)
   const all = await allGatherJson<PlainError | null>(group, own, readFailure)
-  const other = all.find((error) => error !== null)
-  if (other && !own) throw fromPlainError(other)
+  const first = all.find((error) => error !== null)
+  if (first) throw fromPlainError(first)
 }
 
 /** Whether each rank finds below its own model_save_path what rank 0 has there: a file of a name that nobody can guess. */

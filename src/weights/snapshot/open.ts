@@ -49,6 +49,7 @@ export async function savedEpochs(path: string): Promise<number[]> {
 /** A cut is a checkpoint inside an epoch, by its number of batches. */
 export const cutName = (epoch: number, batch: number) => `cut-${epoch}-${batch}`
 const CUT = /^cut-\d+-\d+$/
+const BEGUN = /^(cut-\d+-\d+\.(tmp|old)|interrupted\.tmp)-/
 /** Folders of a run that a checkpoint may take the place of. */
 export const isCheckpointName = (name: string) => /^\d+$/.test(name) || name === INTERRUPTED || CUT.test(name)
 
@@ -59,9 +60,9 @@ export async function removeCuts(path: string, keep: readonly string[] = []): Pr
     if (await isCheckpoint(folder)) await rm(folder, { recursive: true, force: true })
 }
 
-/** Removes what was left of cuts whose writing was cut off. Only with the folder's lock. */
+/** Removes what was left of cuts and of `interrupted` whose writing was cut off. Only with the folder's lock. */
 export async function removeBegunCuts(path: string): Promise<void> {
-  const names = (await readdir(path).catch(() => [])).filter((name) => /^cut-\d+-\d+\.(tmp|old)-/.test(name))
+  const names = (await readdir(path).catch(() => [])).filter((name) => BEGUN.test(name))
   await Promise.all(names.map((name) => rm(join(path, name), { recursive: true, force: true })))
 }
 

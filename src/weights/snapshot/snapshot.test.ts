@@ -14,6 +14,7 @@ import {
   newestSnapshots,
   openSnapshot,
   pruneSnapshots,
+  removeBegunCuts,
   type SnapshotState,
   savedEpochs,
   saveSnapshot,
@@ -287,6 +288,14 @@ test('the newest checkpoint is the one saved last; old ones go as asked', async 
   expect(await savedEpochs(path)).toEqual([1, 2, 3]) // 3 is of another run
   expect((await newestSnapshots(path, emit))[0]?.folder).toBe(join(path, '2'))
   expect(await newestSnapshots(join(root, 'nowhere'), emit)).toEqual([])
+})
+
+test('what a killed process had begun to write of cuts and of an interrupted epoch goes with the next start', async () => {
+  const path = join(root, 'begun')
+  const begun = ['cut-0-8.tmp-host-1-a', 'cut-0-8.old-host-1-a', 'interrupted.tmp-host-1-a']
+  for (const name of [...begun, 'interrupted', 'notes.tmp-mine']) await mkdir(join(path, name), { recursive: true })
+  await removeBegunCuts(path)
+  expect((await readdir(path)).sort()).toEqual(['interrupted', 'notes.tmp-mine'])
 })
 
 const mountable = process.getuid?.() === 0 && canMount()
