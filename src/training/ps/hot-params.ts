@@ -148,7 +148,10 @@ export class HotRowsParams implements Params {
   }
 
   #keep(tables: readonly BatchRows[]): void {
-    for (const { table, rows } of tables) (this.#rooms[table] ??= []).push(new Float32Array(rows.buffer))
+    for (const { table, rows } of tables) {
+      this.#rooms[table] ??= []
+      this.#rooms[table].push(new Float32Array(rows.buffer))
+    }
   }
 }
 
