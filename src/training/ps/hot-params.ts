@@ -111,7 +111,9 @@ export class HotRowsParams implements Params {
     this.#pushed = 0
     const sums = this.#groups.map(({ recent }) => recent.sumUp(this.#buckets))
     if (sums.every(({ distinct }) => distinct.signs.length === 0)) return
-    const all = this.#tablesFor(sums)
+    const made = this.#tablesFor(sums)
+    const countsOf = (t: number) => sums[this.#groups.findIndex(({ tables }) => tables.includes(t))]!.counts
+    const all = made.map((table, t) => ({ ...table, showClick: countsOf(t) }))
     for (const [g, { tables }] of this.#groups.entries())
       for (const [i, t] of tables.entries()) all[t]!.gradients.set(sums[g]!.gradients[i]!)
     const sent = this.#inner.push({ samples: 0, tables: all, weights: NONE, gradients: NONE })

@@ -54,6 +54,7 @@ export {
   type ThreadLinks,
 } from './remote-handle.ts'
 export { type Call, RemoteParams } from './remote-params.ts'
+export { updatesOf } from './repeated-rows.ts'
 export { readChunk, readPace } from './rules.ts'
 export { type RunServerOptions, runServer } from './run-server.ts'
 export { type OpenStoreOptions, openStore, type ServeStoreOptions, serveStore } from './serve-model.ts'

@@ -9,6 +9,7 @@ import {
   type LocalParamsOptions,
   mergeDense,
   openTiers,
+  type RowGradients,
   type SignGroups,
   type Slice,
   type StateRun,
@@ -19,6 +20,7 @@ import { memoryLimit } from './errors.ts'
 import type { RowShape } from './geo-rules.ts'
 import { GeoTables } from './geo-tables.ts'
 import { PulledRows } from './pulled-rows.ts'
+import { updatesOf } from './repeated-rows.ts'
 import type { Contribution, DenseState, ExchangedRows, Gradients, ParamStore, PushOptions, RowBlock } from './store.ts'
 
 export interface KernelStoreOptions extends Omit<LocalParamsOptions, 'threads' | 'denseSlice'> {
@@ -144,6 +146,7 @@ export class KernelStore implements ParamStore {
       dense.push(pushed.dense as Float32Array, factors, { into: into as Float32Array | undefined, ahead })
     }
     later(() => {
+      if (rowsAlone) return this.#updateRows(pushed, step)
       const addressList = contributor === undefined ? undefined : this.#pulled.find(contributor, groups)
       const tables = tableGroups.map((group, table) => ({
         table,
@@ -157,6 +160,18 @@ export class KernelStore implements ParamStore {
       if (this.#evicted > before) this.#pulled.forget()
     })
     return step
+  }
+
+  #updateRows(summed: RowGradients, step: number): void {
+    const before = this.#evicted
+    for (const { groups, tableGroups, gradients } of updatesOf(summed)) {
+      const tables = tableGroups.map((group, table) => ({
+        ...{ table, distinct: groups[group]!, unseen: true },
+        gradients: gradients[table] as Float32Array,
+      }))
+      this.params.rows.apply(tables, { step, samples: 1 })
+    }
+    if (this.#evicted > before) this.#pulled.forget()
   }
 
   get shapes(): readonly RowShape[] {

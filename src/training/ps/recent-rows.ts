@@ -1,5 +1,6 @@
 /** @file Rows that a thread has pulled in its last batches: their weights as they came, and the gradients that have come since. */
 import type { DistinctSigns } from '../../weights/table/index.ts'
+import { COUNT_AT } from './repeated-rows.ts'
 import { SignPlaces } from './sign-places.ts'
 
 /** Of a batch's distinct signs those that are asked for, and those that are here. */
@@ -21,6 +22,8 @@ export interface Summed {
   readonly distinct: DistinctSigns
   /** By table. */
   readonly gradients: readonly Float32Array[]
+  /** Three numbers a sign, as pushes have beside gradients: COUNT_AT says of how many batches they are. */
+  readonly counts: Float32Array
 }
 
 const NOBODY = -1
@@ -33,10 +36,13 @@ export class RecentRows {
   /** By table, by number of the sign. */
   readonly #weights: readonly Float32Array[]
   readonly #sums: readonly Float32Array[]
-  /** By number of the sign: its row has come; it has gradients; where signs of its server and segment stand. */
+  /** By number of the sign: its row has come; of how many batches it has gradients; where signs of its server and segment stand. */
   readonly #isHere: Uint8Array
-  readonly #isSummed: Uint8Array
+  readonly #summed: Uint16Array
   readonly #buckets: Int32Array
+  /** By hash, signs that came since rows were forgotten last, and in the turn before: a row that comes once takes no place. */
+  #seen: Uint8Array
+  #seenBefore: Uint8Array
   #turn = 0
 
   /** Rows of `most` signs are kept. Beside them there is room for the gradients of a batch that was parted before rows were forgotten. */
@@ -48,8 +54,11 @@ export class RecentRows {
     this.#weights = dims.map((dim) => new Float32Array(room * dim))
     this.#sums = dims.map((dim) => new Float32Array(room * dim))
     this.#isHere = new Uint8Array(room)
-    this.#isSummed = new Uint8Array(room)
+    this.#summed = new Uint16Array(room)
     this.#buckets = new Int32Array(room)
+    const hashes = 2 ** Math.ceil(Math.log2(16 * most))
+    this.#seen = new Uint8Array(hashes)
+    this.#seenBefore = new Uint8Array(hashes)
   }
 
   /** Parts a batch; rows that are here go to `rows` at once, of each table [signs, dim]. */
@@ -77,7 +86,8 @@ export class RecentRows {
           hereCount++
         } else {
           asked[askedCount] = i
-          keptAt[askedCount] = known < 0 && this.#places.count < this.#most ? this.#admit(low, high, bucket) : NOBODY
+          const isKept = known < 0 && this.#comesAgain(low, high) && this.#places.count < this.#most
+          keptAt[askedCount] = isKept ? this.#admit(low, high, bucket) : NOBODY
           own[askedCount++] = signs[i]!
         }
       }
@@ -115,7 +125,7 @@ export class RecentRows {
     const places = new Int32Array(here.length)
     for (let j = 0; j < here.length; j++) {
       places[j] = this.#admit(words[2 * j]!, words[2 * j + 1]!, buckets[j]!)
-      this.#isSummed[places[j]!] = 1
+      this.#summed[places[j]!]!++
     }
     for (const [t, dim] of this.#dims.entries()) {
       const [source, target, sums] = [gradients[t]!, to[t]!, this.#sums[t]!]
@@ -135,31 +145,44 @@ export class RecentRows {
   sumUp(buckets: number): Summed {
     const { words, count } = this.#places
     const lengths = new Uint32Array(buckets)
-    for (let place = 0; place < count; place++) if (this.#isSummed[place]) lengths[this.#buckets[place]!]!++
+    for (let place = 0; place < count; place++) if (this.#summed[place]) lengths[this.#buckets[place]!]!++
     const next = new Uint32Array(buckets)
     for (let bucket = 1; bucket < buckets; bucket++) next[bucket] = next[bucket - 1]! + lengths[bucket - 1]!
     const all = next[buckets - 1]! + lengths[buckets - 1]!
     const signs = new BigUint64Array(all)
     const signWords = new Uint32Array(signs.buffer)
     const gradients = this.#dims.map((dim) => new Float32Array(all * dim))
+    const counts = new Float32Array(3 * all)
     for (let place = 0; place < count; place++) {
-      if (!this.#isSummed[place]) continue
+      if (!this.#summed[place]) continue
       const at = next[this.#buckets[place]!]!++
       signWords.set(words.subarray(2 * place, 2 * place + 2), 2 * at)
+      counts[3 * at + COUNT_AT] = this.#summed[place]!
       for (const [t, dim] of this.#dims.entries())
         gradients[t]!.set(this.#sums[t]!.subarray(place * dim, (place + 1) * dim), at * dim)
     }
     this.#forget()
-    return { distinct: { signs, lengths }, gradients }
+    return { distinct: { signs, lengths }, gradients, counts }
   }
 
   #forget(): void {
     const { count } = this.#places
     for (const [t, dim] of this.#dims.entries()) this.#sums[t]!.fill(0, 0, count * dim)
     this.#isHere.fill(0, 0, count)
-    this.#isSummed.fill(0, 0, count)
+    this.#summed.fill(0, 0, count)
     this.#places.clear()
     this.#turn++
+    const before = this.#seenBefore
+    this.#seenBefore = this.#seen
+    this.#seen = before.fill(0)
+  }
+
+  #comesAgain(low: number, high: number): boolean {
+    const hash = Math.imul(high ^ Math.imul(low, 0x85ebca6b), 0x9e3779b1)
+    const at = (hash ^ (hash >>> 16)) & (this.#seen.length - 1)
+    const came = (this.#seen[at]! | this.#seenBefore[at]!) === 1
+    this.#seen[at] = 1
+    return came
   }
 
   #admit(low: number, high: number, bucket: number): number {
