@@ -68,6 +68,14 @@ test('one thread trains, saves, goes on and evaluates as in memory', async () =>
   expect({ ...there.result, seconds: 0 }).toEqual({ ...here.result, seconds: 0 })
 })
 
+test('training that pauses for cuts inside an epoch goes on as in memory', async () => {
+  const cutting = (name: string) => ['runner.epochs=1', ...COMMON.slice(1), 'runner.snapshot_interval=7', saving(name)]
+  const memory = await trainTiny(folder, cutting('cut-memory'))
+  const disk = await trainTiny(folder, [...cutting('cut-disk'), ...ON_DISK])
+  expect(disk.result.digest).toBe(memory.result.digest)
+  expect(rowsEvents(disk.events).reduce((sum, { misses }) => sum + misses, 0)).toBeGreaterThan(1000)
+})
+
 test('export, convert and digest pass over the disk and write what they write from memory', async () => {
   const run = (name: string, more: readonly string[]) => {
     const overrides = [...COMMON, 'runner.epochs=1', saving('streamed'), ...more]
