@@ -37,7 +37,9 @@ export const MESSAGES: readonly object[] = [
   { node: NODE, rank: 0, id: '0123456789ab' },
   { nodes: [NODE], ids: ['0123456789ab'], number: 1 },
   { hello: { version: '0.1.0', node: 'v20.19.0', address: '10.0.0.4', home: '/root' } },
-  { note: { kind: 'ended', role: 'worker', rank: 0, code: 1, text: 'exit code 1', lines: ['a', 'b'] } },
+  {
+    note: { kind: 'ended', role: 'worker', rank: 0, code: 1, text: 'exit code 1', lines: ['a', 'b'], notes: ['saved'] },
+  },
   { id: 3, answer: { missing: ['a/b.py'] } },
   { id: 1, name: 'look', request: { root: '/tmp', nic: 'eth0', ports: [7000] } },
   { root: '/tmp', folder: '/tmp/job', files: [FILE], folders: ['log'] },
