@@ -93,7 +93,7 @@ describe.skipIf(!canMount())('a full /dev/shm', () => {
     const node = (env: NodeJS.ProcessEnv) => {
       const mpirun = 'mpirun --allow-run-as-root --oversubscribe -n 1 "$0" "$@" < job.json'
       const script = `mount -t tmpfs -o size=8m tmpfs /dev/shm; ${FULL}; ${mpirun}`
-      const words = ['-m', 'bash', '-c', script, process.execPath, OARFISH, 'cloud', 'node']
+      const words = ['-m', 'bash', '-c', script, process.execPath, OARFISH, 'cloud', 'node', '--step', 'prepare']
       return run('unshare', words, { OARFISH_WORK: folder, ...env })
     }
     const { code, text } = await node({})
