@@ -65,7 +65,8 @@ console.log(
     megabytes: Number((mean(cuts.map(({ bytes }) => bytes)) / 1e6).toFixed(1)),
   }),
 )
-rmSync(out, { recursive: true, force: true })
+// What the launcher had started ends after it.
+rmSync(out, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
 
 function see(event: Event): void {
   if (event.kind === 'process' && event.state === 'running') alive.set(`${event.role} ${event.rank}`, event.pid)
