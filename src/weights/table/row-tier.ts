@@ -5,10 +5,11 @@
 import { rmSync } from 'node:fs'
 import { EVICTION_GRADES, EVICTIONS, type RowLayout, rowBytes } from '../../base/kernel/index.ts'
 import { ColdStore, type MergedRows } from '../tier/index.ts'
+import { AskedRows } from './asked-rows.ts'
+import { BatchesUnderWay } from './batches-under-way.ts'
 import { cutoffOf, joined, without } from './row-tier-blocks.ts'
 import { INDEX_BYTES, layoutText, limitTooSmall, rowCapacity, sharesOf } from './row-tier-limits.ts'
 import { SCAN_ROWS, type SegmentView, tableFull } from './segment-view.ts'
-import { SignsUnderWay } from './signs-under-way.ts'
 import type { DistinctSigns, SaveMode } from './table.ts'
 
 /** Rows leave from among so many times as many. */
@@ -66,17 +67,11 @@ export class RowTier {
   #turn = 0
   #cold = 0
   #tick = 1
-  /** Batches that are under way, by tick: how many rows they want, and how many of these are not there yet, if they are anywhere. */
-  readonly #underWay = new Map<number, { wanted: number; missing: number }>()
+  readonly #batches = new BatchesUnderWay()
   /** The most rows there have been: their memory is the table's. */
   #most = 0
   readonly #counted = { hits: 0, misses: 0, unknown: 0, evicted: 0, lost: 0 }
-  readonly #asked = new SignsUnderWay()
-  /** Of requests: how many were made, how many are over; who waits for the last of those made by then. */
-  #requests = { made: 0, over: 0 }
-  #waiting: { readonly request: number; readonly resolve: () => void }[] = []
-  /** Of a request: said by whoever next asks for rows. */
-  #failure: Error | undefined
+  readonly #asked = new AskedRows()
 
   constructor(table: TierTable, options: TierOptions) {
     this.#table = table
@@ -107,13 +102,13 @@ export class RowTier {
   /** A batch begins; its rows stay in memory until it has ended. */
   begin(): number {
     this.#tick++
-    this.#underWay.set(this.#tick, { wanted: 0, missing: 0 })
+    this.#batches.begin(this.#tick)
     this.#setTick()
     return this.#tick
   }
 
   end(tick: number): void {
-    this.#underWay.delete(tick)
+    this.#batches.end(tick)
   }
 
   /**
@@ -121,7 +116,7 @@ export class RowTier {
    * before an earlier batch has ended.
    */
   ask({ signs, lengths }: DistinctSigns, tick: number): boolean {
-    this.#sayFailure()
+    this.#asked.sayFailure()
     this.#flush()
     const absent: BigUint64Array[] = []
     let first = 0
@@ -135,12 +130,10 @@ export class RowTier {
     }
     const missing = absent.reduce((sum, { length }) => sum + length, 0)
     if (!this.#makeRoom(missing)) {
-      if ([...this.#underWay.keys()].some((other) => other < tick)) return false
+      if (this.#batches.oldest(tick) < tick) return false
       throw this.#tooSmall(missing)
     }
-    const own = this.#underWay.get(tick)!
-    own.wanted += signs.length
-    own.missing += missing
+    this.#batches.want(tick, signs.length, missing)
     this.#counted.hits += signs.length - missing
     this.#counted.unknown += missing
     if (missing > 0) this.#request(joined(absent, missing))
@@ -149,15 +142,13 @@ export class RowTier {
 
   /** Resolves when all rows that were asked for by now are in memory. */
   async arrived(): Promise<void> {
-    const request = this.#requests.made
-    if (this.#requests.over < request) await new Promise<void>((resolve) => this.#waiting.push({ request, resolve }))
-    this.#sayFailure()
+    await this.#asked.arrived()
   }
 
   /** Waits for all that was asked for: rows that are on their way are neither in memory nor among those of the disk. */
   finish(): void {
     this.#store?.finish()
-    this.#sayFailure()
+    this.#asked.sayFailure()
   }
 
   /** Brings the rows of a batch into memory; false as in `ask`. */
@@ -169,9 +160,7 @@ export class RowTier {
 
   /** Batches under way hold so many rows that no more should be asked for ahead. */
   get isAheadEnough(): boolean {
-    let held = 0
-    for (const { wanted } of this.#underWay.values()) held += wanted
-    return 4 * held > this.#capacity
+    return 4 * this.#batches.wanted > this.#capacity
   }
 
   /** The same for whoever uses the rows at once. */
@@ -292,12 +281,6 @@ export class RowTier {
     return this.#table.segments.reduce((sum, { kernel }) => sum + kernel.rowCount(), 0)
   }
 
-  get #promised(): number {
-    let sum = 0
-    for (const { missing } of this.#underWay.values()) sum += missing
-    return sum
-  }
-
   /** How many rows may be in memory. What a table has taken it keeps and uses again. */
   get #capacity(): number {
     this.#most = Math.max(this.#most, this.#rowCount)
@@ -314,7 +297,7 @@ export class RowTier {
   /** Whether there is room for `more` rows, after those wanted least have gone. */
   #makeRoom(more: number): boolean {
     for (let wanted = this.#flushRows; ; wanted = this.#flushRows) {
-      const over = this.#rowCount + this.#promised + more - this.#capacity
+      const over = this.#rowCount + this.#batches.missing + more - this.#capacity
       if (over <= 0) return true
       if (this.#evict(Math.max(over, wanted)) === 0) return false
     }
@@ -326,7 +309,7 @@ export class RowTier {
 
   #tooSmall(more: number) {
     const { name } = this.#table
-    const lacking = (this.#rowCount + this.#promised + more - this.#capacity) * (this.#rowBytes + INDEX_BYTES)
+    const lacking = (this.#rowCount + this.#batches.missing + more - this.#capacity) * (this.#rowBytes + INDEX_BYTES)
     return limitTooSmall(name, this.#options.memoryLimitBytes, lacking)
   }
 
@@ -352,7 +335,7 @@ export class RowTier {
 
   #evictFrom(segments: readonly SegmentView[], wanted: number): number {
     const { name } = this.#table
-    const oldest = Math.min(this.#tick, ...this.#underWay.keys())
+    const oldest = this.#batches.oldest(this.#tick)
     const rule = { kind: EVICTIONS[this.#options.eviction], now: this.#tick, oldest }
     const counts = new Uint32Array(EVICTION_GRADES)
     for (const segment of segments) segment.weigh(rule, counts, name)
@@ -410,13 +393,8 @@ export class RowTier {
       this.#fetch(signs)
       return
     }
-    const number = this.#requests.made + 1
-    const own = this.#asked.admit(signs, number)
-    if (own.length === 0) return
-    this.#requests.made = number
-    this.#store.ask(own, {
-      found: (some, rows) => this.#arrive(some, rows),
-      done: (error) => this.#isOver(number, error),
+    this.#asked.request(signs, (own, done) => {
+      this.#store!.ask(own, { found: (some, rows) => this.#arrive(some, rows), done })
     })
   }
 
@@ -425,23 +403,7 @@ export class RowTier {
     this.#cold -= signs.length
     this.#counted.misses += signs.length
     this.#counted.unknown -= signs.length
-    let left = signs.length
-    for (const own of this.#underWay.values()) {
-      const here = Math.min(left, own.missing)
-      own.missing -= here
-      left -= here
-    }
-  }
-
-  #isOver(request: number, error: Error | undefined): void {
-    this.#failure ??= error
-    this.#requests.over = request
-    this.#asked.over(request)
-    while (this.#waiting.length > 0 && this.#waiting[0]!.request <= request) this.#waiting.shift()!.resolve()
-  }
-
-  #sayFailure(): void {
-    if (this.#failure) throw this.#failure
+    this.#batches.arrive(signs.length)
   }
 
   #write(signs: BigUint64Array, rows: Uint8Array, insert = true): void {
